@@ -28,7 +28,7 @@ PACKAGES := packages/evidence packages/console packages/simulators packages/conf
 NODE_FOLDERS := web tests/browser/javascript tests/webhooks/javascript clients/typescript \
 	examples/node-shop
 NODE_STAMPS := $(NODE_FOLDERS:=/node_modules/.package-lock.json)
-COMPONENT := src/countersign/checkout/component/countersign-notice.js
+COMPONENT := src/countersign/hosted/pages/component/countersign-notice.js
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 PYTEST = $(BIN)/python -m pytest -n $(PYTEST_JOBS) --dist loadfile --no-loadscope-reorder

@@ -35,11 +35,11 @@ from urllib.parse import urlencode
 from bench.plan import NOTICE_ID
 from bench.processes import run
 from bench.servers import ZIP, Installation, install
-from countersign import snapshot
-from countersign.bootstrap import open_deployment
-from countersign.config import load_settings
+from countersign.base import snapshot
+from countersign.base.config import load_settings
+from countersign.base.snapshot import STALENESS_SECONDS
+from countersign.operate.bootstrap import open_deployment
 from countersign.server.app import App
-from countersign.snapshot import STALENESS_SECONDS
 
 Ask: TypeAlias = Callable[[int], Awaitable[object]]
 """Sends a request; the number makes it another one each time."""

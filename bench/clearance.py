@@ -28,11 +28,11 @@ from bench.processes import Child
 from bench.rounds import say
 from bench.servers import ZIP, Installation, install, prepare, serve
 from bench.vendor import initials, vendor
-from countersign.access.account import all_accounts
-from countersign.acknowledgments.acknowledge import acknowledge
-from countersign.bootstrap import Deployment, open_deployment
-from countersign.config import load_settings
-from countersign.mode import Mode
+from countersign.base.config import load_settings
+from countersign.base.mode import Mode
+from countersign.core.access.account import all_accounts
+from countersign.core.acknowledgments.acknowledge import acknowledge
+from countersign.operate.bootstrap import Deployment, open_deployment
 
 CONNECTIONS: Final = 32
 TARGET: Final = 0.8

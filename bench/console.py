@@ -27,22 +27,22 @@ from bench.options import LASTING
 from bench.plan import NOTICE_ID
 from bench.servers import install
 from bench.vendor import initials, vendor
-from countersign.access.account import all_accounts
-from countersign.access.key import PERSON_ENTROPY_BYTES, PERSON_SESSION, compose_person_token
-from countersign.access.reach import DeploymentReach
-from countersign.access.role import Role
-from countersign.acknowledgments.acknowledge import acknowledge
-from countersign.bootstrap import open_deployment
-from countersign.config import load_settings
-from countersign.console_host import ROOT, Host
-from countersign.db.tables import person_sessions
-from countersign.http.body import Incoming
-from countersign.http.reply import Call, Reply
-from countersign.ids import timed_id
-from countersign.instant import from_ns
-from countersign.mode import Mode
-from countersign.people.roles import invite
+from countersign.base.config import load_settings
+from countersign.base.db.tables import person_sessions
+from countersign.base.http.body import Incoming
+from countersign.base.ids import timed_id
+from countersign.base.instant import from_ns
+from countersign.base.mode import Mode
+from countersign.core.access.account import all_accounts
+from countersign.core.access.key import PERSON_ENTROPY_BYTES, PERSON_SESSION, compose_person_token
+from countersign.core.access.reach import DeploymentReach
+from countersign.core.access.role import Role
+from countersign.core.acknowledgments.acknowledge import acknowledge
+from countersign.core.gate.reply import Call, Reply
+from countersign.operate.bootstrap import open_deployment
 from countersign.server.app import App
+from countersign.server.console_host import ROOT, Host
+from countersign.staff.people.roles import invite
 from countersign_console.menu import DEPLOYMENT
 from countersign_console.pages import SCOPES
 

@@ -21,20 +21,20 @@ from bench.plan import NOTICE_ID
 from bench.rounds import say
 from bench.servers import Installation
 from bench.vendor import initials, vendor
-from countersign.access.account import all_accounts
-from countersign.access.idempotency import Keep
-from countersign.access.secrets import INDEX_BYTES
-from countersign.access.test_clocks import REAL_TIME
-from countersign.acknowledgments.acknowledge import _make, _order
-from countersign.acknowledgments.write_together import Made, leave
-from countersign.bootstrap import Deployment, open_deployment
-from countersign.config import load_settings
-from countersign.db.bulk import allow_late, do_late
-from countersign.db.engine import Purpose, open_engine
-from countersign.ids import ACKNOWLEDGMENT, timed_id
-from countersign.log.blind_runs import GROUP, RUN_ROWS, NewRun, do_step
-from countersign.mode import Mode
-from countersign.vault.vault import SHRED_KEY_BYTES
+from countersign.base.config import load_settings
+from countersign.base.db.bulk import allow_late, do_late
+from countersign.base.db.engine import Purpose, open_engine
+from countersign.base.ids import ACKNOWLEDGMENT, timed_id
+from countersign.base.mode import Mode
+from countersign.core.access.account import all_accounts
+from countersign.core.access.idempotency import Keep
+from countersign.core.access.secrets import INDEX_BYTES
+from countersign.core.access.test_clocks import REAL_TIME
+from countersign.core.acknowledgments.acknowledge import _make, _order
+from countersign.core.acknowledgments.write_together import Made, leave
+from countersign.core.log.blind_runs import GROUP, RUN_ROWS, NewRun, do_step
+from countersign.core.vault.vault import SHRED_KEY_BYTES
+from countersign.operate.bootstrap import Deployment, open_deployment
 
 _RUN: Final = GROUP * RUN_ROWS
 """As many records as runs hold that were merged: they are written so to begin with."""

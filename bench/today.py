@@ -22,10 +22,10 @@ from sqlalchemy import Connection, event
 from bench.fill import fill
 from bench.options import LASTING
 from bench.servers import install
-from countersign.access.key import Principal
-from countersign.console import today
-from countersign.db.engine import Purpose, database_url, open_engine
-from countersign.mode import Mode
+from countersign.base.db.engine import Purpose, database_url, open_engine
+from countersign.base.mode import Mode
+from countersign.core.access.key import Principal
+from countersign.staff.acts import today
 
 _DECIDED: Final = """
 INSERT INTO records SELECT replace(id, 'ack_', 'clr_'), account_id, mode, 'clearance', NULL, at,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from countersign.access.key import VENDOR_SCOPES, Principal
-from countersign.acknowledgments.model import Submission
-from countersign.acknowledgments.origin import Origin
-from countersign.mode import Mode
+from countersign.base.mode import Mode
+from countersign.core.access.key import VENDOR_SCOPES, Principal
+from countersign.core.acknowledgments.model import Submission
+from countersign.core.acknowledgments.origin import Origin
 
 _ORIGIN: Final = Origin(
     ip="203.0.113.7",

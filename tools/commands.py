@@ -13,8 +13,8 @@ from typing import Any
 
 import click
 
-from countersign.http.commands import command_of
-from countersign.http.route import Route
+from countersign.core.gate.commands import command_of
+from countersign.core.gate.route import Route
 from countersign.root import GROUPS, PACKAGED, PLACES, TABLE, module_of, packaged_command
 from countersign.server.routes import ROUTES
 

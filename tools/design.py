@@ -14,7 +14,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[1]
 TOKENS: Final = ROOT / "web" / "design" / "tokens.css"
 SHEETS: Final = (
-    ROOT / "src/countersign/checkout/templates/style.css",
+    ROOT / "src/countersign/hosted/toolkit/templates/style.css",
     ROOT / "src/countersign/server/templates/style.css",
     ROOT / "packages/evidence/src/countersign_evidence/offline/verify.html",
     ROOT / "examples/storefront/shop.css",

@@ -12,12 +12,7 @@ from inspect import cleandoc
 from typing import Any, Final
 
 from countersign import __version__
-from countersign.access.key import BRAND, CLIENT_TOKEN, LIVE_SCOPES
-from countersign.access.reach import DeploymentReach
-from countersign.console.holds import HOLD_ID, MATTER_ID
-from countersign.console.keys import KEY_ID
-from countersign.console.people import PERSON_ID, SESSION_ID
-from countersign.errors import (
+from countersign.base.errors import (
     AccountDisabled,
     Forbidden,
     IdempotencyInProgress,
@@ -43,13 +38,18 @@ from countersign.errors import (
     Unauthorized,
     UnsupportedMediaType,
 )
-from countersign.http import examples
-from countersign.http.headers import REASON_LENGTH_MAX, REASON_LENGTH_MIN
-from countersign.http.route import Route
-from countersign.http.schemas import ErrorBody
-from countersign.mode import Mode
+from countersign.base.http import examples
+from countersign.base.http.schemas import ErrorBody
+from countersign.base.mode import Mode
+from countersign.core.access.key import BRAND, CLIENT_TOKEN, LIVE_SCOPES
+from countersign.core.access.reach import DeploymentReach
+from countersign.core.gate.headers import REASON_LENGTH_MAX, REASON_LENGTH_MIN
+from countersign.core.gate.route import Route
 from countersign.server.persons import looks
 from countersign.server.routes import ROUTES
+from countersign.staff.acts.holds import HOLD_ID, MATTER_ID
+from countersign.staff.acts.keys import KEY_ID
+from countersign.staff.acts.people import PERSON_ID, SESSION_ID
 from tools.openapi_components import REF, Schemas, name_of, with_references
 from tools.openapi_examples import request_examples, response_examples
 

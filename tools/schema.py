@@ -15,7 +15,7 @@ from sqlalchemy import Dialect, Table, UniqueConstraint, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from countersign.db.tables import NUMBERS, ONLY_ON, PROTECTED, WHERE, metadata
+from countersign.base.db.tables import NUMBERS, ONLY_ON, PROTECTED, WHERE, metadata
 
 _DIALECTS: Final[dict[str, type[Dialect]]] = {
     "sqlite": sqlite.dialect,
@@ -160,7 +160,7 @@ def schema_statements(dialect_name: str) -> list[str]:
     for name in PROTECTED:
         if name != "audit_owners":
             made += _append_only(dialect_name, metadata.tables[name])
-    owners = import_module("countersign.db.migrations.versions.0021_audit_owners")
+    owners = import_module("countersign.base.db.migrations.versions.0021_audit_owners")
     if dialect_name == "sqlite":
         return [*made, *owners.SQLITE, *_BLIND_RUNS]
     return [*made, *owners.POSTGRESQL, *_SHRED_KEYS, *_EVENTS]

@@ -1,9 +1,9 @@
 """The characters that a certificate shows as they are: run again when the fonts change.
 
-`python -m tools.showable > src/countersign/paper/showable.txt` writes ranges of code points that
-show something by themselves, and then, after an empty line, those that combine with what stands
-before them. The characters of the compiler's own fonts cannot be read from outside, so they stay
-as they were found; a test has the compiler set every character of the file.
+`python -m tools.showable > src/countersign/core/paper/showable.txt` writes ranges of code points
+that show something by themselves, and then, after an empty line, those that combine with what
+stands before them. The characters of the compiler's own fonts cannot be read from outside, so they
+stay as they were found; a test has the compiler set every character of the file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from textwrap import fill
 
 from fontTools.ttLib import TTCollection, TTFont
 
-from countersign.paper.text import FONT_PACKAGES, SHOWABLE
+from countersign.core.paper.text import FONT_PACKAGES, SHOWABLE
 
 _IDEOGRAPHIC_SPACE = 0x3000
 _SHOWS_NOTHING = {"Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp"}

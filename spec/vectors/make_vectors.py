@@ -22,18 +22,23 @@ from typing import Any
 
 import msgspec
 
-from countersign.access.idempotency import NONCE_BYTES
-from countersign.access.key import KeyKind, Principal
-from countersign.access.secrets import SECRET_BYTES, DeploymentSecret
-from countersign.acknowledgments.acknowledge import acknowledge, prepare_hosted
-from countersign.acknowledgments.model import Submission
-from countersign.acknowledgments.origin import Origin, Source
-from countersign.log.append_record import SEAL_ENTROPY
-from countersign.log.record import NewRecord
-from countersign.mode import Mode
-from countersign.notices.model import NoticeContent, NoticeEdition, notice_digest, published_bytes
-from countersign.parties.model import Bound
-from countersign.vault.vault import DataKey
+from countersign.base.mode import Mode
+from countersign.core.access.idempotency import NONCE_BYTES
+from countersign.core.access.key import KeyKind, Principal
+from countersign.core.access.secrets import SECRET_BYTES, DeploymentSecret
+from countersign.core.acknowledgments.acknowledge import acknowledge, prepare_hosted
+from countersign.core.acknowledgments.model import Submission
+from countersign.core.acknowledgments.origin import Origin, Source
+from countersign.core.log.append_record import SEAL_ENTROPY
+from countersign.core.log.record import NewRecord
+from countersign.core.notices.model import (
+    NoticeContent,
+    NoticeEdition,
+    notice_digest,
+    published_bytes,
+)
+from countersign.core.parties.model import Bound
+from countersign.core.vault.vault import DataKey
 from countersign_evidence.canonical import canonical_json
 from countersign_evidence.process import Process
 

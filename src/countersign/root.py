@@ -20,48 +20,48 @@ R = TypeVar("R")
 TABLE: Final = Path(__file__).with_name("commands.json")
 """For each command its help and module, for each group its help. `make docs` writes it."""
 PLACES: Final = {
-    "accounts brand": "checkout.commands:brand_command",
-    "accounts preview": "checkout.commands:preview_command",
-    "accounts capture-process": "parties.commands:capture_process_command",
-    "accounts clearance": "clearances.commands:clearance",
-    "accounts close": "console.erasure_commands:close_account_command",
-    "accounts describe": "parties.commands:describe_account_command",
-    "accounts evidence-end": "privacy.ending_commands:evidence_end_command",
-    "accounts show": "parties.commands:show_account",
-    "accounts verification": "buyers.commands:verification",
-    "acknowledgments": "acknowledgments.commands:acknowledgments",
-    "acknowledgments certificate": "dossiers.commands:certificate",
-    "acknowledgments list": "acknowledgments.look_commands:list_command",
-    "acknowledgments show": "acknowledgments.look_commands:show_command",
-    "audit": "buyers.commands:audit",
-    "backup": "operations.commands:backup",
-    "buyers": "buyers.commands:buyers",
+    "accounts brand": "operate.commands.checkout:brand_command",
+    "accounts preview": "operate.commands.checkout:preview_command",
+    "accounts capture-process": "operate.commands.parties:capture_process_command",
+    "accounts clearance": "operate.commands.clearances:clearance",
+    "accounts close": "operate.commands.erasures:close_account_command",
+    "accounts describe": "operate.commands.parties:describe_account_command",
+    "accounts evidence-end": "operate.commands.endings:evidence_end_command",
+    "accounts show": "operate.commands.parties:show_account",
+    "accounts verification": "operate.commands.buyers:verification",
+    "acknowledgments": "operate.commands.acknowledgments:acknowledgments",
+    "acknowledgments certificate": "operate.commands.dossiers:certificate",
+    "acknowledgments list": "operate.commands.acknowledgments_look:list_command",
+    "acknowledgments show": "operate.commands.acknowledgments_look:show_command",
+    "audit": "operate.commands.buyers:audit",
+    "backup": "operate.commands.database:backup",
+    "buyers": "operate.commands.buyers:buyers",
     "certification": "server.certification_command:certification",
-    "clearances": "clearances.commands:clearances",
-    "database": "operations.commands:database",
+    "clearances": "operate.commands.clearances:clearances",
+    "database": "operate.commands.database:database",
     "dev": "server.commands:dev",
-    "doctor": "doctor.commands:doctor",
-    "dossier": "dossiers.commands:dossier",
-    "erase": "console.erasure_commands:erase_command",
+    "doctor": "operate.commands.doctor:doctor",
+    "dossier": "operate.commands.dossiers:dossier",
+    "erase": "operate.commands.erasures:erase_command",
     "init": "server.commands:init",
-    "log": "log.commands:log",
+    "log": "operate.commands.log:log",
     "log check-alarm": "countersign_evidence.monitor.commands:check_alarm_file",
     "log mirror": "countersign_evidence.monitor.commands:mirror_log",
     "log monitor": "countersign_evidence.monitor.commands:monitor",
-    "members remove": "console.people_commands:remove_member",
+    "members remove": "operate.commands.people:remove_member",
     "migrate-database": "server.move_command:migrate_database",
-    "notices": "console.notice_commands:notices",
-    "operator": "parties.commands:operator",
-    "restore": "operations.commands:restore",
-    "retention": "console.erasure_commands:retention",
-    "retention end": "privacy.ending_commands:end_command",
+    "notices": "operate.commands.notices:notices",
+    "operator": "operate.commands.parties:operator",
+    "restore": "operate.commands.database:restore",
+    "retention": "operate.commands.erasures:retention",
+    "retention end": "operate.commands.endings:end_command",
     "serve": "server.commands:serve",
-    "sign-pdf": "dossiers.sign_pdf:sign_pdf",
-    "staff remove": "console.people_commands:remove_staff",
-    "status": "doctor.commands:status",
-    "vault": "vault.commands:vault",
+    "sign-pdf": "core.dossiers.sign_pdf:sign_pdf",
+    "staff remove": "operate.commands.people:remove_staff",
+    "status": "operate.commands.doctor:status",
+    "vault": "operate.commands.vault:vault",
     "verify": "countersign_evidence.verify_command:verify",
-    "webhooks listen": "webhooks.listen:listen",
+    "webhooks listen": "operate.commands.webhooks:listen",
 }
 """In which module each command or group is declared, under which name; operations have theirs at
 their routes. A module is one of the service, or of the evidence by its whole name."""
@@ -99,7 +99,7 @@ class Later(click.Command):
     def load(self) -> click.Command:
         """The command itself."""
         # Neither is needed for a list.
-        from countersign.cli.arguments import EXPLAINED  # noqa: PLC0415
+        from countersign.base.cli.arguments import EXPLAINED  # noqa: PLC0415
         from countersign_evidence.cli.arguments import explain  # noqa: PLC0415
 
         return explain(self._find(), self._path, EXPLAINED)
@@ -120,7 +120,7 @@ def command_at(place: str) -> click.Command:
     first, *inner = place.partition(":")[2].split()
     found = getattr(import_module(module_of(place)), first)
     if isinstance(found, tuple):
-        from countersign.http.commands import command_among  # noqa: PLC0415 - as above
+        from countersign.core.gate.commands import command_among  # noqa: PLC0415 - as above
 
         return command_among(found, " ".join(inner))
     for name in inner:
@@ -141,7 +141,7 @@ def packaged_command(name: str) -> click.Command:
 
 
 def _missing(name: str) -> click.Command:
-    from countersign.errors import PackageNotInstalled  # noqa: PLC0415 - as above
+    from countersign.base.errors import PackageNotInstalled  # noqa: PLC0415 - as above
     from countersign_evidence.cli.support import command  # noqa: PLC0415 - as above
 
     distribution = PACKAGED[name]
@@ -186,7 +186,7 @@ def main(context: click.Context) -> None:
     Settings come from COUNTERSIGN_* variables or the TOML file that COUNTERSIGN_CONFIG names.
     Results go to standard output, messages to standard error.
     """
-    from countersign.cli.deployment import log_to_standard_error  # noqa: PLC0415 - not for a list
+    from countersign.base.cli.deployment import log_to_standard_error  # noqa: PLC0415 - not for a list
 
     # Only this user may read databases, secrets and locks.
     os.umask(0o077)
@@ -197,8 +197,8 @@ def main(context: click.Context) -> None:
 @asynccontextmanager
 async def _open_room(kind: type[R]) -> AsyncIterator[R]:
     # Every room of the service: only for a command that opens a deployment.
-    from countersign.bootstrap import open_deployment  # noqa: PLC0415
-    from countersign.config import load_settings  # noqa: PLC0415
+    from countersign.base.config import load_settings  # noqa: PLC0415
+    from countersign.operate.bootstrap import open_deployment  # noqa: PLC0415
 
     async with open_deployment(load_settings()) as deployment:
         yield deployment.room(kind)

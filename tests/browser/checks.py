@@ -15,9 +15,9 @@ from typing import Any, Final
 import httpx2
 from playwright.sync_api import Locator, Page, expect
 
-from countersign.buyers import settings
-from countersign.checkout.words import WORDS
-from countersign.mode import Mode
+from countersign.base.mode import Mode
+from countersign.core.buyers import settings
+from countersign.hosted.toolkit.words import WORDS
 from countersign_simulators.hosted import Outcome
 from tests.browser.test_page import Order
 from tests.browser.windows import PHONE, Windows, assert_accessible

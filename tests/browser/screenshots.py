@@ -21,8 +21,8 @@ from unittest.mock import patch
 import httpx2
 from playwright.sync_api import Browser, BrowserContext, Page
 
-from countersign.console_host import ROOT
-from countersign.paper import typeset
+from countersign.core.paper import typeset
+from countersign.server.console_host import ROOT
 from tests.browser.walk import Walk
 from tests.console import pictured
 from tests.console.visitor import COOKIE
@@ -214,7 +214,7 @@ def be_checked(walk: Photographer) -> None:
 
 def first_page(path: Path) -> bytes:
     """The first page of the PDF of a dossier, as a picture."""
-    with patch("countersign.dossiers.pdf.typeset", _drawn):
+    with patch("countersign.core.dossiers.pdf.typeset", _drawn):
         return certificate(path)
 
 

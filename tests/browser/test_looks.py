@@ -13,8 +13,8 @@ import httpx2
 import pytest
 from playwright.sync_api import Page, Response
 
-from countersign.checkout.brand import put_brand
-from countersign.checkout.words import WORDS
+from countersign.core.checkout.brand import put_brand
+from countersign.hosted.toolkit.words import WORDS
 from tests.browser.test_page import PICTURE, Order, agree, go_on, heading, initial
 from tests.browser.windows import PHONE, Windows, assert_accessible
 from tests.http.backstage import Operator

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import CDPSession, Page, expect
 
-from countersign import bootstrap
-from countersign.access.origins import register
-from countersign.checkout.words import WORDS
+from countersign.core.access.origins import register
+from countersign.hosted.toolkit.words import WORDS
+from countersign.operate import bootstrap
 from tests.browser.windows import Windows, assert_accessible, assert_accessible_in_every_look
 from tests.http.backstage import Operator, another_deployment
 from tests.support import service

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from countersign.dossiers.pdf import dossier_pdf
+from countersign.core.dossiers.pdf import dossier_pdf
 from countersign_evidence.canonical import canonical_json
 from countersign_evidence.dossier import Dossier, DossierRecord
 from countersign_evidence.record import (

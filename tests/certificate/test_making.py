@@ -10,8 +10,8 @@ from hashlib import sha256
 
 import pytest
 
-from countersign.acknowledgments.certificates import WAITING_MAX, Certificates
-from countersign.errors import Overloaded
+from countersign.base.errors import Overloaded
+from countersign.core.acknowledgments.certificates import WAITING_MAX, Certificates
 from tests.certificate.facts import made_dossier, make_certificate
 
 ELSEWHERE = """

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx2
 
-from countersign.checkout.brand import picture_in, put_brand
+from countersign.core.checkout.brand import picture_in, put_brand
 from tests.http.backstage import Operator, Vendor, make_client
 from tests.support import postgres
 from tests.support.acts import done

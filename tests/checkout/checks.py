@@ -13,17 +13,18 @@ from typing import TypeVar
 import httpx2
 from sqlalchemy import Connection, select
 
-from countersign.access.key import Principal
-from countersign.access.origins import register
-from countersign.buyers import settings as verification_settings
-from countersign.checkout import buyer, following, identity, sessions, store
-from countersign.checkout.model import Collected, Session
-from countersign.checkout.page_room import HostedPages
-from countersign.checkout.schemas import CheckoutSessionRequest
-from countersign.db.tables import events
-from countersign.mode import Mode
-from countersign.notices import publish as publishing
-from countersign.notices.notice_file import parse_notice_file
+from countersign.base.db.tables import events
+from countersign.base.mode import Mode
+from countersign.core.access.key import Principal
+from countersign.core.access.origins import register
+from countersign.core.buyers import settings as verification_settings
+from countersign.core.checkout import sessions, store
+from countersign.core.checkout.model import Collected, Session
+from countersign.core.checkout.schemas import CheckoutSessionRequest
+from countersign.core.notices import publish as publishing
+from countersign.core.notices.notice_file import parse_notice_file
+from countersign.hosted.pages import buyer, following, identity
+from countersign.hosted.pages.room import HostedPages
 from countersign_evidence.process import Surface
 from tests.clearances.desk import NO_ONE
 from tests.http.backstage import notice_file

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 
-from countersign.bootstrap import open_deployment
-from countersign.checkout import identity, store
-from countersign.config import load_settings
+from countersign.base.config import load_settings
+from countersign.core.checkout import store
+from countersign.hosted.pages import identity
+from countersign.operate.bootstrap import open_deployment
 from tests.checkout.checks import submit
 from tests.support.killed import counted, run
 

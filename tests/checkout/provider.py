@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from countersign.buyers import settings
-from countersign.checkout.words import WORDS
-from countersign.mode import Mode
+from countersign.base.mode import Mode
+from countersign.core.buyers import settings
+from countersign.hosted.toolkit.words import WORDS
 from tests.checkout.buyer import Shop
 from tests.checkout.surfer import Page, Surfer
 from tests.http.backstage import Operator

@@ -12,10 +12,10 @@ from typing import Final
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from countersign.checkout import model
-from countersign.checkout.model import Collected, Content, Session, Status
-from countersign.checkout.reading import Press, Reading
-from countersign.mode import Mode
+from countersign.base.mode import Mode
+from countersign.core.checkout import model
+from countersign.core.checkout.model import Collected, Content, Session, Status
+from countersign.core.checkout.reading import Press, Reading
 from countersign_evidence.process import Surface
 
 LINES: Final = 4

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from countersign.buyers.admin import revoke
-from countersign.checkout.words import WORDS
+from countersign.core.buyers.admin import revoke
+from countersign.hosted.toolkit.words import WORDS
 from countersign_simulators.registry import SIMULATORS
 from tests.checkout.buyer import Shop
 from tests.checkout.provider import Counter, arrive, begin, counter, finish

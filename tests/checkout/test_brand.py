@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from countersign.checkout.brand import LOGO_BYTES_MAX
-from countersign.checkout.screens import COLOR
-from countersign.checkout.words import WORDS
-from countersign.parties.describe import describe
-from countersign.parties.model import Particulars
+from countersign.core.checkout.brand import LOGO_BYTES_MAX
+from countersign.core.parties.describe import describe
+from countersign.core.parties.model import Particulars
+from countersign.hosted.toolkit.screens import COLOR
+from countersign.hosted.toolkit.words import WORDS
 from tests.checkout.buyer import Shop
 from tests.checkout.surfer import Surfer
 from tests.http.backstage import Operator, make_client

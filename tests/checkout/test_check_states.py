@@ -24,17 +24,18 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from countersign.access.reach import DEPLOYMENT
-from countersign.buyers import expiry as expiry_of_buyers
-from countersign.buyers import review
-from countersign.buyers.identity_check import IdentityCheck
-from countersign.buyers.review import AcceptedZip
-from countersign.checkout import expiry, identity
-from countersign.checkout.cookies import return_code
-from countersign.checkout.model import Collected, Session, Status
-from countersign.errors import NotFound, Refusal, ReviewRefused
-from countersign.privacy.erase import erase_planned, plan_erasure
-from countersign.privacy.model import ErasureReason
+from countersign.base.errors import NotFound, Refusal, ReviewRefused
+from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.buyers import expiry as expiry_of_buyers
+from countersign.core.buyers import review
+from countersign.core.buyers.identity_check import IdentityCheck
+from countersign.core.buyers.review import AcceptedZip
+from countersign.core.checkout import expiry
+from countersign.core.checkout.model import Collected, Session, Status
+from countersign.core.privacy.erase import erase_planned, plan_erasure
+from countersign.core.privacy.model import ErasureReason
+from countersign.hosted.pages import identity
+from countersign.hosted.pages.cookies import return_code
 from tests.checkout.checks import ZIP, Checks, checks_at, submit
 from tests.support.depth import drawn
 from tests.verification.conftest import stage

@@ -13,24 +13,25 @@ from functools import partial
 import msgspec
 import pytest
 
-from countersign.acknowledgments.find import find_one
-from countersign.buyers.identity_check import IdentityCheck
-from countersign.buyers.model import BuyerStatus
-from countersign.checkout import buyer, expiry, identity, model, sessions, store
-from countersign.checkout import checks as rules
-from countersign.checkout.cookies import return_code
-from countersign.checkout.model import (
+from countersign.base.errors import (
+    CheckoutSessionClosed,
+    InvalidRequest,
+    ProviderSessionNotFound,
+)
+from countersign.core.acknowledgments.find import find_one
+from countersign.core.buyers.identity_check import IdentityCheck
+from countersign.core.buyers.model import BuyerStatus
+from countersign.core.checkout import checks as rules
+from countersign.core.checkout import expiry, model, sessions, store
+from countersign.core.checkout.model import (
     ATTEMPTS_MAX,
     Collected,
     Session,
     Status,
 )
-from countersign.checkout.schemas import CheckoutSession
-from countersign.errors import (
-    CheckoutSessionClosed,
-    InvalidRequest,
-    ProviderSessionNotFound,
-)
+from countersign.core.checkout.schemas import CheckoutSession
+from countersign.hosted.pages import buyer, identity
+from countersign.hosted.pages.cookies import return_code
 from countersign_evidence.process import Binding, Process
 from tests.checkout.checks import Checks, checks_at, submit
 from tests.verification.conftest import each_engine, stage

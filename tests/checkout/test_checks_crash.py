@@ -7,10 +7,10 @@ from itertools import count
 
 import pytest
 
-from countersign.buyers.started import check_of
-from countersign.checkout import sessions
-from countersign.checkout.model import Collected, Status
-from countersign.checkout.schemas import CheckoutSessionRequest
+from countersign.core.buyers.started import check_of
+from countersign.core.checkout import sessions
+from countersign.core.checkout.model import Collected, Status
+from countersign.core.checkout.schemas import CheckoutSessionRequest
 from tests.checkout.checks import SHOP, ZIP, Checks, checks_at, submit
 from tests.support import forked
 from tests.verification.conftest import each_engine, stage

@@ -27,13 +27,14 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from countersign.buyers.model import BuyerStatus
-from countersign.checkout import buyer, expiry, identity, store
-from countersign.checkout.model import ATTEMPTS_MAX, Collected, Session, Status, cancelled
-from countersign.checkout.page_room import HostedPages
-from countersign.errors import CheckoutSessionClosed
-from countersign.remembered.inform import inform
-from countersign.remembered.model import Kind, KnownBy
+from countersign.base.errors import CheckoutSessionClosed
+from countersign.core.buyers.model import BuyerStatus
+from countersign.core.checkout import expiry, store
+from countersign.core.checkout.model import ATTEMPTS_MAX, Collected, Session, Status, cancelled
+from countersign.hosted.pages import buyer, identity
+from countersign.hosted.pages.room import HostedPages
+from countersign.hosted.remembered.inform import inform
+from countersign.hosted.remembered.model import Kind, KnownBy
 from countersign_evidence.process import Binding
 from tests.checkout.checks import Checks, checks_at, submit
 from tests.support.depth import drawn

@@ -14,21 +14,22 @@ from typing import Final
 
 import pytest
 
-from countersign.access.account import create_account
-from countersign.access.key import VENDOR_SCOPES, Principal
-from countersign.checkout import buyer, mails, sessions, store
-from countersign.checkout.cookies import copy_address
-from countersign.checkout.mail_address import mail_address
-from countersign.checkout.mail_page import request_mail
-from countersign.checkout.mails import CopyMails, MailAnswer, MailOutcome
-from countersign.checkout.model import KEPT, Session
-from countersign.checkout.page_room import HostedPages
-from countersign.checkout.schemas import CheckoutSessionRequest
-from countersign.checkout.send_mails import SendMails
-from countersign.instant import from_ms
-from countersign.mode import Mode
-from countersign.operations.housekeeping import delete_outdated
-from countersign.privacy.closing import close
+from countersign.base.instant import from_ms
+from countersign.base.mode import Mode
+from countersign.core.access.account import create_account
+from countersign.core.access.key import VENDOR_SCOPES, Principal
+from countersign.core.checkout import sessions, store
+from countersign.core.checkout.model import KEPT, Session
+from countersign.core.checkout.schemas import CheckoutSessionRequest
+from countersign.core.privacy.closing import close
+from countersign.hosted.pages import buyer, mails
+from countersign.hosted.pages.cookies import copy_address
+from countersign.hosted.pages.mail_address import mail_address
+from countersign.hosted.pages.mail_page import request_mail
+from countersign.hosted.pages.mails import CopyMails, MailAnswer, MailOutcome
+from countersign.hosted.pages.room import HostedPages
+from countersign.hosted.pages.send_mails import SendMails
+from countersign.operate.housekeeping import delete_outdated
 from countersign_evidence.process import Surface
 from tests.clearances.desk import NO_ONE
 from tests.support.acts import done

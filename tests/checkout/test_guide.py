@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from countersign.buyers.model import BuyerStatus
-from countersign.checkout.brand import LOGO_BYTES_MAX
-from countersign.checkout.model import ATTEMPTS_MAX, KEPT, LIFETIME, LIFETIME_MAX, Status
-from countersign.checkout.schemas import CheckoutSessionRequest
-from countersign.config import load_settings
+from countersign.base.config import load_settings
+from countersign.core.buyers.model import BuyerStatus
+from countersign.core.checkout.brand import LOGO_BYTES_MAX
+from countersign.core.checkout.model import ATTEMPTS_MAX, KEPT, LIFETIME, LIFETIME_MAX, Status
+from countersign.core.checkout.schemas import CheckoutSessionRequest
 from tests.checkout.buyer import Shop
 from tests.docs.markdown import ROOT, read
 from tests.docs.shell import answers, run_blocks

@@ -8,10 +8,10 @@ from contextlib import ExitStack
 import pytest
 import segno
 
-from countersign.buyers import settings
-from countersign.checkout.model import ATTEMPTS_MAX
-from countersign.checkout.words import WORDS
-from countersign.mode import Mode
+from countersign.base.mode import Mode
+from countersign.core.buyers import settings
+from countersign.core.checkout.model import ATTEMPTS_MAX
+from countersign.hosted.toolkit.words import WORDS
 from countersign_simulators.base import Reply, Request
 from countersign_simulators.registry import SIMULATORS
 from tests.checkout.buyer import SHOP, Shop

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from countersign.checkout.screens import preferred
-from countersign.checkout.words import WORDS
+from countersign.hosted.toolkit.screens import preferred
+from countersign.hosted.toolkit.words import WORDS
 from tests.checkout.buyer import Shop
 from tests.checkout.surfer import Surfer
 

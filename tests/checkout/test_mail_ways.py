@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 
-from countersign.checkout.mails import MailOutcome
+from countersign.hosted.pages.mails import MailOutcome
 from tests.checkout.buyer import Shop
 from tests.checkout.surfer import Surfer
 from tests.checkout.test_copy_mails import ADDRESS, SENDER, posting

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from countersign.bootstrap import Deployment
-from countersign.checkout import store
-from countersign.checkout.model import Session
-from countersign.http.reply import Reply
+from countersign.core.checkout import store
+from countersign.core.checkout.model import Session
+from countersign.core.gate.reply import Reply
+from countersign.operate.bootstrap import Deployment
 from countersign.server.app import App
 from tests.checkout.buyer import Shop
 from tests.http.backstage import Operator

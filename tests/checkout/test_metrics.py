@@ -7,12 +7,12 @@ from contextlib import ExitStack
 
 import pytest
 
-from countersign.checkout import identity
-from countersign.checkout.model import Collected
-from countersign.errors import ProviderUnavailable
-from countersign.mode import Mode
-from countersign.remembered.cookies import remember_cookie, use_cookie
-from countersign.remembered.inform import inform
+from countersign.base.errors import ProviderUnavailable
+from countersign.base.mode import Mode
+from countersign.core.checkout.model import Collected
+from countersign.hosted.pages import identity
+from countersign.hosted.remembered.cookies import remember_cookie, use_cookie
+from countersign.hosted.remembered.inform import inform
 from countersign_simulators.base import Reply
 from tests.checkout.checks import ZIP, Checks, checks_at
 from tests.verification.conftest import stage

@@ -15,20 +15,20 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from countersign.access.key import Principal
-from countersign.access.origins import register
-from countersign.acknowledgments.acknowledge import acknowledge
-from countersign.acknowledgments.find import find_many
-from countersign.acknowledgments.model import Submission
-from countersign.acknowledgments.schemas import AcknowledgmentRequest, AcknowledgmentsQuery
-from countersign.checkout import sessions
-from countersign.checkout.schemas import CheckoutSessionRequest, CheckoutSessionsQuery
-from countersign.clearances.read import list_clearances
-from countersign.clearances.schemas import ClearanceDecision, ClearancesQuery
-from countersign.errors import InvalidRequest, OrderReferenceMismatch
-from countersign.http.body import parse_body, read_query
-from countersign.http.reply import encode
-from countersign.mode import Mode
+from countersign.base.errors import InvalidRequest, OrderReferenceMismatch
+from countersign.base.http.body import parse_body, read_query
+from countersign.base.mode import Mode
+from countersign.core.access.key import Principal
+from countersign.core.access.origins import register
+from countersign.core.acknowledgments.acknowledge import acknowledge
+from countersign.core.acknowledgments.find import find_many
+from countersign.core.acknowledgments.model import Submission
+from countersign.core.acknowledgments.schemas import AcknowledgmentRequest, AcknowledgmentsQuery
+from countersign.core.checkout import sessions
+from countersign.core.checkout.schemas import CheckoutSessionRequest, CheckoutSessionsQuery
+from countersign.core.clearances.read import list_clearances
+from countersign.core.clearances.schemas import ClearanceDecision, ClearancesQuery
+from countersign.core.gate.reply import encode
 from tests.certificate.reader import pages_of
 from tests.checkout.buyer import Shop
 from tests.clearances.desk import NO_ONE, Desk, order

@@ -8,16 +8,17 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from countersign import bootstrap
-from countersign.access.origins import register
-from countersign.access.reach import DEPLOYMENT
-from countersign.checkout import buyer, store
-from countersign.checkout.model import seen_by
-from countersign.checkout.reading import Reading
-from countersign.checkout.words import WORDS
-from countersign.errors import CheckoutSessionClosed
-from countersign.privacy.erase import erase_planned, plan_erasure
-from countersign.privacy.model import ErasureReason
+from countersign.base.errors import CheckoutSessionClosed
+from countersign.core.access.origins import register
+from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.checkout import store
+from countersign.core.checkout.model import seen_by
+from countersign.core.checkout.reading import Reading
+from countersign.core.privacy.erase import erase_planned, plan_erasure
+from countersign.core.privacy.model import ErasureReason
+from countersign.hosted.pages import buyer
+from countersign.hosted.toolkit.words import WORDS
+from countersign.operate import bootstrap
 from countersign_simulators.base import Reply, Request
 from tests.checkout.buyer import SHOP, Shop
 from tests.checkout.provider import Counter, address, finish

@@ -10,12 +10,12 @@ from collections.abc import Callable
 
 import pytest
 
-from countersign.access.origins import register
-from countersign.access.reach import DEPLOYMENT
-from countersign.bootstrap import Deployment as Opened
-from countersign.checkout.words import WORDS
-from countersign.privacy.erase import erase_planned, plan_erasure
-from countersign.privacy.model import ErasureReason
+from countersign.core.access.origins import register
+from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.privacy.erase import erase_planned, plan_erasure
+from countersign.core.privacy.model import ErasureReason
+from countersign.hosted.toolkit.words import WORDS
+from countersign.operate.bootstrap import Deployment as Opened
 from countersign_evidence.policy import parse_policy
 from countersign_evidence.proof import parse_proof
 from countersign_evidence.receipt import check_receipt

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from countersign.checkout.order import LINES_MAX, TEXT_LENGTH_MAX
+from countersign.core.checkout.order import LINES_MAX, TEXT_LENGTH_MAX
 from tests.checkout.buyer import Shop
 from tests.checkout.surfer import Page, Surfer
 from tests.support.service import Server

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from countersign import bootstrap
-from countersign.checkout.model import KEPT
-from countersign.operations.housekeeping import delete_outdated
+from countersign.core.checkout.model import KEPT
+from countersign.operate import bootstrap
+from countersign.operate.housekeeping import delete_outdated
 from tests.checkout.buyer import Buyer, Shop
 from tests.http.backstage import Operator, another_deployment, make_client
 from tests.http.calls import verify

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import segno
 
-from countersign.checkout import qr_codes
-from countersign.checkout.qr_codes import ADDRESS_LENGTH_MAX, QrCodes
+from countersign.hosted.toolkit import qr_codes
+from countersign.hosted.toolkit.qr_codes import ADDRESS_LENGTH_MAX, QrCodes
 
 ADDRESS = "https://provider.example/"
 

@@ -7,10 +7,10 @@ from contextlib import ExitStack
 
 import pytest
 
-from countersign.buyers.model import BuyerStatus
-from countersign.checkout import sessions, store
-from countersign.checkout.model import Collected, Session, Status
-from countersign.errors import CheckoutSessionClosed
+from countersign.base.errors import CheckoutSessionClosed
+from countersign.core.buyers.model import BuyerStatus
+from countersign.core.checkout import sessions, store
+from countersign.core.checkout.model import Collected, Session, Status
 from tests.checkout.checks import Checks, checks_at, publish
 from tests.verification.conftest import each_engine, stage
 from tests.verification.inside import Stage

@@ -11,12 +11,12 @@ from urllib.parse import urlencode
 
 import pytest
 
-from countersign.bootstrap import Deployment
-from countersign.http.body import Incoming
-from countersign.http.reply import Call, Reply
+from countersign.base.http.body import Incoming
+from countersign.base.setting_values import Rate
+from countersign.core.gate.reply import Call, Reply
+from countersign.operate.bootstrap import Deployment
 from countersign.server.app import App
 from countersign.server.limits import RateLimiter, Visits
-from countersign.setting_values import Rate
 from tests.checkout.buyer import Shop
 from tests.checkout.test_many_looks import asking, entered
 from tests.http.backstage import Operator

@@ -13,9 +13,9 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from countersign.bootstrap import Deployment
-from countersign.checkout.updates import STREAMS_EACH_MAX, Updates
-from countersign.mode import Mode
+from countersign.base.mode import Mode
+from countersign.core.checkout.updates import STREAMS_EACH_MAX, Updates
+from countersign.operate.bootstrap import Deployment
 from tests.checkout.buyer import Shop
 from tests.checkout.surfer import Surfer, check_headers
 from tests.cli.serving import running, wait_for

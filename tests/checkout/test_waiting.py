@@ -8,12 +8,13 @@ from datetime import timedelta
 
 import pytest
 
-from countersign.buyers.identity_check import IdentityCheck
-from countersign.buyers.model import BuyerStatus
-from countersign.buyers.poll_sessions import FOLLOWED_FOR
-from countersign.checkout import checks as rules
-from countersign.checkout import expiry, identity, sessions, store
-from countersign.checkout.model import (
+from countersign.base.instant import from_ms, to_ms
+from countersign.core.buyers.identity_check import IdentityCheck
+from countersign.core.buyers.model import BuyerStatus
+from countersign.core.buyers.poll_sessions import FOLLOWED_FOR
+from countersign.core.checkout import checks as rules
+from countersign.core.checkout import expiry, sessions, store
+from countersign.core.checkout.model import (
     LIFETIME,
     LIFETIME_MAX,
     UNDECIDED_MAX,
@@ -22,7 +23,7 @@ from countersign.checkout.model import (
     Status,
     cancelled,
 )
-from countersign.instant import from_ms, to_ms
+from countersign.hosted.pages import identity
 from countersign_evidence.process import Binding
 from countersign_simulators.base import Reply, Request
 from tests.checkout.checks import Checks, checks_at

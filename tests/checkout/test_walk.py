@@ -28,23 +28,24 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import Connection, select
 
-from countersign.acknowledgments.find import find_one
-from countersign.checkout import buyer, expiry, identity, sessions, store
-from countersign.checkout.model import (
+from countersign.base.db.tables import events, records
+from countersign.base.errors import (
+    CheckoutSessionClosed,
+    NoticeVersionMismatch,
+    ProviderSessionNotBound,
+)
+from countersign.core.acknowledgments.find import find_one
+from countersign.core.checkout import expiry, sessions, store
+from countersign.core.checkout.model import (
     ATTEMPTS_MAX,
     Collected,
     Session,
     Status,
     cancelled,
 )
-from countersign.checkout.reading import ClaimedEvent
-from countersign.checkout.schemas import CheckoutSessionRequest
-from countersign.db.tables import events, records
-from countersign.errors import (
-    CheckoutSessionClosed,
-    NoticeVersionMismatch,
-    ProviderSessionNotBound,
-)
+from countersign.core.checkout.reading import ClaimedEvent
+from countersign.core.checkout.schemas import CheckoutSessionRequest
+from countersign.hosted.pages import buyer, identity
 from countersign_evidence.process import Process, Surface
 from tests.clearances.desk import NO_ONE, Desk
 from tests.http.backstage import notice_file

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from countersign.bootstrap import Deployment
-from countersign.checkout import expiry, store
-from countersign.checkout.words import WORDS
+from countersign.core.checkout import expiry, store
+from countersign.hosted.toolkit.words import WORDS
+from countersign.operate.bootstrap import Deployment
 from tests.checkout.buyer import SHOP, Buyer, Shop
 from tests.checkout.surfer import Page, Surfer, check_headers
 from tests.http.backstage import Operator, make_client

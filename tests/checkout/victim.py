@@ -6,9 +6,10 @@ soon as it is answered.
 
 from __future__ import annotations
 
-from countersign.bootstrap import open_deployment
-from countersign.checkout import buyer, sessions
-from countersign.config import load_settings
+from countersign.base.config import load_settings
+from countersign.core.checkout import sessions
+from countersign.hosted.pages import buyer
+from countersign.operate.bootstrap import open_deployment
 from countersign_evidence.process import Surface
 from tests.clearances.desk import NO_ONE
 from tests.support.killed import counted, run

@@ -11,12 +11,12 @@ from typing import Any
 
 import httpx2
 
-from countersign import bootstrap
-from countersign.access.key import VENDOR_SCOPES, Principal
-from countersign.acknowledgments import acknowledge as acknowledging
-from countersign.acknowledgments.model import Submission
-from countersign.config import load_settings
-from countersign.mode import Mode
+from countersign.base.config import load_settings
+from countersign.base.mode import Mode
+from countersign.core.access.key import VENDOR_SCOPES, Principal
+from countersign.core.acknowledgments import acknowledge as acknowledging
+from countersign.core.acknowledgments.model import Submission
+from countersign.operate import bootstrap
 from tests.clearances.desk import NO_ONE, MovingClock
 from tests.http.backstage import Operator, Vendor, notice_file
 from tests.http.calls import SHIPPED_NOTICE, acknowledge, verify

@@ -15,42 +15,42 @@ from typing import Any, TypeVar
 from msgspec import convert
 from sqlalchemy import Connection
 
-from countersign import bootstrap
-from countersign.access.account import create_account
-from countersign.access.key import VENDOR_SCOPES, Principal
-from countersign.access.reach import DEPLOYMENT
-from countersign.access.secrets import DeploymentSecret
-from countersign.acknowledgments.acknowledge import acknowledge
-from countersign.acknowledgments.model import Submission
-from countersign.acknowledgments.origin import Origin
-from countersign.buyers import admin
-from countersign.buyers import routes as verifying
-from countersign.buyers import settings as verification_settings
-from countersign.buyers.model import Buyer, BuyerStatus, ProvedSession
-from countersign.buyers.rules import Facts, VerificationRules
-from countersign.buyers.schemas import BuyerVerificationRequest
-from countersign.buyers.sql import write_buyer
-from countersign.buyers.zips import proved_zip_index
-from countersign.clearances.clear import clear_order
-from countersign.clearances.fulfil import fulfil_order
-from countersign.clearances.model import ClearanceRules
-from countersign.clearances.schemas import (
+from countersign.base.config import load_settings
+from countersign.base.ids import BUYER, base32
+from countersign.base.instant import to_ms
+from countersign.base.mode import Mode
+from countersign.core.access.account import create_account
+from countersign.core.access.key import VENDOR_SCOPES, Principal
+from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.access.secrets import DeploymentSecret
+from countersign.core.acknowledgments.acknowledge import acknowledge
+from countersign.core.acknowledgments.model import Submission
+from countersign.core.acknowledgments.origin import Origin
+from countersign.core.buyers import admin
+from countersign.core.buyers import routes as verifying
+from countersign.core.buyers import settings as verification_settings
+from countersign.core.buyers.model import Buyer, BuyerStatus, ProvedSession
+from countersign.core.buyers.rules import Facts, VerificationRules
+from countersign.core.buyers.schemas import BuyerVerificationRequest
+from countersign.core.buyers.sql import write_buyer
+from countersign.core.buyers.zips import proved_zip_index
+from countersign.core.clearances.clear import clear_order
+from countersign.core.clearances.fulfil import fulfil_order
+from countersign.core.clearances.model import ClearanceRules
+from countersign.core.clearances.schemas import (
     ClearanceDecision,
     ClearanceRequest,
     FulfilmentReceipt,
     FulfilmentRequest,
 )
-from countersign.clearances.settings import set_rules
-from countersign.config import load_settings
-from countersign.http.act import Writing
+from countersign.core.clearances.settings import set_rules
+from countersign.core.gate.act import Writing
+from countersign.core.notices import publish as publishing
+from countersign.core.notices.notice_file import parse_notice_file
+from countersign.core.privacy.erase import erase_planned, plan_erasure
+from countersign.core.privacy.model import ErasureReason
 from countersign.identity.model import FactSource, Tri
-from countersign.ids import BUYER, base32
-from countersign.instant import to_ms
-from countersign.mode import Mode
-from countersign.notices import publish as publishing
-from countersign.notices.notice_file import parse_notice_file
-from countersign.privacy.erase import erase_planned, plan_erasure
-from countersign.privacy.model import ErasureReason
+from countersign.operate import bootstrap
 from tests.http.backstage import another_deployment
 from tests.support import postgres
 from tests.support.acts import done

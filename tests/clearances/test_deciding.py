@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from countersign.access.key import Scope
-from countersign.clearances.schemas import ClearanceReason
+from countersign.core.access.key import Scope
+from countersign.core.clearances.schemas import ClearanceReason
 from tests.clearances.checkout import ADULT, CLEARANCES, LABEL, SESSION, Checkout
 from tests.http.backstage import make_client, notice_file
 from tests.http.calls import acknowledge, message, read_back, refusal, verify

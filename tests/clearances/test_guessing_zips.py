@@ -13,7 +13,7 @@ import pytest
 from psycopg import sql
 from sqlalchemy import make_url
 
-from countersign.buyers.model import ZIPS_PER_DAY
+from countersign.core.buyers.model import ZIPS_PER_DAY
 from tests.clearances.checkout import CLEARANCES, SESSION
 from tests.cli.crew import one_client_each
 from tests.cli.serving import wait_until

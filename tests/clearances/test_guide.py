@@ -13,10 +13,10 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from countersign.access.key import Principal
-from countersign.clearances.model import ClearanceRules
-from countersign.clearances.schemas import ClearanceReason, ClearanceRequest, FulfilmentRequest
-from countersign.mode import Mode
+from countersign.base.mode import Mode
+from countersign.core.access.key import Principal
+from countersign.core.clearances.model import ClearanceRules
+from countersign.core.clearances.schemas import ClearanceReason, ClearanceRequest, FulfilmentRequest
 from tests.clearances.checkout import SESSION, ZIP, Checkout
 from tests.clearances.desk import Desk, order
 from tests.clearances.test_tokens import JWKS, checked

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from functools import partial
 
-from countersign.clearances.model import ClearanceRules
-from countersign.mode import Mode
-from countersign.notices import publish as publishing
+from countersign.base.mode import Mode
+from countersign.core.clearances.model import ClearanceRules
+from countersign.core.notices import publish as publishing
 from tests.clearances.desk import Desk, order
 from tests.http.backstage import notice_file
 from tests.support.acts import done

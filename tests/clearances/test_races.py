@@ -15,7 +15,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from countersign.buyers.model import ZIPS_PER_DAY
+from countersign.core.buyers.model import ZIPS_PER_DAY
 from tests.clearances.checkout import CLEARANCES, SESSION, ZIP, Checkout
 from tests.http.calls import refusal
 from tests.support.service import Server, running_server

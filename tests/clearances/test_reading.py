@@ -7,7 +7,7 @@ import time
 import pytest
 from sqlalchemy import Table, select
 
-from countersign.db.tables import metadata
+from countersign.base.db.tables import metadata
 from tests.clearances.checkout import CLEARANCES, SESSION, Checkout
 from tests.http.calls import message, refusal
 

@@ -24,10 +24,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from countersign.access.key import Principal
-from countersign.clearances.model import ClearanceRules
-from countersign.errors import Erased, FulfilmentContradicted, RateLimited
-from countersign.mode import Mode
+from countersign.base.errors import Erased, FulfilmentContradicted, RateLimited
+from countersign.base.mode import Mode
+from countersign.core.access.key import Principal
+from countersign.core.clearances.model import ClearanceRules
 from tests.clearances.desk import Desk, order
 from tests.clearances.restated import Asked, Initialed, Person, Shop, Text, World
 from tests.http.backstage import notice_file

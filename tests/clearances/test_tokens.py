@@ -13,9 +13,9 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from countersign.clearances.model import LIFETIME_MAX
-from countersign.errors import InvalidArgument, UnknownKey
-from countersign.mode import Mode
+from countersign.base.errors import InvalidArgument, UnknownKey
+from countersign.base.mode import Mode
+from countersign.core.clearances.model import LIFETIME_MAX
 from tests.clearances.checkout import SESSION, Checkout
 from tests.clearances.desk import Desk, order
 from tests.http.backstage import notice_file

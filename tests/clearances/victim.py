@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from countersign.access.key import VENDOR_SCOPES, Principal
-from countersign.bootstrap import open_deployment
-from countersign.clearances.clear import clear_order
-from countersign.clearances.fulfil import fulfil_order
-from countersign.clearances.schemas import FulfilmentRequest
-from countersign.config import load_settings
-from countersign.http.act import Writing
-from countersign.mode import Mode
+from countersign.base.config import load_settings
+from countersign.base.mode import Mode
+from countersign.core.access.key import VENDOR_SCOPES, Principal
+from countersign.core.clearances.clear import clear_order
+from countersign.core.clearances.fulfil import fulfil_order
+from countersign.core.clearances.schemas import FulfilmentRequest
+from countersign.core.gate.act import Writing
+from countersign.operate.bootstrap import open_deployment
 from tests.clearances.desk import order
 from tests.support.killed import counted, run
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from countersign.access.key import VENDOR_SCOPES, Principal
-from countersign.acknowledgments.acknowledge import acknowledge
-from countersign.acknowledgments.model import Submission
-from countersign.acknowledgments.origin import Origin
-from countersign.acknowledgments.proof import proof
-from countersign.bootstrap import open_deployment
-from countersign.buyers import routes as verifying
-from countersign.buyers.schemas import BuyerVerificationRequest
-from countersign.config import load_settings
-from countersign.mode import Mode
+from countersign.base.config import load_settings
+from countersign.base.mode import Mode
+from countersign.core.access.key import VENDOR_SCOPES, Principal
+from countersign.core.acknowledgments.acknowledge import acknowledge
+from countersign.core.acknowledgments.model import Submission
+from countersign.core.acknowledgments.origin import Origin
+from countersign.core.acknowledgments.proof import proof
+from countersign.core.buyers import routes as verifying
+from countersign.core.buyers.schemas import BuyerVerificationRequest
+from countersign.operate.bootstrap import open_deployment
 from tests.cli.conftest import Bench
 
 NO_ONE = Origin(

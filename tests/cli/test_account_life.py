@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from countersign.access.keys import REVOCATION_LAG_SECONDS
+from countersign.core.access.keys import REVOCATION_LAG_SECONDS
 from countersign_simulators.registry import SIMULATORS
 from tests.checkout.buyer import wanted
 from tests.cli.conftest import Bench

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from countersign.db.engine import SQLITE_FILE, sqlite_module
+from countersign.base.db.engine import SQLITE_FILE, sqlite_module
 from tests.cli.conftest import Bench
 from tests.cli.test_json import ARGUMENTS, BARE, ThereIs, ready, ready_once  # noqa: F401 - fixtures
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import URL
 
-from countersign.cli.progress import SaidProgress
-from countersign.errors import BackupFailed
-from countersign.operations.backup import back_up, restore
+from countersign.base.cli.progress import SaidProgress
+from countersign.base.errors import BackupFailed
+from countersign.operate.backup import back_up, restore
 from tests.cli.conftest import Bench
 from tests.cli.evidence import make_evidence
 

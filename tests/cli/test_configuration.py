@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.config import SETTINGS
+from countersign.base.config import SETTINGS
 from tests.cli.conftest import Bench
 
 MISTAKES = {

@@ -22,11 +22,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from countersign.db.engine import sqlite_module
-from countersign.doctor.examine import CHECKS, examine, worst
-from countersign.doctor.finding import Check, Severity, UnseenError, say
-from countersign.doctor.network import public_address
-from countersign.doctor.sight import Sight
+from countersign.base.db.engine import sqlite_module
+from countersign.operate.doctor.examine import CHECKS, examine, worst
+from countersign.operate.doctor.finding import Check, Severity, UnseenError, say
+from countersign.operate.doctor.network import public_address
+from countersign.operate.doctor.sight import Sight
 from tests.cli.conftest import Bench
 from tests.cli.serving import wait_until
 from tests.support import postgres

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from countersign.db import schema
-from countersign.db.engine import database_url
-from countersign.log.head_files import HeadFiles, checkpoint_of
-from countersign.mode import Mode
+from countersign.base.db import schema
+from countersign.base.db.engine import database_url
+from countersign.base.mode import Mode
+from countersign.core.log.head_files import HeadFiles, checkpoint_of
 from tests.cli.conftest import Bench
 from tests.sealing.acts import acknowledge, get
 from tests.support import postgres

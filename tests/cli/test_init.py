@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from countersign.db.engine import Purpose, database_url, open_engine
+from countersign.base.db.engine import Purpose, database_url, open_engine
 from tests.cli.conftest import Bench
 from tests.support import forked
 

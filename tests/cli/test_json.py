@@ -11,9 +11,9 @@ from pathlib import Path
 import click
 import pytest
 
-from countersign.buyers.rules import PROOFS
+from countersign.base.instant import rfc3339
+from countersign.core.buyers.rules import PROOFS
 from countersign.identity.model import FactSource
-from countersign.instant import rfc3339
 from countersign.root import main
 from countersign_simulators.registry import SIMULATORS
 from tests.cli.conftest import Bench

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.access.key import PEOPLE_SCOPES, VENDOR_SCOPES, Scope, well_formed
+from countersign.core.access.key import PEOPLE_SCOPES, VENDOR_SCOPES, Scope, well_formed
 from tests.cli.conftest import Bench
 
 

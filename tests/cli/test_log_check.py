@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from countersign.bootstrap import open_deployment
-from countersign.config import load_settings
-from countersign.log.append_record import seal_disclosures
+from countersign.base.config import load_settings
+from countersign.core.log.append_record import seal_disclosures
+from countersign.operate.bootstrap import open_deployment
 from countersign_evidence.disclosure import disclose
 from tests.cli.conftest import Bench
 from tests.cli.evidence import make_evidence, make_many

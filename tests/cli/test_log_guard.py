@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from countersign.log.head_files import HeadFiles
-from countersign.log.seal import PERIOD_SECONDS
-from countersign.mode import Mode
+from countersign.base.mode import Mode
+from countersign.core.log.head_files import HeadFiles
+from countersign.core.log.seal import PERIOD_SECONDS
 from countersign_evidence.policy import parse_policy
 from countersign_evidence.verification import verify_file
 from tests.cli.conftest import Bench

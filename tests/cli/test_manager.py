@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from countersign.errors import InvalidConfiguration
+from countersign.base.errors import InvalidConfiguration
 from countersign.server import manager as notices
 from tests.cli.conftest import Bench
 from tests.support.manager import Manager, hold_socket

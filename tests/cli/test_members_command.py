@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import update
 
-from countersign.db import schema
-from countersign.db.engine import Purpose, database_url
-from countersign.db.tables import api_keys
+from countersign.base.db import schema
+from countersign.base.db.engine import Purpose, database_url
+from countersign.base.db.tables import api_keys
 from tests.cli.conftest import Bench
 
 pytestmark = pytest.mark.one_engine

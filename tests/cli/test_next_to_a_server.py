@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.access.keys import REVOCATION_LAG_SECONDS
+from countersign.core.access.keys import REVOCATION_LAG_SECONDS
 from tests.cli.conftest import Bench
 from tests.cli.notice_files import write_notice
 from tests.support.service import Server

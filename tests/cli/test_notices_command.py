@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign import notices
+from countersign.core import notices
 from tests.cli.conftest import Bench
 from tests.cli.notice_files import LINES, write_notice
 from tests.support.service import free_port

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from countersign.db.engine import database_url
+from countersign.base.db.engine import database_url
 from tests.cli.conftest import Bench
 from tests.cli.notice_files import LINES, write_notice
 from tests.cli.serving import running, wait_for

@@ -14,9 +14,9 @@ pytestmark = [pytest.mark.long, pytest.mark.one_engine]
 
 FIRST_USED_LATER = (
     "alembic",
-    "countersign.dossiers.compare",
-    "countersign.dossiers.pdf",
-    "countersign.paper.typeset",
+    "countersign.core.dossiers.compare",
+    "countersign.core.dossiers.pdf",
+    "countersign.core.paper.typeset",
     "countersign.server.certification",
     "countersign_simulators",
     "psycopg",

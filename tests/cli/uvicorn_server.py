@@ -5,8 +5,8 @@ import sys
 
 import uvicorn
 
-from countersign.bootstrap import open_deployment
-from countersign.config import load_settings
+from countersign.base.config import load_settings
+from countersign.operate.bootstrap import open_deployment
 from countersign.server.app import App
 
 GRACE_SECONDS = 1

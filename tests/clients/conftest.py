@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import pytest
 
-from countersign.access.key import PEOPLE_SCOPES, Scope
+from countersign.core.access.key import PEOPLE_SCOPES, Scope
 from tests.clients.proxy import Proxy, running_proxy
 from tests.http.backstage import Operator, another_deployment
 from tests.support import node

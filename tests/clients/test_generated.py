@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from countersign.errors import REFUSALS
+from countersign.base.errors import REFUSALS
 from tests.docs.markdown import ROOT
 from tests.support import node
 from tools import clients_python, clients_typescript

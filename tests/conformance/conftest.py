@@ -10,12 +10,12 @@ from datetime import timedelta
 
 import pytest
 
-from countersign import bootstrap
-from countersign.access.reach import AccountReach
-from countersign.events.model import EventType
-from countersign.mode import Mode
-from countersign.webhooks import endpoints
-from countersign.webhooks.schemas import WebhookEndpointRequest
+from countersign.base.mode import Mode
+from countersign.core.access.reach import AccountReach
+from countersign.core.events.model import EventType
+from countersign.core.webhooks import endpoints
+from countersign.core.webhooks.schemas import WebhookEndpointRequest
+from countersign.operate import bootstrap
 from countersign_conformance.kit import run_conformance
 from countersign_conformance.model import Finding, Report, Verdict
 from tests.conformance.shop import HOLD_SECONDS, Manners, Shop, doing_business, receiving

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, text
 
-from countersign.access.account import add_account
-from countersign.db.database import Database
-from countersign.ids import timed_id
-from countersign.instant import from_ns
+from countersign.base.db.database import Database
+from countersign.base.ids import timed_id
+from countersign.base.instant import from_ns
+from countersign.core.access.account import add_account
 from countersign_conformance.kit import delete_old_runs
 from countersign_conformance.model import KEPT, OBSERVATION, RUN, Observation, Run
 from countersign_conformance.store import RunStore

@@ -13,8 +13,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from countersign import bootstrap
-from countersign.ids import timed_id
+from countersign.base.ids import timed_id
+from countersign.operate import bootstrap
 from countersign_conformance import watch as conformance_watch
 from countersign_conformance.kit import watch_vendors
 from countersign_conformance.model import RUN, Observation, Provocation, Run

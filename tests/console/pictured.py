@@ -18,9 +18,9 @@ from typing import Any, Final
 import httpx2
 import pytest
 
-from countersign import bootstrap
-from countersign.access.role import Role
-from countersign.console_host import ROOT
+from countersign.core.access.role import Role
+from countersign.operate import bootstrap
+from countersign.server.console_host import ROOT
 from countersign_console import times
 from countersign_console.menu import DEPLOYMENT
 from tests.checkout.surfer import Page

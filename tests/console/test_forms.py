@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import pytest
 
-from countersign.access.audit import AuditEntry, find_audit
-from countersign.access.role import Role
+from countersign.core.access.audit import AuditEntry, find_audit
+from countersign.core.access.role import Role
 from tests.checkout.surfer import Page
 from tests.console.visitor import COOKIE, Vendor, Visitor, places
 from tests.http.backstage import notice_file

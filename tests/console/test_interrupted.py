@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import pytest
 
-from countersign.access.keys import create_key
-from countersign.access.reach import Reach
-from countersign.access.role import Role
-from countersign.console import erasures, holds
-from countersign.mode import Mode
-from countersign.privacy.requests import carry_out_waiting
+from countersign.base.mode import Mode
+from countersign.core.access.keys import create_key
+from countersign.core.access.reach import Reach
+from countersign.core.access.role import Role
+from countersign.core.privacy.requests import carry_out_waiting
+from countersign.staff.acts import erasures, holds
 from tests.people.crew import Console, in_console
 from tests.support.acts import done
 

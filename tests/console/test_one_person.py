@@ -7,16 +7,16 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, select
 
-from countersign.access.account import set_reviewers
-from countersign.access.audit import AuditAction, find_audit
-from countersign.access.key import Scope
-from countersign.access.keys import create_key
-from countersign.access.reach import DEPLOYMENT
-from countersign.access.role import Role
-from countersign.db.tables import audit_log
-from countersign.errors import SecondPersonRequired
-from countersign.mode import Mode
-from countersign.people import roles
+from countersign.base.db.tables import audit_log
+from countersign.base.errors import SecondPersonRequired
+from countersign.base.mode import Mode
+from countersign.core.access.account import set_reviewers
+from countersign.core.access.audit import AuditAction, find_audit
+from countersign.core.access.key import Scope
+from countersign.core.access.keys import create_key
+from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.access.role import Role
+from countersign.staff.people import roles
 from tests.console.test_pages import who_waits
 from tests.people.crew import Console, Person, in_console
 from tests.support.acts import done

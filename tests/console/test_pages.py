@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from countersign.access.account import set_reviewers
-from countersign.access.role import Role
-from countersign.http.reply import Reply
+from countersign.core.access.account import set_reviewers
+from countersign.core.access.role import Role
+from countersign.core.gate.reply import Reply
 from countersign_console.view import WORDS
 from tests.people.crew import Console, Person, in_console
 from tests.remembered.device import ORIGIN

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from countersign.access.role import Role
+from countersign.core.access.role import Role
 from countersign_console.pages import SCOPES
 from tests.checkout.surfer import Page
 from tests.console.visitor import Vendor, Visitor, places

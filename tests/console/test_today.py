@@ -13,11 +13,11 @@ from xml.etree import ElementTree as ET
 import pytest
 from sqlalchemy import Connection, update
 
-from countersign.access.role import Role
-from countersign.console import today as api
-from countersign.console_host import SESSION
-from countersign.db.tables import accounts
-from countersign.mode import Mode
+from countersign.base.db.tables import accounts
+from countersign.base.mode import Mode
+from countersign.core.access.role import Role
+from countersign.server.console_host import SESSION
+from countersign.staff.acts import today as api
 from countersign_console.charts import Period, draw
 from countersign_console.state import ON_THE_MACHINE
 from countersign_console.times import age

@@ -9,9 +9,9 @@ from urllib.parse import urlencode, urlsplit
 
 import httpx2
 
-from countersign.access.keys import create_key
-from countersign.console_host import ROOT
-from countersign.mode import Mode
+from countersign.base.mode import Mode
+from countersign.core.access.keys import create_key
+from countersign.server.console_host import ROOT
 from countersign_console.menu import DEPLOYMENT
 from countersign_console.pages import PAGES
 from tests.checkout.surfer import Form, Page

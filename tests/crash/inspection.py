@@ -11,9 +11,8 @@ from typing import Any
 
 from sqlalchemy import Row, Table, select
 
-from countersign.access.secrets import DeploymentSecret
-from countersign.db.engine import Purpose, database_url, open_engine
-from countersign.db.tables import (
+from countersign.base.db.engine import Purpose, database_url, open_engine
+from countersign.base.db.tables import (
     buyers,
     data_keys,
     disclosures,
@@ -25,6 +24,7 @@ from countersign.db.tables import (
     verifications,
     zip_attempts,
 )
+from countersign.core.access.secrets import DeploymentSecret
 from countersign_evidence.disclosure import b64url
 from tests.support.service import Deployment
 from tests.support.vault import StoredVault

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.config import load_settings
+from countersign.base.config import load_settings
 
 pytestmark = pytest.mark.openssl
 PREPARE = Path(__file__).parents[2] / "deploy" / "ha" / "prepare.sh"

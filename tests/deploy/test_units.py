@@ -11,7 +11,7 @@ from typing import Final
 import httpx2
 import pytest
 
-from countersign.config import SETTINGS, load_settings
+from countersign.base.config import SETTINGS, load_settings
 from countersign.server.manager import ALIVE, READY, STOPPING
 from tests.deploy.conftest import Installed
 from tests.http.calls import acknowledge

@@ -17,9 +17,9 @@ from pathlib import Path
 import click
 from click.testing import CliRunner
 
-from countersign import config
-from countersign.doctor.finding import FINDINGS
-from countersign.errors import REFUSALS
+from countersign.base import config
+from countersign.base.errors import REFUSALS
+from countersign.operate.doctor.finding import FINDINGS
 from countersign.root import Later
 from countersign.root import main as command_line
 
@@ -29,7 +29,7 @@ CONFIGURATION = DOCS / "configuration.md"
 COMPONENT_GUIDE = DOCS / "component.md"
 DOCTOR = DOCS / "doctor.md"
 INTEGRATE = DOCS / "integrate.md"
-COMPONENT = DOCS.parent / "src/countersign/checkout/component/countersign-notice.js"
+COMPONENT = DOCS.parent / "src/countersign/hosted/pages/component/countersign-notice.js"
 WIDTH = 80
 
 _CLI_HEAD = """\
@@ -47,7 +47,7 @@ _OTHER_ERRORS = "| the message says how; most are only for [staff](staff-api.md)
 _DOCTOR_HEAD = """\
 # Everything that `doctor` can say
 
-<!-- Made from src/countersign/doctor/findings.toml by `make docs`: change it there. -->
+<!-- Made from src/countersign/operate/doctor/findings.toml by `make docs`: change it there. -->
 
 [Health](health.md) describes the command; [on call](on-call.md) starts from symptoms. `…` stands
 for a value.

@@ -18,7 +18,7 @@ from typing import Any
 import click
 import yaml
 
-from countersign.config import FILE_VARIABLE, PREFIX, SETTINGS, load_settings
+from countersign.base.config import FILE_VARIABLE, PREFIX, SETTINGS, load_settings
 from countersign.root import main
 from tests.docs.conftest import MadeServer
 from tests.docs.generated import loaded

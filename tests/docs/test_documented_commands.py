@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.notices.notice_file import shipped_notice_files
+from countersign.core.notices.notice_file import shipped_notice_files
 from tests.docs.conftest import MadeServer
 from tests.docs.markdown import ROOT, Block, Page, read
 from tests.docs.shell import check_answers, run_blocks

@@ -8,9 +8,9 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from countersign.buyers.sandbox import SCRIPT
-from countersign.errors import REFUSALS, CountersignError, Refusal
-from countersign.reason import Reason
+from countersign.base.errors import REFUSALS, CountersignError, Refusal
+from countersign.base.reason import Reason
+from countersign.core.buyers.sandbox import SCRIPT
 from tests.docs.markdown import ROOT, every_page, read
 
 INTEGRATE = read(ROOT / "docs" / "integrate.md")
@@ -72,7 +72,7 @@ def test_each_sandbox_session_answers_as_the_table_says(client: httpx2.Client) -
 
 def test_the_guide_says_of_each_step_whether_servers_may_run() -> None:
     """An operator does not have to read migrations."""
-    versions = ROOT / "src" / "countersign" / "db" / "migrations" / "versions"
+    versions = ROOT / "src" / "countersign" / "base" / "db" / "migrations" / "versions"
     steps = sorted(file.stem for file in versions.glob("[0-9]*_*.py"))[1:]
     rows = UPGRADE.rows("## Servers of two releases side by side")
     assert [step.strip("`") for step, _ in rows] == steps

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
-from countersign.config import FILE_VARIABLE, PREFIX, SETTINGS, load_settings
+from countersign.base.config import FILE_VARIABLE, PREFIX, SETTINGS, load_settings
 from countersign.root import TABLE
 from countersign.root import main as command_line
 from tests.docs import generated

@@ -13,19 +13,19 @@ from typing import Final
 
 import pytest
 
-from countersign.access.authenticate import KEY_CACHE_SECONDS
-from countersign.acknowledgments import certificates, checkpoints
-from countersign.acknowledgments.evidence_routes import WAIT_SECONDS_MAX
-from countersign.checkout.model import KEPT, LIFETIME_MAX
-from countersign.db.tables import metadata
-from countersign.deadline import DEADLINE_SECONDS
+from countersign.base.db.tables import metadata
+from countersign.base.deadline import DEADLINE_SECONDS
+from countersign.core.access.authenticate import KEY_CACHE_SECONDS
+from countersign.core.acknowledgments import certificates, checkpoints
+from countersign.core.acknowledgments.evidence_routes import WAIT_SECONDS_MAX
+from countersign.core.checkout.model import KEPT, LIFETIME_MAX
+from countersign.core.webhooks.address_guard import LOOKUPS_MAX
+from countersign.core.webhooks.deliver import CONCURRENT_MAX
+from countersign.core.webhooks.model import ENDPOINTS_MAX
+from countersign.hosted.remembered.model import COOKIE_KEPT, KEPT_MAX, PASSKEY_KEPT
+from countersign.hosted.self_service.visits import FRESH, SIGNED_IN
 from countersign.identity.transport import TOTAL_SECONDS
-from countersign.remembered.model import COOKIE_KEPT, KEPT_MAX, PASSKEY_KEPT
-from countersign.self_service.visits import FRESH, SIGNED_IN
 from countersign.server.app import route_table
-from countersign.webhooks.address_guard import LOOKUPS_MAX
-from countersign.webhooks.deliver import CONCURRENT_MAX
-from countersign.webhooks.model import ENDPOINTS_MAX
 from tests.docs.markdown import ROOT, Page, read
 
 pytestmark = pytest.mark.one_engine
@@ -56,7 +56,7 @@ DANGEROUS: Final = {
     *("pymemcache", "shelve", "smtplib", "telnetlib", "xml", "yaml"),
 }
 NEEDED: Final = {
-    "subprocess": {"src/countersign/vault/key_encryption.py"},  # the operator's command for the key
+    "subprocess": {"src/countersign/core/vault/key_encryption.py"},  # the command for the key
     "random": {"src/countersign/identity/transport.py"},  # when to ask a provider again
 }
 """Modules that are dangerous in other hands, and the only files that import them."""
@@ -65,7 +65,7 @@ CALLS: Final = {"compile", "eval", "exec", "__import__", "popen", "system"}
 SCRIPTS: Final = (
     "packages/evidence/src/countersign_evidence/offline/verify.html",
     "web/src/*.ts",
-    "src/countersign/*/templates/*.js",
+    "src/countersign/**/templates/*.js",
     "clients/typescript/src/*.ts",
 )
 _SET: Final = re.compile(r"[\w)\]]\[([^\[\]]+)\]\s*(?:=(?![=>])|\+\+|--|(?:[-+|&^*]|\?\?|\|\|)=)")
@@ -247,7 +247,7 @@ def test_each_log_is_where_the_page_says(page: Page) -> None:
         if {name.partition(".")[0] for name, _ in imported(module)} & {"logging", "structlog"}
         and used(module) & begins
     }
-    assert found == {"src/countersign/cli/deployment.py"}
+    assert found == {"src/countersign/base/cli/deployment.py"}
     assert found < listed(page, "Logs")
     forms = " ".join(row[1] for row in page.rows("## Logs"))
     tables = re.findall(r"rows of `(\w+)`", forms)

@@ -13,9 +13,9 @@ import httpx2
 import psycopg
 import pytest
 
-from countersign.db.tables import PROTECTED, metadata
-from countersign.instant import rfc3339
-from countersign.operations.serving_role import RIGHTS
+from countersign.base.db.tables import PROTECTED, metadata
+from countersign.base.instant import rfc3339
+from countersign.operate.serving_role import RIGHTS
 from countersign_simulators.base import Session
 from tests.cli.serving import running, wait_for
 from tests.docs.markdown import ROOT, read

@@ -11,8 +11,8 @@ from typing import Final
 
 import pytest
 
-from countersign.dossiers.compare import compare_pdf
-from countersign.dossiers.pdf import dossier_pdf, maker
+from countersign.core.dossiers.compare import compare_pdf
+from countersign.core.dossiers.pdf import dossier_pdf, maker
 from countersign_evidence.container import SUMS, read_container, sums, write_container
 from countersign_evidence.dossier import (
     VERIFY_HTML,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from countersign.errors import InvalidRequest, NotFound
+from countersign.base.errors import InvalidRequest, NotFound
 from countersign_evidence.verification import Conclusion, verify_file
 from tests.clearances.desk import order
 from tests.dossiers.orders import ZIP, Orders, kinds, said

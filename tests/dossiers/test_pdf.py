@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from countersign.dossiers.pdf import maker
+from countersign.core.dossiers.pdf import maker
 from countersign_evidence.canonical import canonical_json
 from countersign_evidence.dossier import TYPES, Dossier, DossierRecord, Stamped
 from tests.certificate.facts import ACK_ID, made_dossier, make_certificate

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from countersign.dossiers.compare import compare_pdf
+from countersign.core.dossiers.compare import compare_pdf
 from countersign_evidence.dossier import TYPES
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.verification import verify_file

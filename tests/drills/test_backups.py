@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from countersign.db import schema
-from countersign.db.engine import Purpose, database_url
-from countersign.operations.backup import back_up
+from countersign.base.db import schema
+from countersign.base.db.engine import Purpose, database_url
+from countersign.operate.backup import back_up
 from tests.drills.site import Site, begun, site
 from tests.storage.test_filled import FILLED, FIRST, fill
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.db.engine import sqlite_module
+from countersign.base.db.engine import sqlite_module
 from tests.drills.site import Site, site
 from tests.support import forked
 from tests.support.moved_clock import VARIABLE, MovedClock

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.db.engine import sqlite_module
+from countersign.base.db.engine import sqlite_module
 from tests.drills.site import Site, begun, site
 from tests.drills.test_backups import with_keys_of
 

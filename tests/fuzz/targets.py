@@ -12,24 +12,24 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from countersign.access.key import ENTROPY_BYTES, KeyKind, compose_key, well_formed
-from countersign.access.origins import parse_origin
-from countersign.acknowledgments.origin import resolve_browser
-from countersign.buyers.rules import document_zip5, is_zip
-from countersign.checkout.brand import kind_of_logo
-from countersign.errors import CountersignError
-from countersign.http.body import parse_body, read_query
-from countersign.http.headers import bearer, idempotency_key, is_plain_json
-from countersign.http.reply import Call
-from countersign.http.route import Route
+from countersign.base.errors import CountersignError
+from countersign.base.http.body import parse_body, read_query
+from countersign.base.mode import Mode
+from countersign.core.access.key import ENTROPY_BYTES, KeyKind, compose_key, well_formed
+from countersign.core.access.origins import parse_origin
+from countersign.core.acknowledgments.origin import resolve_browser
+from countersign.core.buyers.rules import document_zip5, is_zip
+from countersign.core.checkout.brand import kind_of_logo
+from countersign.core.gate.headers import bearer, idempotency_key, is_plain_json
+from countersign.core.gate.reply import Call
+from countersign.core.gate.route import Route
+from countersign.core.log.policy import read_witnesses
+from countersign.core.notices.notice_file import parse_notice_file
+from countersign.core.webhooks.model import parse_target
 from countersign.identity.base import IdentityProvider, Response, evidence_of
 from countersign.identity.registry import IdentityProviders, provider_names
 from countersign.identity.transport import ProviderReply
-from countersign.log.policy import read_witnesses
-from countersign.mode import Mode
-from countersign.notices.notice_file import parse_notice_file
 from countersign.server.routes import ROUTES
-from countersign.webhooks.model import parse_target
 from countersign_evidence.alarm import parse_alarm
 from countersign_evidence.approval import parse_proposal, read_private_key
 from countersign_evidence.checkpoint import parse_checkpoint

@@ -71,7 +71,7 @@ def next_release(folder: Path) -> Path:
     copy = shutil.copytree(
         source, release / "countersign", ignore=shutil.ignore_patterns("__pycache__")
     )
-    versions = copy / "db/migrations/versions"
+    versions = copy / "base/db/migrations/versions"
     before = max(file.stem for file in versions.glob("[0-9]*_*.py"))
     revision = f"{int(before[:4]) + 1:04d}_next"
     made = _MIGRATION.format(revision=revision, before=before)

@@ -27,17 +27,17 @@ import httpx2
 from msgspec import to_builtins
 from sqlalchemy import Connection, make_url, text
 
-from countersign import bootstrap
-from countersign.access.account import create_account, find_account
-from countersign.access.key import Scope
-from countersign.access.keys import create_key, revoke_key, rotate_key
-from countersign.config import load_settings
-from countersign.db.engine import Purpose, database_url, open_engine
-from countersign.errors import StorageUnavailable
-from countersign.mode import Mode
-from countersign.notices import publish as publishing
-from countersign.notices.notice_file import parse_notice_file
-from countersign.snapshot import STALENESS_SECONDS
+from countersign.base.config import load_settings
+from countersign.base.db.engine import Purpose, database_url, open_engine
+from countersign.base.errors import StorageUnavailable
+from countersign.base.mode import Mode
+from countersign.base.snapshot import STALENESS_SECONDS
+from countersign.core.access.account import create_account, find_account
+from countersign.core.access.key import Scope
+from countersign.core.access.keys import create_key, revoke_key, rotate_key
+from countersign.core.notices import publish as publishing
+from countersign.core.notices.notice_file import parse_notice_file
+from countersign.operate import bootstrap
 from tests.support import postgres
 from tests.support.acts import done
 from tests.support.service import Deployment, Server

@@ -9,8 +9,7 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
 
-from countersign.access.key import Scope
-from countersign.errors import (
+from countersign.base.errors import (
     REFUSALS,
     Forbidden,
     InvalidApiKey,
@@ -18,6 +17,7 @@ from countersign.errors import (
     Retryable,
     Unauthorized,
 )
+from countersign.core.access.key import Scope
 from tests.http import wire
 from tests.http.backstage import Operator
 

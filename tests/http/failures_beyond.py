@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from countersign.access.reach import AccountReach
-from countersign.bootstrap import Deployment
-from countersign.events.model import KEPT
-from countersign.events.read_events import find_event
-from countersign.instant import rfc3339
-from countersign.mode import Mode
+from countersign.base.instant import rfc3339
+from countersign.base.mode import Mode
+from countersign.core.access.reach import AccountReach
+from countersign.core.events.model import KEPT
+from countersign.core.events.read_events import find_event
+from countersign.operate.bootstrap import Deployment
 from tests.http.failures import ODD_IDS, VERIFY, Caller, Failure, make_caller
 from tests.support import postgres
 from tests.support.acts import asked

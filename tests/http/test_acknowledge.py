@@ -7,10 +7,10 @@ import re
 import httpx2
 import pytest
 
-from countersign.access.key import Scope
-from countersign.acknowledgments.origin import Origin
-from countersign.acknowledgments.routes import _submission
-from countersign.acknowledgments.schemas import AcknowledgmentRequest
+from countersign.core.access.key import Scope
+from countersign.core.acknowledgments.origin import Origin
+from countersign.core.acknowledgments.routes import _submission
+from countersign.core.acknowledgments.schemas import AcknowledgmentRequest
 from tests.http.backstage import Vendor, make_client, notice_file
 from tests.http.calls import (
     SHIPPED_NOTICE,

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from countersign.db.engine import sqlite_module
+from countersign.base.db.engine import sqlite_module
 from tests.http.backstage import another_deployment
 from tests.support.service import Deployment, running_server
 

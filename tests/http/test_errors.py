@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from countersign.errors import REFUSALS, InternalError, Refusal, Retryable
+from countersign.base.errors import REFUSALS, InternalError, Refusal, Retryable
 from tests.http import wire
 from tests.http.backstage import Operator, another_deployment, make_client
 from tests.http.conftest import PUBLIC_URL, Configured

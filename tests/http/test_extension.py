@@ -8,9 +8,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from countersign import bootstrap
-from countersign.http.reply import Call, Reply
-from countersign.http.route import Route
+from countersign.core.gate.reply import Call, Reply
+from countersign.core.gate.route import Route
+from countersign.operate import bootstrap
 from countersign.server import extension
 from countersign.server.app import App
 from countersign.server.extension import Admit, Extension, installed_extension

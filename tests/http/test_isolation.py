@@ -12,9 +12,9 @@ import httpx2
 import pytest
 from sqlalchemy import insert
 
-from countersign.access.key import Scope
-from countersign.db.tables import buyers
-from countersign.ids import BUYER, timed_id
+from countersign.base.db.tables import buyers
+from countersign.base.ids import BUYER, timed_id
+from countersign.core.access.key import Scope
 from countersign.server.app import route_table
 from tests.http.backstage import Vendor, make_client
 from tests.http.calls import acknowledge, refusal, verify

@@ -12,7 +12,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from countersign.access.key import (
+from countersign.base.mode import Mode
+from countersign.core.access.key import (
     ENTROPY_BYTES,
     PEOPLE_SCOPES,
     STAFF_SCOPES,
@@ -20,8 +21,7 @@ from countersign.access.key import (
     Scope,
     compose_key,
 )
-from countersign.http.route import Route
-from countersign.mode import Mode
+from countersign.core.gate.route import Route
 from countersign.server.app import route_table
 from tests.http import wire
 from tests.http.backstage import Operator, Vendor, make_client

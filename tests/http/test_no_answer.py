@@ -14,8 +14,8 @@ import httpx2
 import psycopg
 import pytest
 
-from countersign.bootstrap import open_deployment
-from countersign.config import load_settings
+from countersign.base.config import load_settings
+from countersign.operate.bootstrap import open_deployment
 from countersign.server.app import App
 from tests.cli.serving import wait_until
 from tests.http.calls import acknowledge

@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 import httpx2
 import pytest
 
-from countersign.errors import REFUSALS
+from countersign.base.errors import REFUSALS
 from countersign.server.app import route_table
 from tests.http.backstage import make_client
 from tests.http.calls import refusal

@@ -18,13 +18,13 @@ from urllib.parse import urlencode
 import msgspec
 import pytest
 
-from countersign.access.key import LIVE_SCOPES
-from countersign.access.role import Role
-from countersign.checkout.order import LINES_MAX, TEXT_LENGTH_MAX
-from countersign.http.body import BODY_BYTES_MAX
-from countersign.http.reply import Call, Reply
-from countersign.http.route import ON_LOOP_MAX, Route
-from countersign.notices.notice_file import BULLETS_MAX
+from countersign.base.http.body import BODY_BYTES_MAX
+from countersign.core.access.key import LIVE_SCOPES
+from countersign.core.access.role import Role
+from countersign.core.checkout.order import LINES_MAX, TEXT_LENGTH_MAX
+from countersign.core.gate.reply import Call, Reply
+from countersign.core.gate.route import ON_LOOP_MAX, Route
+from countersign.core.notices.notice_file import BULLETS_MAX
 from countersign.server.app import QUERY_BYTES_MAX, route_table
 from tests.console.visitor import Vendor, places
 from tests.http.backstage import notice_json

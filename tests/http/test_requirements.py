@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from countersign.access.key import Scope
+from countersign.core.access.key import Scope
 from tests.http.backstage import Operator, Vendor, another_deployment, make_client, notice_file
 from tests.http.calls import SHIPPED_NOTICE, refusal
 from tests.http.conftest import Configured

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import httpx2
 import pytest
 
-from countersign.access.role import Role
+from countersign.core.access.role import Role
 from tests.http.backstage import Operator, another_deployment, make_client, notice_file
 from tests.http.calls import acknowledge, refusal
 from tests.staff.conftest import Desk

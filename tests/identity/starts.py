@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
-from countersign.errors import Refusal
+from countersign.base.errors import Refusal
 from countersign.identity.model import StartedSession, StartRequest
 from countersign.identity.registry import IdentityProviders
 from countersign_simulators.base import Reply, Request

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.buyers.decision import decide
-from countersign.buyers.model import BuyerStatus
-from countersign.buyers.rules import DocumentExpiry, VerificationRules
+from countersign.base.instant import from_ns
+from countersign.base.reason import Reason
+from countersign.core.buyers.decision import decide
+from countersign.core.buyers.model import BuyerStatus
+from countersign.core.buyers.rules import DocumentExpiry, VerificationRules
 from countersign.identity import didit
 from countersign.identity.model import FactSource, Finding, ProviderCheck, ProviderResult, Tri
-from countersign.instant import from_ns
-from countersign.reason import Reason
 from countersign_simulators import didit as simulated
 from countersign_simulators.base import Request, Session, Simulator
 from countersign_simulators.server import serve

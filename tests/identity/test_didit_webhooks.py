@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.errors import WebhookRefused
+from countersign.base.errors import WebhookRefused
 from countersign.identity.didit import (
     CANONICAL_BYTES_MAX,
     CANONICAL_MEMBERS_MAX,

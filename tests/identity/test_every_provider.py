@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from countersign.errors import InvalidArgument
+from countersign.base.errors import InvalidArgument
 from countersign.identity.registry import IdentityProviders, provider_names
 from countersign_simulators.registry import SIMULATORS
 from countersign_simulators.server import serve

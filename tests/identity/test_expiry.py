@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import pytest
 
-from countersign.buyers.decision import decide
-from countersign.buyers.rules import DocumentExpiry, VerificationRules, shortfalls
+from countersign.base.reason import Reason
+from countersign.core.buyers.decision import decide
+from countersign.core.buyers.rules import DocumentExpiry, VerificationRules, shortfalls
 from countersign.identity.model import ProviderResult
-from countersign.reason import Reason
 from tests.identity import test_didit as didit
 from tests.identity import test_onfido as onfido
 from tests.identity import test_persona as persona

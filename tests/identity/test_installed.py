@@ -16,7 +16,7 @@ from typing import Any, Final
 import httpx2
 import pytest
 
-from countersign.errors import IdentityProviderRefused, InvalidArgument
+from countersign.base.errors import IdentityProviderRefused, InvalidArgument
 from countersign.identity import registry
 from tests.cli.serving import running, wait_for
 from tests.docs.markdown import ROOT

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.errors import WebhookRefused
+from countersign.base.errors import WebhookRefused
 from countersign.identity import onfido
 from countersign.identity.model import WebhookHint
 from countersign_simulators import onfido as simulated

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.buyers.decision import decide
-from countersign.buyers.rules import DocumentExpiry, VerificationRules
+from countersign.base.instant import from_ns
+from countersign.base.reason import Reason
+from countersign.core.buyers.decision import decide
+from countersign.core.buyers.rules import DocumentExpiry, VerificationRules
 from countersign.identity import plaid
 from countersign.identity.model import FactSource, Finding, ProviderResult, Tri
 from countersign.identity.transport import ProviderReply
-from countersign.instant import from_ns
-from countersign.reason import Reason
 from countersign_simulators import plaid as simulated
 from countersign_simulators.base import Session, merged
 from countersign_simulators.server import serve

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.hashes import SHA256, SHA384
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from countersign.errors import ProviderUnavailable, WebhookRefused
+from countersign.base.errors import ProviderUnavailable, WebhookRefused
 from countersign.identity import plaid
 from countersign.identity.model import Finding, WebhookHint
 from countersign.identity.transport import TransportFailure

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 import pytest
 
-from countersign.errors import VerificationMisconfigured
+from countersign.base.errors import VerificationMisconfigured
 from countersign.identity.model import StartedSession
 from tests.identity.starts import CASES, HIDDEN, Case, asked, start, without
 

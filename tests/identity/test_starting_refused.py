@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 from structlog.testing import capture_logs
 
-from countersign.errors import InvalidArgument, ProviderUnavailable, VerificationMisconfigured
+from countersign.base.errors import InvalidArgument, ProviderUnavailable, VerificationMisconfigured
 from countersign.identity.model import StartedSession
 from countersign.identity.registry import IdentityProviders, provider_names
 from countersign.identity.starting import is_page

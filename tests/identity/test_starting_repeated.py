@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from countersign.errors import ProviderUnavailable
+from countersign.base.errors import ProviderUnavailable
 from countersign.identity.model import Finding, StartedSession
 from countersign.identity.transport import ProviderHttp, ProviderRequest, TransportFailure
 from countersign_simulators.base import Reply

@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from countersign.errors import VerificationMisconfigured
+from countersign.base.errors import VerificationMisconfigured
 from countersign.identity.base import IdentityProvider
 from countersign.identity.model import Finding, StartRequest
 from countersign.identity.registry import IdentityProviders, provider_names

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.buyers.decision import decide
-from countersign.buyers.rules import DocumentExpiry, VerificationRules
+from countersign.base.instant import from_ns
+from countersign.core.buyers.decision import decide
+from countersign.core.buyers.rules import DocumentExpiry, VerificationRules
 from countersign.identity import stripe
 from countersign.identity.model import FactSource, Finding, ProviderResult, Tri
 from countersign.identity.transport import ProviderReply
-from countersign.instant import from_ns
 from countersign_simulators import stripe as simulated
 from countersign_simulators.base import Session
 from countersign_simulators.server import serve

@@ -14,7 +14,7 @@ import stripe as sdk
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.errors import WebhookRefused
+from countersign.base.errors import WebhookRefused
 from countersign.identity import stripe
 from countersign.identity.model import WebhookHint
 from countersign_simulators import stripe as simulated

@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.buyers.decision import decide
-from countersign.buyers.model import BuyerStatus
-from countersign.buyers.rules import DocumentExpiry, VerificationRules
+from countersign.base.instant import from_ns
+from countersign.core.buyers.decision import decide
+from countersign.core.buyers.model import BuyerStatus
+from countersign.core.buyers.rules import DocumentExpiry, VerificationRules
 from countersign.identity import veriff
 from countersign.identity.model import FactSource, Finding, ProviderResult
 from countersign.identity.webhook_signature import hmac_sha256
-from countersign.instant import from_ns
 from countersign_simulators import veriff as simulated
 from countersign_simulators.base import Reply, Request, Session, Simulator, hmac_hex
 from countersign_simulators.server import serve

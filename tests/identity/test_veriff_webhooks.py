@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.errors import WebhookRefused
+from countersign.base.errors import WebhookRefused
 from countersign.identity.model import WebhookHint
 from countersign.identity.veriff import Veriff, VeriffCredentials
 from countersign_simulators import veriff as simulated

@@ -13,7 +13,7 @@ from types import ModuleType
 
 import pytest
 
-from countersign.log.record import RecordType
+from countersign.core.log.record import RecordType
 from tests.offline import builder
 from tests.support.every import every
 

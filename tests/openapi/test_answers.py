@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import httpx2
 import pytest
 
-from countersign.webhooks.model import ENDPOINTS_MAX
+from countersign.core.webhooks.model import ENDPOINTS_MAX
 from tests.support import postgres
 from tests.support.document import Document, Operation, committed_document
 from tests.support.service import Deployment, Server, running_server

@@ -11,7 +11,7 @@ import jsonschema_rs
 import pytest
 from schemathesis.specs.openapi.definitions import OPENAPI_31
 
-from countersign.errors import REFUSALS, Refusal, Retryable
+from countersign.base.errors import REFUSALS, Refusal, Retryable
 from countersign.server.app import route_table
 from countersign.server.routes import ROUTES
 from tests.support.document import (

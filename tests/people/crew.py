@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from countersign.access.account import create_account
-from countersign.access.reach import reach_of
-from countersign.access.role import Role
-from countersign.bootstrap import Deployment
-from countersign.console_host import Answer, Host
-from countersign.http.reply import Reply
-from countersign.mode import Mode
-from countersign.people import roles
+from countersign.base.mode import Mode
+from countersign.core.access.account import create_account
+from countersign.core.access.reach import reach_of
+from countersign.core.access.role import Role
+from countersign.core.gate.reply import Reply
+from countersign.operate.bootstrap import Deployment
 from countersign.server.app import App
+from countersign.server.console_host import Answer, Host
+from countersign.staff.people import roles
 from tests.http.backstage import another_deployment
 from tests.remembered.device import ORIGIN, Passkey
 from tests.sealing.inside import ShiftedClock, opened

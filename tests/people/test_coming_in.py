@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from countersign.access.audit import find_audit
-from countersign.access.reach import DEPLOYMENT, AccountReach, reach_of
-from countersign.access.role import Role
-from countersign.errors import Forbidden, LinkOnMachine, PeopleRefused, UnknownPerson
-from countersign.mode import Mode
-from countersign.people import roles
-from countersign.people.model import LinkKind
+from countersign.base.errors import Forbidden, LinkOnMachine, PeopleRefused, UnknownPerson
+from countersign.base.mode import Mode
+from countersign.core.access.audit import find_audit
+from countersign.core.access.reach import DEPLOYMENT, AccountReach, reach_of
+from countersign.core.access.role import Role
+from countersign.staff.people import roles
+from countersign.staff.people.model import LinkKind
 from tests.people.crew import Console, in_console, token_of
 from tests.remembered.device import Passkey
 from tests.support.acts import done

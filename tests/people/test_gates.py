@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.access.audit import AuditAction, AuditEntry, find_audit
-from countersign.access.key import LIVE_SCOPES
-from countersign.access.reach import DeploymentReach
-from countersign.access.role import Role
-from countersign.console_host import PageReply, PageRequest
-from countersign.errors import InvalidRequest
-from countersign.http import headers
-from countersign.http.reply import Call
-from countersign.http.route import Route
+from countersign.base.errors import InvalidRequest
+from countersign.core.access.audit import AuditAction, AuditEntry, find_audit
+from countersign.core.access.key import LIVE_SCOPES
+from countersign.core.access.reach import DeploymentReach
+from countersign.core.access.role import Role
+from countersign.core.gate import headers
+from countersign.core.gate.reply import Call
+from countersign.core.gate.route import Route
 from countersign.server.app import route_table
+from countersign.server.console_host import PageReply, PageRequest
 from tests.people.crew import Console, code_of, in_console
 from tests.remembered.device import ORIGIN
 

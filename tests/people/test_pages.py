@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from countersign.access.role import Role
-from countersign.http.reply import Reply
+from countersign.core.access.role import Role
+from countersign.core.gate.reply import Reply
 from tests.people.crew import Console, Person, in_console, token_of
 from tests.remembered.device import ORIGIN, Passkey
 

@@ -12,11 +12,11 @@ import httpx2
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from countersign.access.audit import find_audit
-from countersign.access.reach import DEPLOYMENT
-from countersign.access.role import Role
-from countersign.http.reply import Reply
-from countersign.people import roles
+from countersign.core.access.audit import find_audit
+from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.access.role import Role
+from countersign.core.gate.reply import Reply
+from countersign.staff.people import roles
 from tests.people.crew import Console, in_console, token_of
 from tests.remembered.device import ORIGIN, Passkey
 from tests.support.acts import done

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, event
 
-from countersign.access.reach import DEPLOYMENT
-from countersign.access.role import Role
-from countersign.people import roles
+from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.access.role import Role
+from countersign.staff.people import roles
 from tests.http.backstage import Operator, another_deployment
 from tests.people.crew import Console, in_console
 from tests.people.test_provider import UNKNOWN, Browser, assert_says, listening, provider

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from countersign.access.role import Role
-from countersign.http.route import Route
+from countersign.core.access.role import Role
+from countersign.core.gate.route import Route
 from countersign.server.app import route_table
 from tests.people.crew import Console, in_console
 

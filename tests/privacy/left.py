@@ -9,16 +9,16 @@ from typing import Any, NamedTuple, get_args
 
 from sqlalchemy import Connection, select
 
-from countersign import bootstrap
-from countersign.access.secrets import DeploymentSecret
-from countersign.buyers.zips import proved_zip_index
-from countersign.db.tables import (
+from countersign.base.db.tables import (
     Field,
     accounts,
     idempotency_keys,
     metadata,
 )
+from countersign.core.access.secrets import DeploymentSecret
+from countersign.core.buyers.zips import proved_zip_index
 from countersign.identity.model import FactSource
+from countersign.operate import bootstrap
 from countersign_evidence.canonical import canonical_json
 from tests.http.backstage import Operator
 

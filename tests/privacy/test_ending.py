@@ -16,20 +16,20 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 from sqlalchemy import Connection, text, update
 
-from countersign.access.account import find_account
-from countersign.access.key import Principal
-from countersign.access.reach import Reach
-from countersign.clearances import fulfil
-from countersign.clearances.read import StoredClearance, stored_clearance
-from countersign.clearances.room import Clearances
-from countersign.db.tables import accounts
-from countersign.errors import InternalError, InvalidArgument, NotFound, OnHold, UnknownSubject
-from countersign.mode import Mode
-from countersign.privacy import ending
-from countersign.privacy.ending import EndingOrder, end_evidence, list_ending, set_evidence_end
-from countersign.privacy.held import KeptRecords, kept_of
-from countersign.privacy.model import years_after
-from countersign.privacy.room import Privacy
+from countersign.base.db.tables import accounts
+from countersign.base.errors import InternalError, InvalidArgument, NotFound, OnHold, UnknownSubject
+from countersign.base.mode import Mode
+from countersign.core.access.account import find_account
+from countersign.core.access.key import Principal
+from countersign.core.access.reach import Reach
+from countersign.core.clearances import fulfil
+from countersign.core.clearances.read import StoredClearance, stored_clearance
+from countersign.core.clearances.room import Clearances
+from countersign.core.privacy import ending
+from countersign.core.privacy.ending import EndingOrder, end_evidence, list_ending, set_evidence_end
+from countersign.core.privacy.held import KeptRecords, kept_of
+from countersign.core.privacy.model import years_after
+from countersign.core.privacy.room import Privacy
 from tests.clearances.desk import Desk, MovingClock, open_desk, order
 from tests.cli.notice_files import write_notice
 from tests.support.depth import drawn

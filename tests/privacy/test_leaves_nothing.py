@@ -11,21 +11,21 @@ import msgspec
 import pytest
 from sqlalchemy import Connection, insert
 
-from countersign import bootstrap
-from countersign.access.audit import find_audit
-from countersign.access.reach import DEPLOYMENT
-from countersign.access.references import ERASED_BUYER
-from countersign.access.secrets import DeploymentSecret
-from countersign.buyers import admin
-from countersign.buyers.sql import erased_name
-from countersign.db.tables import deployment
-from countersign.log.blind_runs import merge
-from countersign.privacy.erase import ERASURE_DUE, erase_planned, finish_restore, plan_erasure
-from countersign.privacy.erase_sql import destroy_disclosures
-from countersign.privacy.holds import find_holds
-from countersign.privacy.model import ErasureReason, RecordErasure
-from countersign.privacy.requests import request_erasure
-from countersign.privacy.subject import personal_of
+from countersign.base.db.tables import deployment
+from countersign.core.access.audit import find_audit
+from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.access.references import ERASED_BUYER
+from countersign.core.access.secrets import DeploymentSecret
+from countersign.core.buyers import admin
+from countersign.core.buyers.sql import erased_name
+from countersign.core.log.blind_runs import merge
+from countersign.core.privacy.erase import ERASURE_DUE, erase_planned, finish_restore, plan_erasure
+from countersign.core.privacy.erase_sql import destroy_disclosures
+from countersign.core.privacy.holds import find_holds
+from countersign.core.privacy.model import ErasureReason, RecordErasure
+from countersign.core.privacy.requests import request_erasure
+from countersign.core.privacy.subject import personal_of
+from countersign.operate import bootstrap
 from countersign_simulators.base import Session
 from tests.http.backstage import Operator, notice_file
 from tests.privacy.left import Value, everything, guessed_zips, keyed, namespaces, naming

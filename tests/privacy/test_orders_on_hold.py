@@ -21,25 +21,25 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import Connection, insert
 
-from countersign.access.reach import DEPLOYMENT
-from countersign.acknowledgments.acknowledge import acknowledge
-from countersign.acknowledgments.model import Submission
-from countersign.buyers.model import BuyerStatus
-from countersign.buyers.sql import erased_name
-from countersign.clearances.clear import clear_order
-from countersign.clearances.fulfil import fulfil_order
-from countersign.clearances.schemas import FulfilmentRequest
-from countersign.db.tables import deployment
-from countersign.dossiers.dossier import dossier
-from countersign.dossiers.schemas import DossierQuery
-from countersign.errors import OnHold, UnknownSubject
-from countersign.http.act import Writing
-from countersign.mode import Mode
-from countersign.notices import publish as publishing
-from countersign.notices.notice_file import parse_notice_file
-from countersign.privacy.erase import ERASURE_DUE, erase_planned, finish_restore, plan_erasure
-from countersign.privacy.model import ErasureReason
-from countersign.privacy.requests import (
+from countersign.base.db.tables import deployment
+from countersign.base.errors import OnHold, UnknownSubject
+from countersign.base.mode import Mode
+from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.acknowledgments.acknowledge import acknowledge
+from countersign.core.acknowledgments.model import Submission
+from countersign.core.buyers.model import BuyerStatus
+from countersign.core.buyers.sql import erased_name
+from countersign.core.clearances.clear import clear_order
+from countersign.core.clearances.fulfil import fulfil_order
+from countersign.core.clearances.schemas import FulfilmentRequest
+from countersign.core.dossiers.dossier import dossier
+from countersign.core.dossiers.schemas import DossierQuery
+from countersign.core.gate.act import Writing
+from countersign.core.notices import publish as publishing
+from countersign.core.notices.notice_file import parse_notice_file
+from countersign.core.privacy.erase import ERASURE_DUE, erase_planned, finish_restore, plan_erasure
+from countersign.core.privacy.model import ErasureReason
+from countersign.core.privacy.requests import (
     ErasureOutcome,
     carry_out_request,
     carry_out_waiting,

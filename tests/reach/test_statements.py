@@ -9,10 +9,10 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from countersign.access.role import Role
-from countersign.db.tables import OWNER, RowOwner, metadata
-from countersign.http.route import Route
-from countersign.mode import Mode
+from countersign.base.db.tables import OWNER, RowOwner, metadata
+from countersign.base.mode import Mode
+from countersign.core.access.role import Role
+from countersign.core.gate.route import Route
 from countersign.server.app import route_table
 from tests.http.backstage import another_deployment
 from tests.reach.watch import Judge, Statement, owner_of, watching

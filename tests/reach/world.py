@@ -13,26 +13,26 @@ from typing import Any, Final
 
 from sqlalchemy import insert
 
-from countersign.access.account import find_account
-from countersign.access.key import (
+from countersign.base.db.tables import people, person_grants, person_sessions
+from countersign.base.ids import timed_id
+from countersign.base.instant import from_ns
+from countersign.base.mode import Mode
+from countersign.core.access.account import find_account
+from countersign.core.access.key import (
     PEOPLE_SCOPES,
     PERSON_ENTROPY_BYTES,
     PERSON_SESSION,
     Scope,
     compose_person_token,
 )
-from countersign.access.keys import create_key
-from countersign.access.origins import register
-from countersign.access.reach import AccountReach
-from countersign.access.role import Role
-from countersign.db.tables import people, person_grants, person_sessions
-from countersign.http.reply import Reply
-from countersign.http.route import Route
-from countersign.ids import timed_id
-from countersign.instant import from_ns
-from countersign.mode import Mode
-from countersign.notices import publish as publishing
-from countersign.notices.notice_file import parse_notice_file
+from countersign.core.access.keys import create_key
+from countersign.core.access.origins import register
+from countersign.core.access.reach import AccountReach
+from countersign.core.access.role import Role
+from countersign.core.gate.reply import Reply
+from countersign.core.gate.route import Route
+from countersign.core.notices import publish as publishing
+from countersign.core.notices.notice_file import parse_notice_file
 from countersign.server.app import App
 from tests.http.backstage import notice_file
 from tests.support.acts import done

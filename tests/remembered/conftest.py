@@ -13,9 +13,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from countersign.access.origins import register
-from countersign.mode import Mode
-from countersign.remembered.cookies import remember_cookie
+from countersign.base.mode import Mode
+from countersign.core.access.origins import register
+from countersign.hosted.remembered.cookies import remember_cookie
 from tests.checkout.buyer import SHOP
 from tests.checkout.surfer import Form, Page, check_headers
 from tests.http.backstage import Operator, another_deployment, make_client

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from countersign.checkout.words import WORDS
-from countersign.mode import Mode
-from countersign.remembered.cookies import remember_cookie
+from countersign.base.mode import Mode
+from countersign.hosted.remembered.cookies import remember_cookie
+from countersign.hosted.toolkit.words import WORDS
 from tests.checkout.buyer import SHOP
 from tests.checkout.surfer import Page
 from tests.http.backstage import Operator

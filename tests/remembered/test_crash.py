@@ -8,10 +8,10 @@ from itertools import count
 
 import pytest
 
-from countersign.checkout import expiry
-from countersign.checkout.model import Collected, Session, Status
-from countersign.mode import Mode
-from countersign.remembered.cookies import remember_cookie
+from countersign.base.mode import Mode
+from countersign.core.checkout import expiry
+from countersign.core.checkout.model import Collected, Session, Status
+from countersign.hosted.remembered.cookies import remember_cookie
 from countersign_evidence.process import Binding
 from tests.checkout.checks import Checks, checks_at
 from tests.support import forked

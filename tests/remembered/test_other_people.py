@@ -10,8 +10,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from countersign import bootstrap
-from countersign.checkout.words import WORDS
+from countersign.hosted.toolkit.words import WORDS
+from countersign.operate import bootstrap
 from tests.checkout.surfer import Page, held_back
 from tests.http.backstage import Operator
 from tests.remembered.conftest import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from countersign.checkout.words import WORDS
-from countersign.mode import Mode
+from countersign.base.mode import Mode
+from countersign.hosted.toolkit.words import WORDS
 from tests.docs.test_serving_role import (
     as_app,
     cluster,  # noqa: F401 - a fixture

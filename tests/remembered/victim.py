@@ -6,11 +6,12 @@ the page does once the buyer has agreed.
 
 from __future__ import annotations
 
-from countersign.bootstrap import open_deployment
-from countersign.checkout import identity, store
-from countersign.config import load_settings
-from countersign.remembered.cookies import use_cookie
-from countersign.remembered.inform import inform
+from countersign.base.config import load_settings
+from countersign.core.checkout import store
+from countersign.hosted.pages import identity
+from countersign.hosted.remembered.cookies import use_cookie
+from countersign.hosted.remembered.inform import inform
+from countersign.operate.bootstrap import open_deployment
 from tests.support.killed import counted, run
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 import httpx2
 import pytest
 
-from countersign.buyers.model import BuyerStatus
+from countersign.core.buyers.model import BuyerStatus
 from tests.http.backstage import Operator, Vendor
 from tests.http.calls import refusal, verify
 from tests.sandbox.calls import (

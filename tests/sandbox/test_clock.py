@@ -10,12 +10,12 @@ from typing import Any
 import httpx2
 import pytest
 
-from countersign.access.key import Scope
-from countersign.access.test_clocks import AHEAD_MAX
-from countersign.bootstrap import Deployment
-from countersign.http.act import Writing
-from countersign.sandbox.routes import Sandbox, advance_test_clock, reset_test_clock
-from countersign.sandbox.schemas import ClockAdvance
+from countersign.core.access.key import Scope
+from countersign.core.access.test_clocks import AHEAD_MAX
+from countersign.core.gate.act import Writing
+from countersign.core.sandbox.routes import Sandbox, advance_test_clock, reset_test_clock
+from countersign.core.sandbox.schemas import ClockAdvance
+from countersign.operate.bootstrap import Deployment
 from tests.http.backstage import Operator, Vendor, make_client, notice_file
 from tests.http.calls import acknowledge, acknowledged, refusal, verify
 from tests.sandbox.calls import (

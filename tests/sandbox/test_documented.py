@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from countersign.buyers.model import BuyerStatus
-from countersign.buyers.sandbox import SCRIPT, Fault
+from countersign.core.buyers.model import BuyerStatus
+from countersign.core.buyers.sandbox import SCRIPT, Fault
 from countersign.root import main
 from countersign.server.routes import ROUTES
 from tests.docs.generated import every_command

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 import standardwebhooks
 
-from countersign.events.model import EventType
+from countersign.core.events.model import EventType
 from tests.http.backstage import Vendor
 from tests.http.calls import refusal
 from tests.sandbox.calls import buyer, events, ok, status

@@ -9,15 +9,15 @@ from typing import Any
 import httpx2
 import pytest
 
-from countersign.bootstrap import Deployment
-from countersign.buyers.decision import refuse_unusable
-from countersign.buyers.sandbox import OUTCOMES, Fault
-from countersign.errors import ProviderSessionNotBound, Refusal
-from countersign.http.act import Writing
-from countersign.http.errors import error_reply
+from countersign.base.errors import ProviderSessionNotBound, Refusal
+from countersign.core.buyers.decision import refuse_unusable
+from countersign.core.buyers.sandbox import OUTCOMES, Fault
+from countersign.core.gate.act import Writing
+from countersign.core.gate.errors import error_reply
+from countersign.core.sandbox.routes import Sandbox, plan_test_fault
+from countersign.core.sandbox.schemas import FaultRequest
 from countersign.identity.model import Finding, ProviderResult
-from countersign.sandbox.routes import Sandbox, plan_test_fault
-from countersign.sandbox.schemas import FaultRequest
+from countersign.operate.bootstrap import Deployment
 from tests.http.backstage import Operator, Vendor
 from tests.http.calls import refusal, verify
 from tests.sandbox.calls import ZIP, buyer, events, ok

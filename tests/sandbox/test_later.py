@@ -11,23 +11,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from countersign.access.key import Principal
-from countersign.acknowledgments.acknowledge import acknowledge
-from countersign.acknowledgments.model import Submission
-from countersign.buyers import expiry
-from countersign.buyers import routes as verifying
-from countersign.buyers.model import BuyerStatus, BuyerStatusView
-from countersign.buyers.sandbox import SCRIPT
-from countersign.buyers.schemas import BuyerStatusAnswer, BuyerVerificationRequest
-from countersign.clearances.read import get_clearance
-from countersign.clearances.schemas import ClearanceRequest
-from countersign.errors import Refusal
-from countersign.events.routes import EventsQuery, list_events
-from countersign.http.act import Writing
-from countersign.sandbox import schemas
-from countersign.sandbox.helpers import SandboxRoom
-from countersign.sandbox.routes import Sandbox, advance_test_clock, move_test_buyer
-from countersign.sandbox.schemas import BuyerMove, ClockAdvance
+from countersign.base.errors import Refusal
+from countersign.core.access.key import Principal
+from countersign.core.acknowledgments.acknowledge import acknowledge
+from countersign.core.acknowledgments.model import Submission
+from countersign.core.buyers import expiry
+from countersign.core.buyers import routes as verifying
+from countersign.core.buyers.model import BuyerStatus, BuyerStatusView
+from countersign.core.buyers.sandbox import SCRIPT
+from countersign.core.buyers.schemas import BuyerStatusAnswer, BuyerVerificationRequest
+from countersign.core.clearances.read import get_clearance
+from countersign.core.clearances.schemas import ClearanceRequest
+from countersign.core.events.routes import EventsQuery, list_events
+from countersign.core.gate.act import Writing
+from countersign.core.sandbox import schemas
+from countersign.core.sandbox.helpers import SandboxRoom
+from countersign.core.sandbox.routes import Sandbox, advance_test_clock, move_test_buyer
+from countersign.core.sandbox.schemas import BuyerMove, ClockAdvance
 from tests.clearances.desk import NO_ONE, Desk, MovingClock, open_desk, order
 from tests.http.backstage import notice_file
 from tests.support import postgres

@@ -6,14 +6,14 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from countersign.access.key import Principal
-from countersign.acknowledgments.acknowledge import acknowledge
-from countersign.acknowledgments.model import Receipt, Submission
-from countersign.acknowledgments.origin import Origin
-from countersign.bootstrap import Deployment as Opened
-from countersign.bootstrap import SystemClock, open_deployment
-from countersign.config import load_settings
-from countersign.mode import Mode
+from countersign.base.config import load_settings
+from countersign.base.mode import Mode
+from countersign.core.access.key import Principal
+from countersign.core.acknowledgments.acknowledge import acknowledge
+from countersign.core.acknowledgments.model import Receipt, Submission
+from countersign.core.acknowledgments.origin import Origin
+from countersign.operate.bootstrap import Deployment as Opened
+from countersign.operate.bootstrap import SystemClock, open_deployment
 from tests.support.service import PREFIX, Deployment
 
 NOWHERE = Origin(

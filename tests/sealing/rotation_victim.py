@@ -9,10 +9,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from countersign.bootstrap import open_deployment
-from countersign.config import load_settings
-from countersign.log.rotation import approve, rotate_log_key
-from countersign.mode import Mode
+from countersign.base.config import load_settings
+from countersign.base.mode import Mode
+from countersign.core.log.rotation import approve, rotate_log_key
+from countersign.operate.bootstrap import open_deployment
 from tests.sealing.victim import audited
 from tests.support.killed import counted, run
 

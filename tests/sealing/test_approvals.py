@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, text
 
-from countersign.bootstrap import open_deployment
-from countersign.config import load_settings
-from countersign.errors import EvidenceRefused
-from countersign.log import approvals_sql
-from countersign.log.rotation import approve
+from countersign.base.config import load_settings
+from countersign.base.errors import EvidenceRefused
+from countersign.core.log import approvals_sql
+from countersign.core.log.rotation import approve
+from countersign.operate.bootstrap import open_deployment
 from countersign_evidence.approval import check_approvals, make_roster
 from tests.sealing.acts import check, policy_of
 from tests.sealing.inside import ShiftedClock, opened

@@ -14,15 +14,15 @@ from typing import Any, TypeVar
 import pytest
 from sqlalchemy import Connection, text
 
-from countersign.access.account import create_account, find_account
-from countersign.access.audit import AuditAction
-from countersign.access.keys import create_key
-from countersign.bootstrap import Deployment
-from countersign.instant import parse_rfc3339
-from countersign.log.audit_chain import FIRST, check_audit, digest_of, seal_audit
-from countersign.log.check import LogFinding, check_logs
-from countersign.mode import Mode
-from countersign.operations.housekeeping import keep_house
+from countersign.base.instant import parse_rfc3339
+from countersign.base.mode import Mode
+from countersign.core.access.account import create_account, find_account
+from countersign.core.access.audit import AuditAction
+from countersign.core.access.keys import create_key
+from countersign.core.log.audit_chain import FIRST, check_audit, digest_of, seal_audit
+from countersign.core.log.check import LogFinding, check_logs
+from countersign.operate.bootstrap import Deployment
+from countersign.operate.housekeeping import keep_house
 from countersign_evidence.offline import verify
 from tests.http.backstage import another_deployment
 from tests.people.crew import Console, in_console

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, func, insert, select, text
 
-from countersign.db.tables import log_pending
-from countersign.log import sequencer
-from countersign.log.sequencer import BATCH_MAX, BATCH_MIN, SLICE_SECONDS
-from countersign.mode import Mode
+from countersign.base.db.tables import log_pending
+from countersign.base.mode import Mode
+from countersign.core.log import sequencer
+from countersign.core.log.sequencer import BATCH_MAX, BATCH_MIN, SLICE_SECONDS
 from tests.http.backstage import another_deployment
 from tests.sealing.acts import NOTICE
 from tests.sealing.inside import acknowledge_inside, opened

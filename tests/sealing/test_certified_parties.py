@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.dossiers.dossier import pdf_of
+from countersign.core.dossiers.dossier import pdf_of
 from tests.certificate.reader import words_of
 from tests.sealing.acts import acknowledge, get
 from tests.support.service import Deployment, running_server

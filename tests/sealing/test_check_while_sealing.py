@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from countersign.bootstrap import Deployment as Opened
-from countersign.log.check import LogFinding, check_logs
-from countersign.mode import Mode
+from countersign.base.mode import Mode
+from countersign.core.log.check import LogFinding, check_logs
+from countersign.operate.bootstrap import Deployment as Opened
 from tests.cli.notice_files import write_notice
 from tests.sealing.inside import acknowledge_inside
 from tests.sealing.test_kept_checkpoints import NOTICE, inside

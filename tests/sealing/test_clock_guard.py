@@ -9,8 +9,8 @@ from contextlib import AsyncExitStack, suppress
 
 import pytest
 
-from countersign.log import clock_guard
-from countersign.log.clock_guard import HOLD_SECONDS, ClockGuard, times_of
+from countersign.core.log import clock_guard
+from countersign.core.log.clock_guard import HOLD_SECONDS, ClockGuard, times_of
 from tests.unit.support import HandClock
 
 HOURS = 3600 * 10**9

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.db.engine import sqlite_module
+from countersign.base.db.engine import sqlite_module
 from countersign_evidence.verification import verify_file
 from tests.certificate.reader import words_of
 from tests.cli.serving import wait_until

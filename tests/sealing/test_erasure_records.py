@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from countersign.access.reach import DEPLOYMENT
-from countersign.log import logs_sql, tree_sql
-from countersign.mode import Mode
-from countersign.privacy.erase import erase_planned, plan_erasure
-from countersign.privacy.model import ErasureReason
+from countersign.base.mode import Mode
+from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.log import logs_sql, tree_sql
+from countersign.core.privacy.erase import erase_planned, plan_erasure
+from countersign.core.privacy.model import ErasureReason
 from tests.sealing.acts import acknowledge, check
 from tests.sealing.inside import opened
 from tests.support.service import Deployment, running_server

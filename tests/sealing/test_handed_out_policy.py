@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from countersign.acknowledgments import proof
-from countersign.bootstrap import Deployment as Opened
-from countersign.dossiers.dossier import dossier
-from countersign.dossiers.schemas import DossierQuery
-from countersign.log import logs_sql
-from countersign.log.model import StoredCheckpoint
-from countersign.log.rotation import rotate_log_key
-from countersign.mode import Mode
+from countersign.base.mode import Mode
+from countersign.core.acknowledgments import proof
+from countersign.core.dossiers.dossier import dossier
+from countersign.core.dossiers.schemas import DossierQuery
+from countersign.core.log import logs_sql
+from countersign.core.log.model import StoredCheckpoint
+from countersign.core.log.rotation import rotate_log_key
+from countersign.operate.bootstrap import Deployment as Opened
 from countersign_evidence.note import COSIGNATURE, ED25519, Verifier
 from countersign_evidence.policy import parse_policy
 from countersign_evidence.verification import verify_file

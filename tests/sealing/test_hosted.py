@@ -10,10 +10,15 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
-from countersign.acknowledgments.acknowledge import write_hosted
-from countersign.acknowledgments.model import Receipt
-from countersign.errors import EmptyInitials, InitialsCountMismatch, NotFound, StorageUnavailable
-from countersign.log import tree_sql
+from countersign.base.errors import (
+    EmptyInitials,
+    InitialsCountMismatch,
+    NotFound,
+    StorageUnavailable,
+)
+from countersign.core.acknowledgments.acknowledge import write_hosted
+from countersign.core.acknowledgments.model import Receipt
+from countersign.core.log import tree_sql
 from countersign_evidence.verification import verify_file
 from tests.sealing.acts import INITIALS, acknowledge, check, get, policy_of, shown
 from tests.sealing.inside import opened

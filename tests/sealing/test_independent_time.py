@@ -8,10 +8,10 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from countersign.bootstrap import Deployment as Opened
-from countersign.log import anchor as anchoring
-from countersign.log import authorities
-from countersign.log.authorities import Authority, known_authorities
+from countersign.core.log import anchor as anchoring
+from countersign.core.log import authorities
+from countersign.core.log.authorities import Authority, known_authorities
+from countersign.operate.bootstrap import Deployment as Opened
 from countersign_evidence.timestamp_signer import timestamp_check
 from tests.sealing.acts import policy_of
 from tests.sealing.authority import stamp

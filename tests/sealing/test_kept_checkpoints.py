@@ -13,22 +13,22 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, delete, insert, select
 
-from countersign.access.key import Principal
-from countersign.acknowledgments.proof import proof
-from countersign.bootstrap import Deployment as Opened
-from countersign.bootstrap import open_deployment
-from countersign.config import load_settings
-from countersign.db.tables import checkpoints, deployment, log_keys
-from countersign.errors import EvidencePending
-from countersign.instant import from_ns, to_ms
-from countersign.log import logs_sql
-from countersign.log.check import LogFinding, check_logs
-from countersign.log.fork_guard import SUSPENDED, holds
-from countersign.log.model import WITNESS, Anchor, Log
-from countersign.log.operate import begin_epoch
-from countersign.log.rotation import rotate_log_key
-from countersign.mode import Mode
-from countersign.operations.housekeeping import thin_checkpoints
+from countersign.base.config import load_settings
+from countersign.base.db.tables import checkpoints, deployment, log_keys
+from countersign.base.errors import EvidencePending
+from countersign.base.instant import from_ns, to_ms
+from countersign.base.mode import Mode
+from countersign.core.access.key import Principal
+from countersign.core.acknowledgments.proof import proof
+from countersign.core.log import logs_sql
+from countersign.core.log.check import LogFinding, check_logs
+from countersign.core.log.fork_guard import SUSPENDED, holds
+from countersign.core.log.model import WITNESS, Anchor, Log
+from countersign.core.log.operate import begin_epoch
+from countersign.core.log.rotation import rotate_log_key
+from countersign.operate.bootstrap import Deployment as Opened
+from countersign.operate.bootstrap import open_deployment
+from countersign.operate.housekeeping import thin_checkpoints
 from countersign_evidence.checkpoint import Checkpoint
 from countersign_evidence.note import parse_note
 from countersign_evidence.policy import parse_policy

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from countersign.bootstrap import open_deployment
-from countersign.clock import Clock
-from countersign.config import load_settings
-from countersign.log import logs_sql
-from countersign.mode import Mode
-from countersign.notices.notice_file import parse_notice_file
-from countersign.notices.publish import publish
+from countersign.base.clock import Clock
+from countersign.base.config import load_settings
+from countersign.base.mode import Mode
+from countersign.core.log import logs_sql
+from countersign.core.notices.notice_file import parse_notice_file
+from countersign.core.notices.publish import publish
+from countersign.operate.bootstrap import open_deployment
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.key_history import KeyRange, check_history
 from countersign_evidence.note import ED25519, MLDSA_COSIGNATURE, parse_note

@@ -29,14 +29,14 @@ from hypothesis.stateful import (
 from psycopg import sql
 from sqlalchemy import Connection, insert, make_url, select, text
 
-from countersign.bootstrap import Deployment as Opened
-from countersign.db.tables import log_entries, log_pending, logs
-from countersign.errors import EvidenceRefused, StorageUnavailable
-from countersign.log import operate
-from countersign.log.head_files import Heads, checkpoint_of
-from countersign.log.head_store import open_heads
-from countersign.log.model import PublishedHead
-from countersign.mode import Mode
+from countersign.base.db.tables import log_entries, log_pending, logs
+from countersign.base.errors import EvidenceRefused, StorageUnavailable
+from countersign.base.mode import Mode
+from countersign.core.log import operate
+from countersign.core.log.head_files import Heads, checkpoint_of
+from countersign.core.log.head_store import open_heads
+from countersign.core.log.model import PublishedHead
+from countersign.operate.bootstrap import Deployment as Opened
 from countersign_evidence.entry import entries_of
 from countersign_evidence.tree import leaf_hash
 from tests.http.backstage import another_deployment

@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection
 
-from countersign.acknowledgments import proof
-from countersign.bootstrap import Deployment as Opened
-from countersign.dossiers.dossier import dossier
-from countersign.dossiers.schemas import DossierQuery
-from countersign.errors import AnchoringFailed
-from countersign.http.reply import Call
-from countersign.log import logs_sql
-from countersign.log.anchor import ASK_SECONDS
-from countersign.log.model import TIMESTAMP, WITNESS, Anchor, StoredCheckpoint
-from countersign.log.operate import begin_epoch
-from countersign.log.routes import get_resource
-from countersign.mode import Mode
+from countersign.base.errors import AnchoringFailed
+from countersign.base.mode import Mode
+from countersign.core.acknowledgments import proof
+from countersign.core.dossiers.dossier import dossier
+from countersign.core.dossiers.schemas import DossierQuery
+from countersign.core.gate.reply import Call
+from countersign.core.log import logs_sql
+from countersign.core.log.anchor import ASK_SECONDS
+from countersign.core.log.model import TIMESTAMP, WITNESS, Anchor, StoredCheckpoint
+from countersign.core.log.operate import begin_epoch
+from countersign.core.log.routes import get_resource
+from countersign.operate.bootstrap import Deployment as Opened
 from countersign_evidence.note import Verifier
 from countersign_evidence.policy import Policy, parse_policy
 from countersign_evidence.verification import verify_file
@@ -183,7 +183,7 @@ def test_where_no_checkpoint_meets_the_quorum_all_are_looked_through_once(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As after a change of witnesses: anyone asks for the checkpoint, as often as they like."""
-    monkeypatch.setattr("countersign.log.logs_sql._RECENT_ANCHORS", 1)
+    monkeypatch.setattr("countersign.core.log.logs_sql._RECENT_ANCHORS", 1)
     looked: list[bool] = []
     look = logs_sql._newest_that_meets
 
@@ -384,7 +384,7 @@ def test_a_round_that_ends_badly_is_followed_by_another(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No one watches the task that anchors, so nothing may end it."""
-    monkeypatch.setattr("countersign.log.anchor.PERIOD_SECONDS", 0.0)
+    monkeypatch.setattr("countersign.core.log.anchor.PERIOD_SECONDS", 0.0)
     rounds: list[str] = []
 
     async def act(service: Opened) -> None:

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from countersign.acknowledgments import proof
-from countersign.bootstrap import Deployment as Opened
-from countersign.dossiers.dossier import dossier
-from countersign.dossiers.schemas import DossierQuery
-from countersign.errors import InvalidConfiguration
-from countersign.log import logs_sql
-from countersign.log.model import TIMESTAMP, WITNESS, Anchor
-from countersign.mode import Mode
+from countersign.base.errors import InvalidConfiguration
+from countersign.base.mode import Mode
+from countersign.core.acknowledgments import proof
+from countersign.core.dossiers.dossier import dossier
+from countersign.core.dossiers.schemas import DossierQuery
+from countersign.core.log import logs_sql
+from countersign.core.log.model import TIMESTAMP, WITNESS, Anchor
+from countersign.operate.bootstrap import Deployment as Opened
 from countersign_evidence.container import read_container
 from countersign_evidence.dossier import dossier_contents_of
 from countersign_evidence.note import parse_note

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 from sqlalchemy import Connection, func, insert, select, update
 
-from countersign.bootstrap import Deployment as Opened
-from countersign.db.tables import deployment, log_heads, log_pending
-from countersign.mode import Mode
+from countersign.base.db.tables import deployment, log_heads, log_pending
+from countersign.base.mode import Mode
+from countersign.operate.bootstrap import Deployment as Opened
 from tests.sealing.inside import opened
 from tests.support.service import Deployment
 from tests.unit.support import HandClock

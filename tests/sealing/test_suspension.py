@@ -9,13 +9,13 @@ import pytest
 import structlog
 from structlog.typing import EventDict
 
-from countersign.bootstrap import Deployment as Opened
-from countersign.errors import WrongKeyEncryptionKey
-from countersign.log import logs_sql
-from countersign.log.head_files import HeadFiles, checkpoint_of
-from countersign.log.operate import begin_epoch
-from countersign.mode import Mode
-from countersign.vault.vault import Vault
+from countersign.base.errors import WrongKeyEncryptionKey
+from countersign.base.mode import Mode
+from countersign.core.log import logs_sql
+from countersign.core.log.head_files import HeadFiles, checkpoint_of
+from countersign.core.log.operate import begin_epoch
+from countersign.core.vault.vault import Vault
+from countersign.operate.bootstrap import Deployment as Opened
 from tests.sealing.acts import NOTICE
 from tests.sealing.inside import ShiftedClock, acknowledge_inside, opened
 from tests.support.service import Deployment

@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from countersign.acknowledgments.checkpoints import WAITING_MAX
-from countersign.acknowledgments.proof import proof
-from countersign.errors import EvidencePending
-from countersign.mode import Mode
+from countersign.base.errors import EvidencePending
+from countersign.base.mode import Mode
+from countersign.core.acknowledgments.checkpoints import WAITING_MAX
+from countersign.core.acknowledgments.proof import proof
 from tests.sealing.acts import NOTICE
 from tests.sealing.inside import acknowledge_inside, opened
 from tests.support.service import Deployment

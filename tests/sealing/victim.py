@@ -9,12 +9,12 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from countersign.access.key import VENDOR_SCOPES, Principal
-from countersign.acknowledgments.acknowledge import acknowledge
-from countersign.acknowledgments.model import Submission
-from countersign.bootstrap import open_deployment
-from countersign.config import load_settings
-from countersign.mode import Mode
+from countersign.base.config import load_settings
+from countersign.base.mode import Mode
+from countersign.core.access.key import VENDOR_SCOPES, Principal
+from countersign.core.acknowledgments.acknowledge import acknowledge
+from countersign.core.acknowledgments.model import Submission
+from countersign.operate.bootstrap import open_deployment
 from tests.cli.evidence import NO_ONE
 from tests.support.killed import counted, point, run
 

@@ -13,12 +13,12 @@ import httpx2
 import pytest
 from sqlalchemy import Connection, insert
 
-from countersign import bootstrap
-from countersign.access.key import PERSON_ENTROPY_BYTES, PERSON_SESSION, compose_person_token
-from countersign.access.role import Role
-from countersign.db.tables import people, person_grants, person_sessions
-from countersign.ids import timed_id
-from countersign.instant import from_ns
+from countersign.base.db.tables import people, person_grants, person_sessions
+from countersign.base.ids import timed_id
+from countersign.base.instant import from_ns
+from countersign.core.access.key import PERSON_ENTROPY_BYTES, PERSON_SESSION, compose_person_token
+from countersign.core.access.role import Role
+from countersign.operate import bootstrap
 from tests.http.backstage import Operator, Vendor, another_deployment, make_client, notice_file
 from tests.staff.street import STAFF, Account, Street
 from tests.support import postgres

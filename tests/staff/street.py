@@ -10,16 +10,16 @@ from typing import Any, Final
 import httpx2
 from sqlalchemy import Connection, select, update
 
-from countersign import bootstrap
-from countersign.access.key import VENDOR_SCOPES, Scope
-from countersign.access.reach import DEPLOYMENT, AccountReach
-from countersign.buyers.admin import set_block
-from countersign.buyers.sql import erased_name
-from countersign.db.tables import deployment, metadata, records
-from countersign.mode import Mode
-from countersign.privacy.erase import ERASURE_DUE, erase_planned, finish_restore, plan_erasure
-from countersign.privacy.model import ErasureReason
-from countersign.privacy.requests import ErasureOutcome, request_erasure
+from countersign.base.db.tables import deployment, metadata, records
+from countersign.base.mode import Mode
+from countersign.core.access.key import VENDOR_SCOPES, Scope
+from countersign.core.access.reach import DEPLOYMENT, AccountReach
+from countersign.core.buyers.admin import set_block
+from countersign.core.buyers.sql import erased_name
+from countersign.core.privacy.erase import ERASURE_DUE, erase_planned, finish_restore, plan_erasure
+from countersign.core.privacy.model import ErasureReason
+from countersign.core.privacy.requests import ErasureOutcome, request_erasure
+from countersign.operate import bootstrap
 from countersign_evidence.record import CBID_FIELD
 from tests.http.backstage import Operator
 from tests.http.calls import acknowledge

@@ -10,10 +10,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from countersign.access.key import MACHINE_SCOPES, PEOPLE_SCOPES, Scope
-from countersign.access.role import Role
-from countersign.http.route import Route
-from countersign.ids import timed_id
+from countersign.base.ids import timed_id
+from countersign.core.access.key import MACHINE_SCOPES, PEOPLE_SCOPES, Scope
+from countersign.core.access.role import Role
+from countersign.core.gate.route import Route
 from countersign.server.app import route_table
 from tests.cli.serving import wait_until
 from tests.http.backstage import Vendor, make_client

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from countersign.access.role import Role
+from countersign.core.access.role import Role
 from tests.http.backstage import Vendor
 from tests.staff.conftest import Desk, Person
 from tests.support.providers import playing

@@ -9,11 +9,11 @@ import httpx2
 import pytest
 from sqlalchemy import Connection
 
-from countersign import bootstrap
-from countersign.access.role import Role
-from countersign.buyers.sessions_sql import join
-from countersign.buyers.sql import buyers_by_cbid
-from countersign.instant import from_ns
+from countersign.base.instant import from_ns
+from countersign.core.access.role import Role
+from countersign.core.buyers.sessions_sql import join
+from countersign.core.buyers.sql import buyers_by_cbid
+from countersign.operate import bootstrap
 from tests.http.backstage import Vendor, notice_file
 from tests.http.calls import acknowledge, refusal, verify
 from tests.staff.conftest import Desk

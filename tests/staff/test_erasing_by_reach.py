@@ -11,20 +11,20 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, delete, event, insert
 
-from countersign import bootstrap
-from countersign.access.origins import register
-from countersign.access.reach import DEPLOYMENT, AccountReach
-from countersign.access.role import Role
-from countersign.db.tables import erasure_requests
-from countersign.mode import Mode
-from countersign.privacy.erase import erase_planned, plan_erasure
-from countersign.privacy.model import ErasureReason
-from countersign.privacy.requests import (
+from countersign.base.db.tables import erasure_requests
+from countersign.base.mode import Mode
+from countersign.core.access.origins import register
+from countersign.core.access.reach import DEPLOYMENT, AccountReach
+from countersign.core.access.role import Role
+from countersign.core.privacy.erase import erase_planned, plan_erasure
+from countersign.core.privacy.model import ErasureReason
+from countersign.core.privacy.requests import (
     ErasureOutcome,
     carry_out_request,
     request_erasure,
     requested,
 )
+from countersign.operate import bootstrap
 from tests.http.calls import acknowledge, verify
 from tests.staff.conftest import Desk
 from tests.staff.street import Account, Street, erase_as_the_command, noted

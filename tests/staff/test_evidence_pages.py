@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from countersign.access.role import Role
+from countersign.core.access.role import Role
 from countersign_console.view import WORDS
 from countersign_evidence.dossier import VERIFY_HTML, verifier
 from countersign_evidence.verification import verify_file

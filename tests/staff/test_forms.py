@@ -11,8 +11,8 @@ from typing import Final
 import httpx2
 import pytest
 
-from countersign.access.role import Role
-from countersign.console_host import ROOT
+from countersign.core.access.role import Role
+from countersign.server.console_host import ROOT
 from tests.http.backstage import Vendor, make_client
 from tests.staff.conftest import Desk, Person
 from tests.staff.test_orders import buy

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from countersign import bootstrap
-from countersign.access.reach import DEPLOYMENT
-from countersign.access.role import Role
-from countersign.errors import OnHold
-from countersign.privacy.erase import erase_planned, plan_erasure
-from countersign.privacy.model import ErasureReason
-from countersign.privacy.requests import ErasureOutcome, request_erasure
-from countersign.privacy.retention import list_due
+from countersign.base.errors import OnHold
+from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.access.role import Role
+from countersign.core.privacy.erase import erase_planned, plan_erasure
+from countersign.core.privacy.model import ErasureReason
+from countersign.core.privacy.requests import ErasureOutcome, request_erasure
+from countersign.core.privacy.retention import list_due
+from countersign.operate import bootstrap
 from tests.checkout.buyer import Buyer as CheckoutBuyer
 from tests.http.backstage import make_client
 from tests.http.calls import acknowledge, verify

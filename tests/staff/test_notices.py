@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from countersign.access.role import Role
+from countersign.core.access.role import Role
 from tests.http.backstage import notice_json
 from tests.staff.conftest import Desk, Person
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import pytest
 from sqlalchemy import event
 
-from countersign import bootstrap
-from countersign.access.key import Principal
-from countersign.access.role import Role
-from countersign.access.secrets import DeploymentSecret
-from countersign.console import order_sql
-from countersign.mode import Mode
+from countersign.base.mode import Mode
+from countersign.core.access.key import Principal
+from countersign.core.access.role import Role
+from countersign.core.access.secrets import DeploymentSecret
+from countersign.operate import bootstrap
+from countersign.staff.acts import order_sql
 from tests.http.backstage import Vendor
 from tests.http.calls import acknowledge, verify
 from tests.staff.conftest import Desk, Person

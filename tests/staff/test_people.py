@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from countersign.access.role import Role
+from countersign.core.access.role import Role
 from tests.http.backstage import Vendor, make_client
 from tests.staff.conftest import Desk, Person
 

@@ -12,13 +12,13 @@ from typing import Any, Final
 import pytest
 from sqlalchemy import Connection, Table, event, insert, text, update
 
-from countersign.access.key import Principal
-from countersign.access.role import Role
-from countersign.console import today, today_sql
-from countersign.db.tables import accounts, clearances, events, records
-from countersign.ids import timed_id
-from countersign.instant import to_ms
-from countersign.mode import Mode
+from countersign.base.db.tables import accounts, clearances, events, records
+from countersign.base.ids import timed_id
+from countersign.base.instant import to_ms
+from countersign.base.mode import Mode
+from countersign.core.access.key import Principal
+from countersign.core.access.role import Role
+from countersign.staff.acts import today, today_sql
 from tests.http.backstage import Vendor
 from tests.http.calls import acknowledge, verify
 from tests.staff.conftest import Desk, Person

@@ -7,10 +7,10 @@ from typing import Any
 
 from sqlalchemy import URL, create_engine
 
-from countersign.access.account import add_account
-from countersign.db.database import Database
-from countersign.db.engine import is_embedded, sqlite_module
-from countersign.db.pooler import of_driver
+from countersign.base.db.database import Database
+from countersign.base.db.engine import is_embedded, sqlite_module
+from countersign.base.db.pooler import of_driver
+from countersign.core.access.account import add_account
 from tests.storage import items
 
 WAIT_SECONDS_MAX = 5.0

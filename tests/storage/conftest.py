@@ -11,10 +11,10 @@ import pytest
 from psycopg import sql
 from sqlalchemy import URL, make_url
 
-from countersign.db import schema
-from countersign.db.database import Database
-from countersign.db.engine import SQLITE_FILE, database_url
-from countersign.db.tables import metadata
+from countersign.base.db import schema
+from countersign.base.db.database import Database
+from countersign.base.db.engine import SQLITE_FILE, database_url
+from countersign.base.db.tables import metadata
 from tests.support import postgres
 from tests.support.engines import POSTGRES
 from tests.support.pgbouncer import PgBouncer, running_pgbouncer

@@ -12,8 +12,15 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
-from countersign.access.account import Account
-from countersign.access.idempotency import (
+from countersign.base.clock import Clock, Entropy
+from countersign.base.db.database import Database
+from countersign.base.db.tables import Field
+from countersign.base.errors import RateLimited
+from countersign.base.ids import timed_id
+from countersign.base.instant import to_ms
+from countersign.base.mode import Mode
+from countersign.core.access.account import Account
+from countersign.core.access.idempotency import (
     LIFETIME,
     IdempotencyEntry,
     Keep,
@@ -21,22 +28,22 @@ from countersign.access.idempotency import (
     keep_answers,
     kept_entries,
 )
-from countersign.access.key import VENDOR_SCOPES, ApiKey, KeyKind, Principal
-from countersign.access.reach import AccountReach
-from countersign.access.room import Access, open_access
-from countersign.access.secrets import DeploymentSecret
-from countersign.acknowledgments import find
-from countersign.acknowledgments.model import StoredAcknowledgment
-from countersign.acknowledgments.schemas import AcknowledgmentsQuery
-from countersign.acknowledgments.write_together import Made, write_together
-from countersign.buyers.model import (
+from countersign.core.access.key import VENDOR_SCOPES, ApiKey, KeyKind, Principal
+from countersign.core.access.reach import AccountReach
+from countersign.core.access.room import Access, open_access
+from countersign.core.access.secrets import DeploymentSecret
+from countersign.core.acknowledgments import find
+from countersign.core.acknowledgments.model import StoredAcknowledgment
+from countersign.core.acknowledgments.schemas import AcknowledgmentsQuery
+from countersign.core.acknowledgments.write_together import Made, write_together
+from countersign.core.buyers.model import (
     VALIDITY,
     Buyer,
     BuyerStatus,
     VerificationAttempt,
     after_attempt,
 )
-from countersign.buyers.sql import (
+from countersign.core.buyers.sql import (
     BuyerAndRules,
     StatusQuery,
     ZipSubject,
@@ -47,17 +54,10 @@ from countersign.buyers.sql import (
     write_status_event,
     write_verification,
 )
-from countersign.clock import Clock, Entropy
-from countersign.db.database import Database
-from countersign.db.tables import Field
-from countersign.errors import RateLimited
-from countersign.ids import timed_id
-from countersign.instant import to_ms
-from countersign.log.journal import Journal
-from countersign.log.record import NewRecord, RecordType, SealedDisclosures
-from countersign.mode import Mode
-from countersign.notices.model import LifecycleEvent, NoticeEvent
-from countersign.parties.model import Bound
+from countersign.core.log.journal import Journal
+from countersign.core.log.record import NewRecord, RecordType, SealedDisclosures
+from countersign.core.notices.model import LifecycleEvent, NoticeEvent
+from countersign.core.parties.model import Bound
 from countersign_evidence.record import CBID_FIELD, REFERENCE_FIELD, SESSION_FIELD
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)

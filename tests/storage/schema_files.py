@@ -15,8 +15,8 @@ from typing import Final
 
 from sqlalchemy import make_url
 
-from countersign.db import fingerprint, schema
-from countersign.db.engine import Purpose, database_url
+from countersign.base.db import fingerprint, schema
+from countersign.base.db.engine import Purpose, database_url
 from tests.support import postgres
 
 HASHES: Final = Path(__file__).with_name("revisions.sha256")

@@ -5,21 +5,28 @@ import asyncio
 import pytest
 from sqlalchemy import URL
 
-from countersign.access.account import (
+from countersign.base.db.database import Database
+from countersign.base.errors import AccountExists, InternalError, UnknownKey
+from countersign.base.instant import from_ns
+from countersign.base.mode import Mode
+from countersign.core.access.account import (
     add_account,
     all_accounts,
     create_account,
     read_account,
     rename,
 )
-from countersign.access.authenticate import keys_by_digest, touch_key
-from countersign.access.key import KeyKind, Scope
-from countersign.access.keys import add_key, create_key, keys_of, lock_key, revoke_key, rotate_key
-from countersign.access.reach import DEPLOYMENT
-from countersign.db.database import Database
-from countersign.errors import AccountExists, InternalError, UnknownKey
-from countersign.instant import from_ns
-from countersign.mode import Mode
+from countersign.core.access.authenticate import keys_by_digest, touch_key
+from countersign.core.access.key import KeyKind, Scope
+from countersign.core.access.keys import (
+    add_key,
+    create_key,
+    keys_of,
+    lock_key,
+    revoke_key,
+    rotate_key,
+)
+from countersign.core.access.reach import DEPLOYMENT
 from tests.storage import items
 from tests.storage.conftest import Run
 from tests.support.acts import done

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from countersign.access.account import add_account
-from countersign.acknowledgments import find
-from countersign.acknowledgments.model import StoredAcknowledgment
-from countersign.db.database import Database
-from countersign.errors import IdempotencyInProgress
-from countersign.instant import from_ms
-from countersign.mode import Mode
+from countersign.base.db.database import Database
+from countersign.base.errors import IdempotencyInProgress
+from countersign.base.instant import from_ms
+from countersign.base.mode import Mode
+from countersign.core.access.account import add_account
+from countersign.core.acknowledgments import find
+from countersign.core.acknowledgments.model import StoredAcknowledgment
 from tests.storage import items
 from tests.storage.conftest import Run
 

@@ -7,13 +7,13 @@ from typing import Any, Final
 
 from sqlalchemy import URL, Connection, event, text
 
-from countersign.access.reach import AccountReach
-from countersign.console.audit import AuditQuery, list_audit
-from countersign.db import schema
-from countersign.db.engine import Purpose, is_embedded, open_engine
-from countersign.db.tables import Instant
-from countersign.log.audit_chain import digest_of
-from countersign.mode import Mode
+from countersign.base.db import schema
+from countersign.base.db.engine import Purpose, is_embedded, open_engine
+from countersign.base.db.tables import Instant
+from countersign.base.mode import Mode
+from countersign.core.access.reach import AccountReach
+from countersign.core.log.audit_chain import digest_of
+from countersign.staff.acts.audit import AuditQuery, list_audit
 from tests.storage.test_filled import ROWS, filled  # noqa: F401 - a fixture
 from tests.support.service import Deployment
 

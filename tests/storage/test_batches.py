@@ -6,12 +6,8 @@ from collections.abc import Sequence
 import pytest
 from sqlalchemy import Connection, text
 
-from countersign.access.account import Account, add_account, all_accounts, read_account
-from countersign.access.authenticate import keys_by_digest
-from countersign.access.keys import add_key, lock_key
-from countersign.buyers.model import ZIPS_PER_DAY
-from countersign.db.database import Database
-from countersign.errors import (
+from countersign.base.db.database import Database
+from countersign.base.errors import (
     AccountExists,
     CountersignError,
     IdempotencyInProgress,
@@ -20,7 +16,11 @@ from countersign.errors import (
     Overloaded,
     RateLimited,
 )
-from countersign.mode import Mode
+from countersign.base.mode import Mode
+from countersign.core.access.account import Account, add_account, all_accounts, read_account
+from countersign.core.access.authenticate import keys_by_digest
+from countersign.core.access.keys import add_key, lock_key
+from countersign.core.buyers.model import ZIPS_PER_DAY
 from tests.storage import items
 from tests.storage.busy import in_one_batch
 from tests.storage.conftest import Run

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from sqlalchemy import URL, Connection, Engine, delete, insert, select, text
 
-from countersign.db.bulk import allow_late, do_late, late_statements
-from countersign.db.database import Database
-from countersign.db.engine import Purpose, database_url, is_embedded, open_engine
-from countersign.db.tables import blind_recent, blind_runs, disclosures
-from countersign.log.blind_runs import GROUP, RUN_ROWS, do_step, found_by, merge, next_step
+from countersign.base.db.bulk import allow_late, do_late, late_statements
+from countersign.base.db.database import Database
+from countersign.base.db.engine import Purpose, database_url, is_embedded, open_engine
+from countersign.base.db.tables import blind_recent, blind_runs, disclosures
+from countersign.core.log.blind_runs import GROUP, RUN_ROWS, do_step, found_by, merge, next_step
 from tests.cli.serving import wait_until
 from tests.http.backstage import another_deployment
 from tests.storage.conftest import Run, on_sqlite
@@ -260,8 +260,8 @@ def test_an_erased_key_leaves_no_bytes_in_the_database(own_url: URL, engine_name
 _VICTIM = """
 import asyncio, sys
 from sqlalchemy import make_url
-from countersign.db.database import Database
-from countersign.log import blind_runs
+from countersign.base.db.database import Database
+from countersign.core.log import blind_runs
 
 async def main():
     async with Database(make_url(sys.argv[1])) as database:

@@ -6,18 +6,18 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import URL, Connection, func, select
 
-from countersign.access.account import Account, add_account
-from countersign.buyers.model import (
+from countersign.base.db.database import Database
+from countersign.base.db.tables import verifications
+from countersign.base.errors import IdempotencyInProgress, RateLimited
+from countersign.base.mode import Mode
+from countersign.base.reason import Reason
+from countersign.core.access.account import Account, add_account
+from countersign.core.buyers.model import (
     ZIP_WINDOW,
     ZIPS_PER_DAY,
     Buyer,
     BuyerStatus,
 )
-from countersign.db.database import Database
-from countersign.db.tables import verifications
-from countersign.errors import IdempotencyInProgress, RateLimited
-from countersign.mode import Mode
-from countersign.reason import Reason
 from tests.storage import items
 from tests.storage.conftest import Run
 

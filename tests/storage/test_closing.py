@@ -6,11 +6,11 @@ import asyncio
 import shutil
 from pathlib import Path
 
-from countersign.access.account import Account, add_account, read_account
-from countersign.db import schema
-from countersign.db.database import Database
-from countersign.db.engine import database_url
-from countersign.instant import from_ms
+from countersign.base.db import schema
+from countersign.base.db.database import Database
+from countersign.base.db.engine import database_url
+from countersign.base.instant import from_ms
+from countersign.core.access.account import Account, add_account, read_account
 
 
 def test_after_a_clean_end_the_database_file_alone_holds_everything(tmp_path: Path) -> None:

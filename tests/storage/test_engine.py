@@ -14,12 +14,10 @@ import pytest
 from sqlalchemy import URL, Connection, Engine, bindparam, event, func, select, text
 from sqlalchemy.exc import OperationalError
 
-from countersign.access.account import add_account, all_accounts, read_account
-from countersign.bootstrap import initialise, open_deployment
-from countersign.config import load_settings
-from countersign.db import schema
-from countersign.db.database import Database
-from countersign.db.engine import (
+from countersign.base.config import load_settings
+from countersign.base.db import schema
+from countersign.base.db.database import Database
+from countersign.base.db.engine import (
     SQLITE_FILE,
     Purpose,
     database_url,
@@ -27,8 +25,8 @@ from countersign.db.engine import (
     sqlite_module,
     translate,
 )
-from countersign.db.tables import records, verifications
-from countersign.errors import (
+from countersign.base.db.tables import records, verifications
+from countersign.base.errors import (
     CountersignError,
     EvidenceDamaged,
     IdempotencyInProgress,
@@ -40,7 +38,9 @@ from countersign.errors import (
     StorageUnavailable,
     UnsupportedSqlite,
 )
-from countersign.mode import Mode
+from countersign.base.mode import Mode
+from countersign.core.access.account import add_account, all_accounts, read_account
+from countersign.operate.bootstrap import initialise, open_deployment
 from countersign_evidence.errors import EvidenceError
 from tests.storage import items
 from tests.storage.busy import other_writer
@@ -108,7 +108,7 @@ def test_the_module_of_machines_without_a_wheel_of_pysqlite3_works_on_the_same_f
     monkeypatch: pytest.MonkeyPatch, run: Run, tmp_path: Path
 ) -> None:
     """Without a key `sqlcipher3` writes plain SQLite files, and it names the errors alike."""
-    monkeypatch.setattr("countersign.db.engine.BUSY_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr("countersign.base.db.engine.BUSY_TIMEOUT_SECONDS", 0.05)
     settings = load_settings({"COUNTERSIGN_DATA_DIR": str(tmp_path)})
     run(initialise(settings))
     for name in ("sqlite3", "pysqlite3"):
@@ -367,7 +367,7 @@ def test_a_writer_waits_for_another_process_without_stopping_the_rest(
     database: Database, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # If SQLite itself waited for the lock, on the loop, this test would hang.
-    monkeypatch.setattr("countersign.db.engine.BUSY_TIMEOUT_SECONDS", 3600.0)
+    monkeypatch.setattr("countersign.base.db.engine.BUSY_TIMEOUT_SECONDS", 3600.0)
 
     async def both() -> None:
         account = items.account()
@@ -388,7 +388,7 @@ def test_a_writer_waits_for_another_process_without_stopping_the_rest(
 def test_a_writer_gives_up_when_another_process_does_not_stop_writing(
     url: URL, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("countersign.db.embedded.BUSY_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr("countersign.base.db.embedded.BUSY_TIMEOUT_SECONDS", 0.05)
 
     async def write() -> None:
         async with Database(url) as database:

@@ -14,13 +14,13 @@ import pytest
 from sqlalchemy import URL, Boolean, Connection, MetaData, select, text
 from sqlalchemy.exc import DBAPIError
 
-from countersign.access.secrets import DeploymentSecret
-from countersign.db import schema
-from countersign.db.engine import SQLITE_FILE, Purpose, is_embedded
-from countersign.db.tables import disclosures
-from countersign.errors import SchemaMismatch
-from countersign.log.blind_runs import found_by
-from countersign.operations.backup import back_up
+from countersign.base.db import schema
+from countersign.base.db.engine import SQLITE_FILE, Purpose, is_embedded
+from countersign.base.db.tables import disclosures
+from countersign.base.errors import SchemaMismatch
+from countersign.core.access.secrets import DeploymentSecret
+from countersign.core.log.blind_runs import found_by
+from countersign.operate.backup import back_up
 from tests.storage.conftest import on_sqlite
 from tests.support.service import Deployment, running_server
 

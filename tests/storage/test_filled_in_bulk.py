@@ -12,9 +12,9 @@ import pytest
 from sqlalchemy import func, select
 
 from bench.plan import NOTICE_ID
-from countersign.bootstrap import open_deployment
-from countersign.config import load_settings
-from countersign.db.tables import metadata
+from countersign.base.config import load_settings
+from countersign.base.db.tables import metadata
+from countersign.operate.bootstrap import open_deployment
 from countersign.server.app import App
 
 if TYPE_CHECKING:

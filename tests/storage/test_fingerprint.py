@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import URL, make_url, text
 
-from countersign.db import fingerprint, schema
-from countersign.db.engine import Purpose
-from countersign.errors import SchemaMismatch
+from countersign.base.db import fingerprint, schema
+from countersign.base.db.engine import Purpose
+from countersign.base.errors import SchemaMismatch
 from tests.storage.conftest import on_postgres, on_sqlite
 from tests.storage.schema_files import hashes, listed
 from tests.support import postgres

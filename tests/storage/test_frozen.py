@@ -13,19 +13,19 @@ import psycopg
 import pytest
 from sqlalchemy import URL
 
-from countersign.access.account import Account, add_account, all_accounts
-from countersign.db import engine, schema
-from countersign.db.batch import Outcomes, Running
-from countersign.db.database import Database
-from countersign.db.embedded import EmbeddedWorker
-from countersign.db.engine import SQLITE_FILE, database_url
-from countersign.deadline import DEADLINE, TimeLeft
-from countersign.errors import (
+from countersign.base.db import engine, schema
+from countersign.base.db.batch import Outcomes, Running
+from countersign.base.db.database import Database
+from countersign.base.db.embedded import EmbeddedWorker
+from countersign.base.db.engine import SQLITE_FILE, database_url
+from countersign.base.deadline import DEADLINE, TimeLeft
+from countersign.base.errors import (
     AccountExists,
     IdempotencyInProgress,
     OutcomeUnknown,
     StorageUnavailable,
 )
+from countersign.core.access.account import Account, add_account, all_accounts
 from tests.storage import items
 from tests.storage.conftest import Run
 from tests.support import postgres

@@ -14,10 +14,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from countersign.errors import HeadUnavailable, InvalidConfiguration
-from countersign.log.head_files import checkpoint_of
-from countersign.log.head_store import HeadStore
-from countersign.mode import Mode
+from countersign.base.errors import HeadUnavailable, InvalidConfiguration
+from countersign.base.mode import Mode
+from countersign.core.log.head_files import checkpoint_of
+from countersign.core.log.head_store import HeadStore
 from tests.storage.test_heads import note
 from tests.support.depth import drawn
 from tests.support.object_store import BUCKET, ObjectStore, running_store

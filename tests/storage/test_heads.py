@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from countersign.errors import HeadUnavailable
-from countersign.log.head_files import HeadFiles, checkpoint_of
-from countersign.log.model import PublishedHead
-from countersign.mode import Mode
+from countersign.base.errors import HeadUnavailable
+from countersign.base.mode import Mode
+from countersign.core.log.head_files import HeadFiles, checkpoint_of
+from countersign.core.log.model import PublishedHead
 from countersign_evidence.checkpoint import Checkpoint
 from countersign_evidence.note import Signer, sign_checkpoint
 

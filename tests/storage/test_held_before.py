@@ -7,11 +7,11 @@ from typing import Final
 import pytest
 from sqlalchemy import URL, text
 
-from countersign.access.reach import DEPLOYMENT, AccountReach, Reach
-from countersign.db import schema
-from countersign.db.engine import Purpose
-from countersign.mode import Mode
-from countersign.privacy.holds import find_holds
+from countersign.base.db import schema
+from countersign.base.db.engine import Purpose
+from countersign.base.mode import Mode
+from countersign.core.access.reach import DEPLOYMENT, AccountReach, Reach
+from countersign.core.privacy.holds import find_holds
 
 pytestmark = pytest.mark.both_engines
 

@@ -22,22 +22,22 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import URL, Connection, update
 
-from countersign.access.account import Account, add_account
-from countersign.access.audit import AuditAction, AuditEntry
-from countersign.access.reach import DEPLOYMENT
-from countersign.access.secrets import DeploymentSecret
-from countersign.buyers import sessions_sql
-from countersign.buyers.model import Buyer
-from countersign.db.database import Database
-from countersign.db.engine import Purpose, open_engine
-from countersign.db.tables import legal_holds
-from countersign.errors import OnHold
-from countersign.mode import Mode
-from countersign.privacy import holds
-from countersign.privacy.erase import carry_out
-from countersign.privacy.erase_sql import find_buyer
-from countersign.privacy.held import KeptRecords, find_held
-from countersign.privacy.model import ErasableBuyer, Hold, RecordErasure
+from countersign.base.db.database import Database
+from countersign.base.db.engine import Purpose, open_engine
+from countersign.base.db.tables import legal_holds
+from countersign.base.errors import OnHold
+from countersign.base.mode import Mode
+from countersign.core.access.account import Account, add_account
+from countersign.core.access.audit import AuditAction, AuditEntry
+from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.access.secrets import DeploymentSecret
+from countersign.core.buyers import sessions_sql
+from countersign.core.buyers.model import Buyer
+from countersign.core.privacy import holds
+from countersign.core.privacy.erase import carry_out
+from countersign.core.privacy.erase_sql import find_buyer
+from countersign.core.privacy.held import KeptRecords, find_held
+from countersign.core.privacy.model import ErasableBuyer, Hold, RecordErasure
 from tests.storage import items
 from tests.storage.conftest import Run, on_sqlite
 from tests.support.depth import drawn

@@ -5,19 +5,19 @@ from datetime import datetime
 import pytest
 from sqlalchemy import Connection, func, select
 
-from countersign.access.account import add_account
-from countersign.access.idempotency import LIFETIME
-from countersign.access.reach import DEPLOYMENT
-from countersign.access.secrets import DeploymentSecret
-from countersign.buyers import sessions_sql
-from countersign.buyers.model import MESSAGES_KEPT, ZIP_WINDOW
-from countersign.db.database import Database
-from countersign.db.tables import buyers, disclosures, records, verifications, zip_attempts
-from countersign.mode import Mode
-from countersign.operations import housekeeping
-from countersign.privacy.erase import carry_out, destroy_copies
-from countersign.privacy.model import RecordErasure
-from countersign.vault.data_keys_sql import noted_copies
+from countersign.base.db.database import Database
+from countersign.base.db.tables import buyers, disclosures, records, verifications, zip_attempts
+from countersign.base.mode import Mode
+from countersign.core.access.account import add_account
+from countersign.core.access.idempotency import LIFETIME
+from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.access.secrets import DeploymentSecret
+from countersign.core.buyers import sessions_sql
+from countersign.core.buyers.model import MESSAGES_KEPT, ZIP_WINDOW
+from countersign.core.privacy.erase import carry_out, destroy_copies
+from countersign.core.privacy.model import RecordErasure
+from countersign.core.vault.data_keys_sql import noted_copies
+from countersign.operate import housekeeping
 from tests.storage import items
 from tests.storage.conftest import Run, on_sqlite
 

@@ -7,10 +7,10 @@ import json
 import pytest
 from sqlalchemy import URL, MetaData, select
 
-from countersign.db import schema
-from countersign.db.engine import Purpose
-from countersign.db.tables import api_keys
-from countersign.mode import Mode
+from countersign.base.db import schema
+from countersign.base.db.engine import Purpose
+from countersign.base.db.tables import api_keys
+from countersign.base.mode import Mode
 from tests.storage import items
 
 pytestmark = pytest.mark.both_engines

@@ -18,10 +18,16 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import URL, Connection, delete, insert, update
 
-from countersign.access.account import add_account
-from countersign.access.audit import find_audit
-from countersign.access.authenticate import keys_by_digest
-from countersign.access.key import (
+from countersign.base.db.database import Database
+from countersign.base.db.engine import Purpose, open_engine
+from countersign.base.db.tables import api_keys, people, person_grants
+from countersign.base.errors import Forbidden, InvalidApiKey, KeyNotUsable, UnknownKey
+from countersign.base.instant import from_ns
+from countersign.base.mode import Mode
+from countersign.core.access.account import add_account
+from countersign.core.access.audit import find_audit
+from countersign.core.access.authenticate import keys_by_digest
+from countersign.core.access.key import (
     PEOPLE_SCOPES,
     VENDOR_SCOPES,
     ApiKey,
@@ -30,13 +36,14 @@ from countersign.access.key import (
     key_hint,
     well_formed,
 )
-from countersign.access.keys import NewKey, create_key, keys_of, lock_key, revoke_key, rotate_key
-from countersign.db.database import Database
-from countersign.db.engine import Purpose, open_engine
-from countersign.db.tables import api_keys, people, person_grants
-from countersign.errors import Forbidden, InvalidApiKey, KeyNotUsable, UnknownKey
-from countersign.instant import from_ns
-from countersign.mode import Mode
+from countersign.core.access.keys import (
+    NewKey,
+    create_key,
+    keys_of,
+    lock_key,
+    revoke_key,
+    rotate_key,
+)
 from tests.storage import items
 from tests.storage.conftest import Run, on_sqlite
 from tests.support.acts import done

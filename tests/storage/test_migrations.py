@@ -12,10 +12,10 @@ from sqlalchemy import URL, Engine, inspect, text
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.schema import SchemaItem
 
-from countersign.db import schema
-from countersign.db.engine import Purpose, open_engine
-from countersign.db.tables import NUMBERS, ONLY_ON, metadata
-from countersign.errors import NotInitialised, SchemaMismatch
+from countersign.base.db import schema
+from countersign.base.db.engine import Purpose, open_engine
+from countersign.base.db.tables import NUMBERS, ONLY_ON, metadata
+from countersign.base.errors import NotInitialised, SchemaMismatch
 from tests.storage.conftest import on_postgres
 from tools.schema import schema_statements
 

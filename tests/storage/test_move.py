@@ -14,13 +14,13 @@ import pytest
 from sqlalchemy import URL, Boolean, Connection, Integer, LargeBinary, String, Table, text
 from sqlalchemy.engine import make_url
 
-from countersign.db import schema
-from countersign.db.engine import Purpose
-from countersign.db.fingerprint import FOLDER
-from countersign.db.tables import metadata
-from countersign.errors import DatabaseMoved, MoveFailed
-from countersign.operations import move as moving
-from countersign.operations.move import begun_move, cancel_move, moved_to, place_of
+from countersign.base.db import schema
+from countersign.base.db.engine import Purpose
+from countersign.base.db.fingerprint import FOLDER
+from countersign.base.db.tables import metadata
+from countersign.base.errors import DatabaseMoved, MoveFailed
+from countersign.operate import move as moving
+from countersign.operate.move import begun_move, cancel_move, moved_to, place_of
 
 pytestmark = [pytest.mark.postgres, pytest.mark.one_engine]
 
@@ -174,7 +174,7 @@ def test_no_table_is_forgotten() -> None:
 KILLED = """
 import os, signal, sys
 from sqlalchemy.engine import make_url
-from countersign.operations import move
+from countersign.operate import move
 steps = int(sys.argv[3])
 def step(*_):
     global steps

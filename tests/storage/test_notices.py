@@ -1,8 +1,8 @@
 """Notice versions and their lifecycle in the database."""
 
-from countersign.db.database import Database
-from countersign.notices import registry as sql
-from countersign.notices.model import LifecycleEvent, PublishedVersion
+from countersign.base.db.database import Database
+from countersign.core.notices import registry as sql
+from countersign.core.notices.model import LifecycleEvent, PublishedVersion
 from tests.storage import items
 from tests.storage.conftest import Run
 

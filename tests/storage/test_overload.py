@@ -10,12 +10,12 @@ from collections import Counter
 import pytest
 from sqlalchemy import Connection, text
 
-from countersign.access.account import Account, add_account, all_accounts
-from countersign.db import batching
-from countersign.db.bulk import late_statements
-from countersign.db.database import Database
-from countersign.deadline import DEADLINE, TimeLeft
-from countersign.errors import Overloaded, StorageUnavailable
+from countersign.base.db import batching
+from countersign.base.db.bulk import late_statements
+from countersign.base.db.database import Database
+from countersign.base.deadline import DEADLINE, TimeLeft
+from countersign.base.errors import Overloaded, StorageUnavailable
+from countersign.core.access.account import Account, add_account, all_accounts
 from tests.storage import items
 from tests.storage.conftest import POOLED, Run
 from tests.support.engines import POSTGRES

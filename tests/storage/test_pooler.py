@@ -11,10 +11,10 @@ import pytest
 from psycopg import sql
 from sqlalchemy import URL, Connection, make_url, text
 
-from countersign.db.database import Database
-from countersign.db.engine import database_url
-from countersign.db.pooler import hands_sessions_around, refuse_unknown_pooler, through_pooler
-from countersign.errors import InvalidConfiguration, Overloaded
+from countersign.base.db.database import Database
+from countersign.base.db.engine import database_url
+from countersign.base.db.pooler import hands_sessions_around, refuse_unknown_pooler, through_pooler
+from countersign.base.errors import InvalidConfiguration, Overloaded
 from tests.sealing.acts import acknowledge, get, policy_of
 from tests.storage.conftest import Run
 from tests.support.pgbouncer import SESSIONS, PgBouncer

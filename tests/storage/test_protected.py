@@ -15,12 +15,12 @@ import psycopg
 import pytest
 from sqlalchemy import URL, BigInteger, Integer, LargeBinary, String, Table, Text, insert
 
-from countersign.access.account import add_account
-from countersign.db import schema
-from countersign.db.database import Database
-from countersign.db.engine import Purpose, sqlite_module
-from countersign.db.tables import PROTECTED, Instant, metadata
-from countersign.notices.registry import add_version
+from countersign.base.db import schema
+from countersign.base.db.database import Database
+from countersign.base.db.engine import Purpose, sqlite_module
+from countersign.base.db.tables import PROTECTED, Instant, metadata
+from countersign.core.access.account import add_account
+from countersign.core.notices.registry import add_version
 from tests.storage import items
 from tests.storage.conftest import on_postgres, on_sqlite
 from tests.support.engines import Once, kept

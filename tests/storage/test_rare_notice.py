@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from sqlalchemy import URL, Connection, event
 
-from countersign.access.key import Principal
-from countersign.acknowledgments.find import find
-from countersign.acknowledgments.schemas import AcknowledgmentsQuery
-from countersign.db.engine import Purpose, open_engine
-from countersign.db.tables import accounts, records
+from countersign.base.db.engine import Purpose, open_engine
+from countersign.base.db.tables import accounts, records
+from countersign.core.access.key import Principal
+from countersign.core.acknowledgments.find import find
+from countersign.core.acknowledgments.schemas import AcknowledgmentsQuery
 from tests.storage import items
 
 _INDEX = "ix_records_account_id_mode_type_notice_id_id"

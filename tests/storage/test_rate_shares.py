@@ -10,12 +10,12 @@ import psycopg
 import pytest
 from sqlalchemy import URL, Connection, text
 
-from countersign.db.database import Database
-from countersign.db.pooler import of_driver
-from countersign.errors import Overloaded
-from countersign.operations.housekeeping import delete_expired
+from countersign.base.db.database import Database
+from countersign.base.db.pooler import of_driver
+from countersign.base.errors import Overloaded
+from countersign.base.setting_values import Rate
+from countersign.operate.housekeeping import delete_expired
 from countersign.server.shares import Ask, Share, lease_together
-from countersign.setting_values import Rate
 from tests.storage.conftest import POOLED, Run
 from tests.storage.items import NOON
 from tests.support.engines import POSTGRES

@@ -10,12 +10,12 @@ import msgspec
 import pytest
 from sqlalchemy import Connection, insert, literal, select
 
-from countersign.access.account import Account
-from countersign.db import rows
-from countersign.db.bulk import BulkInsert, late_statements
-from countersign.db.database import Database
-from countersign.db.tables import accounts
-from countersign.mode import Mode
+from countersign.base.db import rows
+from countersign.base.db.bulk import BulkInsert, late_statements
+from countersign.base.db.database import Database
+from countersign.base.db.tables import accounts
+from countersign.base.mode import Mode
+from countersign.core.access.account import Account
 from tests.storage.conftest import Run
 
 AT = datetime(2026, 3, 4, 5, 6, 7, 891_000, tzinfo=UTC)

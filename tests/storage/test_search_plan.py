@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 from sqlalchemy import event, insert
 
-from countersign.access.account import add_account
-from countersign.access.reach import DEPLOYMENT
-from countersign.acknowledgments.find import find
-from countersign.acknowledgments.schemas import AcknowledgmentsQuery
-from countersign.buyers.sql import _TRIED, _insert
-from countersign.db import schema
-from countersign.db.engine import Purpose, database_url, open_engine
-from countersign.db.tables import Field, disclosures, legal_holds
-from countersign.privacy.erase_sql import find_naming
-from countersign.privacy.held import find_held
-from countersign.privacy.model import Hold
+from countersign.base.db import schema
+from countersign.base.db.engine import Purpose, database_url, open_engine
+from countersign.base.db.tables import Field, disclosures, legal_holds
+from countersign.core.access.account import add_account
+from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.acknowledgments.find import find
+from countersign.core.acknowledgments.schemas import AcknowledgmentsQuery
+from countersign.core.buyers.sql import _TRIED, _insert
+from countersign.core.privacy.erase_sql import find_naming
+from countersign.core.privacy.held import find_held
+from countersign.core.privacy.model import Hold
 from tests.storage import items
 from tests.storage.test_holds import SECRET
 

@@ -13,15 +13,20 @@ import pytest
 from sqlalchemy import URL, Connection, Engine, PoolProxiedConnection, event, text
 from structlog.testing import capture_logs
 
-from countersign.access.account import add_account, all_accounts
-from countersign.db import workers
-from countersign.db.database import Database
-from countersign.db.engine import SQLITE_FILE, Purpose, database_url, disk_full, open_engine
-from countersign.errors import CountersignError, NoticeNotFound, OutcomeUnknown, StorageUnavailable
-from countersign.loops import Throttle
-from countersign.operations import room
-from countersign.operations.reserve import RESERVE_BYTES, Reserve, lent_space
-from countersign.operations.room import WriteCheck
+from countersign.base.db import workers
+from countersign.base.db.database import Database
+from countersign.base.db.engine import SQLITE_FILE, Purpose, database_url, disk_full, open_engine
+from countersign.base.errors import (
+    CountersignError,
+    NoticeNotFound,
+    OutcomeUnknown,
+    StorageUnavailable,
+)
+from countersign.base.loops import Throttle
+from countersign.core.access.account import add_account, all_accounts
+from countersign.operate import room
+from countersign.operate.reserve import RESERVE_BYTES, Reserve, lent_space
+from countersign.operate.room import WriteCheck
 from tests.storage import items
 from tests.storage.conftest import Run
 from tests.unit.support import HandClock
@@ -147,8 +152,8 @@ def test_a_worker_that_ends_leaves_the_reserve_to_the_others(tmp_path: Path) -> 
 SERVER_WITH_A_WORKER = """
 import os, sys
 from pathlib import Path
-from countersign.operations import room
-from countersign.operations.reserve import lent_space
+from countersign.operate import room
+from countersign.operate.reserve import lent_space
 place = Path(sys.argv[1])
 with lent_space(place):
     (place / "reserve").touch()

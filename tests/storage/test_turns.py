@@ -12,10 +12,10 @@ from typing import Any, ParamSpec
 import pytest
 from sqlalchemy import Connection
 
-from countersign.db import turn
-from countersign.db.database import Database
-from countersign.db.engine import database_url
-from countersign.db.turn import SharedTurn, SharedTurns
+from countersign.base.db import turn
+from countersign.base.db.database import Database
+from countersign.base.db.engine import database_url
+from countersign.base.db.turn import SharedTurn, SharedTurns
 from tests.storage.busy import other_writer
 
 P = ParamSpec("P")

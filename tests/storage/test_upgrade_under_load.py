@@ -13,9 +13,9 @@ import pytest
 from sqlalchemy import URL, text
 from sqlalchemy.exc import OperationalError
 
-from countersign.db import schema
-from countersign.db.engine import Purpose
-from countersign.lock import only_server
+from countersign.base.db import schema
+from countersign.base.db.engine import Purpose
+from countersign.base.lock import only_server
 from tests.cli.serving import wait_until
 from tests.storage.conftest import on_sqlite
 from tests.storage.test_filled import ACCOUNT

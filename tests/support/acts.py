@@ -7,9 +7,9 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
-from countersign.access.room import Access
-from countersign.db.database import Act
-from countersign.errors import CountersignError
+from countersign.base.db.database import Act
+from countersign.base.errors import CountersignError
+from countersign.core.access.room import Access
 
 P = ParamSpec("P")
 R = TypeVar("R")

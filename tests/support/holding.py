@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from countersign.access.reach import DEPLOYMENT
-from countersign.privacy.holds import place, release
-from countersign.privacy.model import Hold
-from countersign.privacy.room import Privacy
+from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.privacy.holds import place, release
+from countersign.core.privacy.model import Hold
+from countersign.core.privacy.room import Privacy
 from tests.support.acts import done
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec
 from sqlalchemy import Connection
 
-from countersign.access.key import Principal
-from countersign.acknowledgments.acknowledge import prepare_hosted, write_hosted
-from countersign.acknowledgments.model import Receipt, Submission
-from countersign.acknowledgments.origin import resolve_browser
-from countersign.acknowledgments.write_together import Made
-from countersign.bootstrap import Deployment as Opened
-from countersign.mode import Mode
+from countersign.base.mode import Mode
+from countersign.core.access.key import Principal
+from countersign.core.acknowledgments.acknowledge import prepare_hosted, write_hosted
+from countersign.core.acknowledgments.model import Receipt, Submission
+from countersign.core.acknowledgments.origin import resolve_browser
+from countersign.core.acknowledgments.write_together import Made
+from countersign.operate.bootstrap import Deployment as Opened
 from countersign_evidence.process import Binding, Claim, Line, Process, Surface, Viewport
 
 _OPENED, _INITIALED, _CHANGED, _REVIEWED = (

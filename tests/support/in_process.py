@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from countersign.http.body import Incoming
-from countersign.http.reply import Call
+from countersign.base.http.body import Incoming
+from countersign.core.gate.reply import Call
 
 
 def call_of(method: str, target: str, headers: Iterable[tuple[bytes, bytes]]) -> Call:

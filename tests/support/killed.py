@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
-from countersign.db import bulk
+from countersign.base.db import bulk
 
 T = TypeVar("T")
 

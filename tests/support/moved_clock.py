@@ -61,8 +61,8 @@ class MovedClock:
 
 def install() -> None:
     """Use it in this process, if the environment names a file."""
-    from countersign.bootstrap import SystemClock  # noqa: PLC0415 - `forked` preloads it
-    from countersign.log.clock_guard import ClockGuard  # noqa: PLC0415 - as above
+    from countersign.core.log.clock_guard import ClockGuard  # noqa: PLC0415 - as above
+    from countersign.operate.bootstrap import SystemClock  # noqa: PLC0415 - `forked` preloads it
 
     if file := os.environ.pop(VARIABLE, ""):
         clock = MovedClock(Path(file))

@@ -14,7 +14,7 @@ from typing import Final
 import psycopg
 from sqlalchemy import URL, make_url
 
-from countersign.db.pooler import through_pooler
+from countersign.base.db.pooler import through_pooler
 from tests.cli.serving import running, wait_until
 from tests.support.postgres import PostgresServer
 from tests.support.postgres_guard import UNPRIVILEGED_ACCOUNT

@@ -148,7 +148,7 @@ def settle() -> None:
     """Wait until the events of all that was committed are listed; call it before they are read.
 
     An event is listed when no transaction of the whole server that may be older runs any more
-    (`events/sql.py`), and those of other tests' databases count. Without PostgreSQL: at once.
+    (`core/events/sql.py`), and those of other tests' databases count. Without PostgreSQL: at once.
     """
     until = time.monotonic() + _SETTLE_SECONDS
     for server in _shared:

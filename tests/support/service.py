@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import httpx2
 
-from countersign.access.key import PEOPLE_SCOPES, Scope
+from countersign.core.access.key import PEOPLE_SCOPES, Scope
 from tests.support import command, forked, privacy
 
 PREFIX = "COUNTERSIGN_"

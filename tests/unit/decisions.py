@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 from typing import Any, Final
 
-from countersign.buyers.decision import SessionDecision, decide
-from countersign.buyers.rules import VerificationRules
+from countersign.core.buyers.decision import SessionDecision, decide
+from countersign.core.buyers.rules import VerificationRules
 from countersign.identity.model import Address, Document, FactSource, Finding, ProviderResult
 
 NOW: Final = datetime(2026, 11, 20, 21, 31, tzinfo=UTC)

@@ -17,9 +17,9 @@ class Module:
     """A module of the tree, read."""
 
     place: str
-    """Its path in the package, such as `buyers/model.py`."""
+    """Its path in the package, such as `core/buyers/model.py`."""
     name: str
-    """As imports name it, such as `countersign.buyers.model`."""
+    """As imports name it, such as `countersign.core.buyers.model`."""
     lines: int
     code: int
     """Lines that are neither blank nor a comment, a docstring or an import."""

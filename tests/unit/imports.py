@@ -7,48 +7,44 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-# The rooms from top to bottom: each may import only those below it. Rooms of one line are level
-# and import neither each other nor themselves upwards.
+# The rooms from top to bottom, wing by wing: each may import only those below it. Rooms of one line
+# are level and import neither each other nor themselves upwards.
 _SERVICE = (
     "__main__",
     "root",
     "server",
-    "console_host",
-    "console",
-    "doctor",
-    "bootstrap",
-    "sandbox",
-    "operations",
-    "self_service",
-    "privacy",
-    "webhooks",
-    "checkout",
-    "remembered",
-    "dossiers",
-    "clearances",
-    "acknowledgments",
-    "buyers",
+    "operate.commands",
+    "operate.deployment",
+    "operate.doctor",
+    "operate",
+    "staff.acts",
+    "staff.people",
+    "hosted.self_service",
+    "hosted.pages",
+    "hosted.remembered",
+    "hosted.toolkit",
+    "core.sandbox",
+    "core.privacy",
+    "core.webhooks",
+    "core.dossiers",
+    "core.checkout",
+    "core.clearances",
+    "core.acknowledgments",
+    "core.buyers",
+    "core.notices",
+    "core.parties",
+    "core.log",
+    "core.vault",
+    "core.events",
+    "core.gate",
+    "core.access",
+    "core.paper",
     "identity",
-    "notices",
-    "parties",
-    "log",
-    "events",
-    "people",
-    "http",
-    "vault",
-    "access",
-    "cli",
-    "db",
-    "config",
-    "setting_values",
-    "snapshot",
-    "passkeys",
-    "single_flight loops reason lock private_file",
-    "deadline spans",
-    "paper",
-    "instant host mode clock",
-    "errors",
-    "ids",
+    "base.http",
+    "base.cli",
+    "base.db",
+    "base",
+    "core hosted staff",
     "countersign",
 )
 FORMATS = "*"
@@ -64,13 +60,17 @@ _EVIDENCE = (
     "offline",
     "countersign_evidence",
 )
+_WINGS = {
+    "countersign",
+    *(f"countersign.{room.partition('.')[0]}" for room in " ".join(_SERVICE).split()),
+}
 FLOORS = {"countersign": _SERVICE, "countersign_evidence": _EVIDENCE}
 """The packages; each may import those after it, too."""
 # Shares no code with what it checks.
 _ALONE = {"offline"}
 
 # Formats of evidence and the models of the nouns are pure: values in, values out.
-_PURE = {"clock", "instant", "mode", "reason"}
+_PURE = {"base/clock.py", "base/instant.py", "base/mode.py", "base/reason.py"}
 _PURE_MODULES = {"model"}
 _IMPURE_MODULES = {
     "asyncio", "concurrent", "fcntl", "getpass", "glob", "http", "logging", "multiprocessing",
@@ -97,8 +97,13 @@ def wrong_imports(package: Path) -> list[str]:
     found: list[str] = []
     for path in sorted(package.rglob("*.py")):
         place = path.relative_to(package)
-        part = place.parts[0].removesuffix(".py").replace("__init__", package.name)
-        pure = part in _PURE or place.stem in _PURE_MODULES or _is_format(package.name, part)
+        names = [name for name in place.with_suffix("").parts if name != "__init__"]
+        part = _part(package.name, names)
+        pure = (
+            place.as_posix() in _PURE
+            or place.stem in _PURE_MODULES
+            or _is_format(package.name, part)
+        )
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for line, what in sorted(_wrong(tree, part, package, pure=pure)):
             found.append(f"{place}:{line}: {what}")
@@ -114,7 +119,7 @@ def _wrong(tree: ast.Module, part: str, package: Path, *, pure: bool) -> Iterato
         if found.relative:
             yield found.line, "a relative import"
         elif names[0] == package.name:
-            other = names[1] if len(names) > 1 else package.name
+            other = _part(package.name, names[1:])
             if not _may_import(part, other, package.name):
                 yield found.line, f"{part} must not import {other}"
         elif names[0].startswith("countersign") and not _is_below(names[0], package.name):
@@ -123,6 +128,13 @@ def _wrong(tree: ast.Module, part: str, package: Path, *, pure: bool) -> Iterato
             yield found.line, f"{part} is pure and must not import {names[0]}"
     if pure:
         yield from _impure_calls(tree, part)
+
+
+def _part(package: str, names: list[str]) -> str:
+    """The room of a module, by its names below the package: `core.log`; `base` for `base.ids`."""
+    rooms = {room for floor in FLOORS[package] for room in floor.split()}
+    room = ".".join(names[:2])
+    return room if room in rooms else (names or [package])[0]
 
 
 def _may_import(part: str, other: str, package: str) -> bool:
@@ -159,8 +171,8 @@ def _imports(tree: ast.Module) -> Iterator[Import]:
         elif isinstance(node, ast.ImportFrom):
             module = node.module or ""
             relative = node.level > 0
-            if module == "countersign":
-                # `from countersign import http` imports the part, or a name of the package.
+            if module in _WINGS:
+                # `from countersign.core import log` imports the room, or a name of the package.
                 for alias in node.names:
                     dunder = alias.name.startswith("__")
                     yield Import(

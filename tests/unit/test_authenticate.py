@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.access import authenticate
-from countersign.access.authenticate import KEY_CACHE_SECONDS, Authenticate
-from countersign.access.key import VENDOR_SCOPES, ApiKey, KeyKind, Principal, compose_key
-from countersign.access.secrets import DeploymentSecret
-from countersign.errors import InvalidApiKey
-from countersign.instant import from_ns
-from countersign.mode import Mode
+from countersign.base.errors import InvalidApiKey
+from countersign.base.instant import from_ns
+from countersign.base.mode import Mode
+from countersign.core.access import authenticate
+from countersign.core.access.authenticate import KEY_CACHE_SECONDS, Authenticate
+from countersign.core.access.key import VENDOR_SCOPES, ApiKey, KeyKind, Principal, compose_key
+from countersign.core.access.secrets import DeploymentSecret
 from tests.unit.support import CountedEntropy, HandClock, run
 
 SECRET = DeploymentSecret(bytes(32))

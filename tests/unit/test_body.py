@@ -10,13 +10,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from countersign.acknowledgments.schemas import AcknowledgmentRequest
-from countersign.buyers.schemas import BuyerVerificationRequest
-from countersign.errors import InvalidRequest
-from countersign.http.body import parse_body
-from countersign.http.mistakes import path_to
-from countersign.http.schemas import Request
-from countersign.sandbox.schemas import ClockAdvance, EventTrigger
+from countersign.base.errors import InvalidRequest
+from countersign.base.http.body import parse_body
+from countersign.base.http.mistakes import path_to
+from countersign.base.http.schemas import Request
+from countersign.core.acknowledgments.schemas import AcknowledgmentRequest
+from countersign.core.buyers.schemas import BuyerVerificationRequest
+from countersign.core.sandbox.schemas import ClockAdvance, EventTrigger
 from tests.support.every import every
 
 SCHEMAS = [AcknowledgmentRequest, BuyerVerificationRequest]

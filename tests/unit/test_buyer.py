@@ -9,7 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.buyers.model import (
+from countersign.base.instant import from_ms, to_ms
+from countersign.base.mode import Mode
+from countersign.base.reason import Reason
+from countersign.core.buyers.model import (
     PROOFS_MAX,
     VALIDITY,
     Buyer,
@@ -23,11 +26,8 @@ from countersign.buyers.model import (
     status_at,
     status_view,
 )
-from countersign.buyers.rules import PROOFS, DocumentExpiry, Facts, VerificationRules
+from countersign.core.buyers.rules import PROOFS, DocumentExpiry, Facts, VerificationRules
 from countersign.identity.model import FactSource, Tri
-from countersign.instant import from_ms, to_ms
-from countersign.mode import Mode
-from countersign.reason import Reason
 from tests.support.every import every
 
 S = BuyerStatus

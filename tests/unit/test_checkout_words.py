@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
-from countersign.checkout import words as room
-from countersign.checkout.words import WORDS
-from countersign.reason import Reason
+from countersign.base.reason import Reason
+from countersign.hosted.toolkit import words as room
+from countersign.hosted.toolkit.words import WORDS
 
 _ROOM = Path(room.__file__).parent
+_PAGES = _ROOM.parent / "pages"
 _COMPONENT = Path(__file__).parents[2] / "web" / "src"
 _PLACES = re.compile(r"\{[^}]*\}")
 _KNOWN = {
@@ -70,8 +72,13 @@ def test_every_reason_has_words_for_the_buyer() -> None:
 
 
 def _sources() -> Iterator[str]:
-    files: list[Path] = [*_ROOM.glob("*.py"), *_ROOM.glob("templates/*"), *_COMPONENT.rglob("*.ts")]
-    for file in files:
+    files = [
+        _ROOM.glob("*.py"),
+        _ROOM.glob("templates/*"),
+        _PAGES.glob("*.py"),
+        _COMPONENT.rglob("*.ts"),
+    ]
+    for file in chain(*files):
         yield file.read_text(encoding="utf-8")
 
 

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.config import (
+from countersign.base.config import (
     SETTINGS,
     Settings,
     load_settings,
     unknown_variables,
 )
-from countersign.errors import InvalidConfiguration
-from countersign.setting_values import MailServer, Rate
+from countersign.base.errors import InvalidConfiguration
+from countersign.base.setting_values import MailServer, Rate
 from tests.support.every import every
 
 # setting: (text, value, another text that is refused or None where any text is taken)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from countersign.checkout.cookies import values_of
+from countersign.hosted.pages.cookies import values_of
 from tests.support.in_process import call_of
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from countersign.deadline import TimeLimit
+from countersign.base.deadline import TimeLimit
 
 LONG = 3600.0
 

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.buyers.decision import AGES_KEPT, age_on
-from countersign.buyers.model import BuyerStatus
-from countersign.buyers.rules import (
+from countersign.base.reason import Reason
+from countersign.core.buyers.decision import AGES_KEPT, age_on
+from countersign.core.buyers.model import BuyerStatus
+from countersign.core.buyers.rules import (
     PROOFS,
     AbsentCountry,
     DocumentExpiry,
     VerificationRules,
 )
 from countersign.identity.model import Address, Document, FactSource, Finding, ProviderResult, Tri
-from countersign.reason import Reason
 from tests.support.every import every
 from tests.unit.decisions import ADULT, NOW, ZIP, address, decided, document, result
 

@@ -11,8 +11,8 @@ from typing import TypeVar
 
 import countersign
 import countersign_evidence
-from countersign import errors
-from countersign.errors import (
+from countersign.base import errors
+from countersign.base.errors import (
     _REMEDIES,
     CountersignError,
     Forbidden,
@@ -24,7 +24,7 @@ from countersign.errors import (
     Retryable,
     Unauthorized,
 )
-from countersign.http.errors import error_reply
+from countersign.core.gate.errors import error_reply
 from countersign.server.routes import ROUTES
 from countersign_evidence.errors import EvidenceError
 from tests.support.every import every
@@ -46,7 +46,7 @@ def make(kind: type[Refusal]) -> Refusal:
 
 
 # Migrations are run by their own tool, and `__main__` is the command itself.
-NOT_IMPORTED = {"countersign.__main__", "countersign.db.migrations.env"}
+NOT_IMPORTED = {"countersign.__main__", "countersign.base.db.migrations.env"}
 OURS = ("countersign.", "countersign_evidence.")
 _modules = [
     *pkgutil.walk_packages(countersign.__path__, "countersign."),
@@ -70,11 +70,11 @@ def test_there_is_one_tree() -> None:
     own = {kind for kind in below(Exception) if kind.__module__.startswith(OURS)}
     rooms = (
         "countersign_evidence.offline.",
-        "countersign.doctor.",
+        "countersign.operate.doctor.",
         "countersign.identity.",
-        "countersign.people.model",
+        "countersign.staff.people.model",
         "countersign_evidence.monitor.",
-        "countersign.webhooks.address_guard",
+        "countersign.core.webhooks.address_guard",
     )
     own = {kind for kind in own if not kind.__module__.startswith(rooms)}
     outside = {kind for kind in own if not issubclass(kind, CountersignError | EvidenceError)}

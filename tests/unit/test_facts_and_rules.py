@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.buyers.rules import (
+from countersign.base.reason import Reason
+from countersign.core.buyers.rules import (
     PROOFS,
     AbsentCountry,
     DocumentExpiry,
@@ -20,7 +21,6 @@ from countersign.buyers.rules import (
     weakened,
 )
 from countersign.identity.model import FactSource, Tri
-from countersign.reason import Reason
 from tests.support.every import every
 from tests.unit.decisions import decided, result
 

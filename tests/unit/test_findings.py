@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from countersign.doctor import finding
-from countersign.doctor.examine import CHECKS
-from countersign.doctor.finding import FINDINGS, Severity, say
+from countersign.operate.doctor import finding
+from countersign.operate.doctor.examine import CHECKS
+from countersign.operate.doctor.finding import FINDINGS, Severity, say
 
 SOURCE = "\n".join(
     path.read_text(encoding="utf-8") for path in Path(finding.__file__).parent.glob("*.py")

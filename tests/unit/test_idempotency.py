@@ -7,16 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from countersign.access.idempotency import (
-    LIFETIME,
-    Idempotency,
-    IdempotencyEntry,
-    Slot,
-    slot_taken,
-)
-from countersign.access.key import Principal
-from countersign.access.secrets import DeploymentSecret
-from countersign.errors import (
+from countersign.base.errors import (
     IdempotencyInProgress,
     IdempotencyKeyReused,
     NoticeNotInForce,
@@ -24,7 +15,16 @@ from countersign.errors import (
     Overloaded,
     StorageUnavailable,
 )
-from countersign.mode import Mode
+from countersign.base.mode import Mode
+from countersign.core.access.idempotency import (
+    LIFETIME,
+    Idempotency,
+    IdempotencyEntry,
+    Slot,
+    slot_taken,
+)
+from countersign.core.access.key import Principal
+from countersign.core.access.secrets import DeploymentSecret
 from tests.unit.support import CountedEntropy, HandClock, run
 
 PATH = "/v1/notices/ab1263/acknowledge"

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from countersign.buyers.identity_check import (
+from countersign.base.reason import Reason
+from countersign.core.buyers.identity_check import (
     FOLLOWED,
     UNDECIDED,
     CheckState,
     IdentityCheck,
     state_of,
 )
-from countersign.buyers.model import BuyerStatus
-from countersign.reason import Reason
+from countersign.core.buyers.model import BuyerStatus
 
 S = BuyerStatus
 RESERVED = IdentityCheck(attempt=1, provider="stripe", browser="a")

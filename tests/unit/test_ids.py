@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.ids import (
+from countersign.base.ids import (
     ALPHABET,
     base32,
     earliest_id,

@@ -41,32 +41,40 @@ def test_the_source_that_is_read_is_the_whole_of_it() -> None:
     """A reader that looks into an empty folder finds nothing wrong."""
     modules = list(SOURCE.rglob("*.py"))
     assert len(modules) > 50
-    assert (SOURCE / "buyers" / "model.py") in modules
+    assert (SOURCE / "core" / "buyers" / "model.py") in modules
 
 
 @pytest.mark.parametrize(
     ("place", "source", "what"),
     [
-        ("E:a.py", "from countersign.access.key import Scope", "must not import countersign"),
+        ("E:a.py", "from countersign.core.access.key import Scope", "must not import countersign"),
         ("E:a.py", "from countersign_evidence.monitor.watch import x", "must not import monitor"),
         ("E:monitor/a.py", "import countersign", "must not import countersign"),
         ("E:cli/a.py", "from countersign_simulators import x", "must not import countersign_"),
-        ("log/a.py", "import countersign.notices.model", "must not import notices"),
-        ("buyers/a.py", "from countersign import clearances", "must not import clearances"),
-        ("db/a.py", "from countersign.notices.sql import x", "must not import notices"),
-        ("http/a.py", "import countersign.privacy.model as m", "must not import privacy"),
-        ("identity/a.py", "from countersign.buyers.model import x", "must not import buyers"),
-        ("clearances/a.py", "from countersign.server.app import x", "must not import server"),
-        ("bootstrap.py", "from countersign.server.app import App", "must not import server"),
-        ("http/deep/er/a.py", "from countersign.root import main", "must not import root"),
-        ("errors.py", "from countersign.instant import x", "must not import instant"),
+        ("core/log/a.py", "import countersign.core.notices.model", "not import core.notices"),
+        ("core/buyers/a.py", "from countersign.core import clearances", "not import core.clear"),
+        ("base/db/a.py", "from countersign.core.notices.sql import x", "not import core.notices"),
+        ("core/gate/a.py", "import countersign.core.privacy.model as m", "not import core.privacy"),
+        ("identity/a.py", "from countersign.core.buyers.model import x", "not import core.buyers"),
+        ("core/clearances/a.py", "from countersign.server.app import x", "must not import server"),
+        (
+            "operate/bootstrap.py",
+            "from countersign.server.app import App",
+            "must not import server",
+        ),
+        ("base/http/deep/er/a.py", "from countersign.root import main", "must not import root"),
+        ("base/ids.py", "from countersign.base.db.rows import x", "must not import base.db"),
         ("E:offline/a.py", "from countersign_evidence.tree import x", "must not import tree"),
-        ("__init__.py", "from countersign.errors import x", "must not import errors"),
-        ("http/a.py", "from countersign_conformance.kit import x", "must not import countersign_"),
+        ("__init__.py", "from countersign.base.errors import x", "must not import base"),
+        (
+            "base/http/a.py",
+            "from countersign_conformance.kit import x",
+            "must not import countersign_",
+        ),
         ("new/a.py", "", "has no place"),
-        ("log/a.py", "from .key import Scope", "relative"),
-        ("log/a.py", "from . import key", "relative"),
-        ("http/a.py", "from ..errors import x", "relative"),
+        ("core/log/a.py", "from .key import Scope", "relative"),
+        ("core/log/a.py", "from . import key", "relative"),
+        ("base/http/a.py", "from ..errors import x", "relative"),
     ],
 )
 def test_an_import_against_the_direction_is_found(
@@ -88,7 +96,10 @@ def test_simulators_share_no_code_with_the_service() -> None:
         for path in package.glob("*.py")
     }
     assert len(found) > 10
-    assert found.pop("command.py") == {"countersign_evidence.cli.support", "countersign.errors"}
+    assert found.pop("command.py") == {
+        "countersign_evidence.cli.support",
+        "countersign.base.errors",
+    }
     assert not set().union(*found.values())
 
 
@@ -98,15 +109,15 @@ def test_simulators_share_no_code_with_the_service() -> None:
         """
         from typing import TYPE_CHECKING
         if TYPE_CHECKING:
-            from countersign.vault.vault import Vault
+            from countersign.core.vault.vault import Vault
         """,
         """
         def late():
-            from countersign.vault.vault import Vault
+            from countersign.core.vault.vault import Vault
         """,
         """
         try:
-            import countersign.vault
+            import countersign.core.vault
         except ImportError:
             pass
         """,
@@ -114,11 +125,11 @@ def test_simulators_share_no_code_with_the_service() -> None:
 )
 def test_a_hidden_import_counts_as_well(source: str, tmp_path: Path) -> None:
     """For types only, inside a function, or in a try: it points backwards all the same."""
-    (found,) = wrong_in(tmp_path, "db/a.py", source)
-    assert "must not import vault" in found
+    (found,) = wrong_in(tmp_path, "base/db/a.py", source)
+    assert "must not import core.vault" in found
 
 
-@pytest.mark.parametrize("place", ["buyers/model.py", "E:a.py"])
+@pytest.mark.parametrize("place", ["core/buyers/model.py", "E:a.py"])
 @pytest.mark.parametrize(
     "source",
     [
@@ -151,14 +162,17 @@ def test_clock_randomness_network_and_files_are_found_in_pure_parts(
 @pytest.mark.parametrize(
     ("place", "source"),
     [
-        ("log/model.py", "from datetime import datetime, time\nfrom countersign.errors import x"),
-        ("buyers/model.py", "import msgspec\nfrom countersign_evidence.canonical import y"),
-        ("clearances/a.py", "import time, os\nfrom countersign.buyers.model import Buyer"),
-        ("events/a.py", "from countersign.events.model import x\nimport sqlalchemy"),
+        ("core/log/model.py", "from datetime import time\nfrom countersign.base.errors import x"),
+        ("core/buyers/model.py", "import msgspec\nfrom countersign_evidence.canonical import y"),
+        (
+            "core/clearances/a.py",
+            "import time, os\nfrom countersign.core.buyers.model import Buyer",
+        ),
+        ("core/events/a.py", "from countersign.core.events.model import x\nimport sqlalchemy"),
         ("root.py", "from countersign import __version__\nfrom countersign.server.app import x"),
         (
-            "bootstrap.py",
-            "from countersign import notices\nfrom countersign.config import Settings",
+            "operate/bootstrap.py",
+            "from countersign.core import notices\nfrom countersign.base.config import Settings",
         ),
     ],
 )

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from countersign.acknowledgments.acknowledge import check_initials
-from countersign.errors import EmptyInitials, InitialsCountMismatch
-from countersign.notices.visible_text import is_blank
+from countersign.base.errors import EmptyInitials, InitialsCountMismatch
+from countersign.core.acknowledgments.acknowledge import check_initials
+from countersign.core.notices.visible_text import is_blank
 from tests.support.every import every
 
 

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.access.key import (
+from countersign.base.mode import Mode
+from countersign.core.access.key import (
     ENTROPY_BYTES,
     VENDOR_SCOPES,
     ApiKey,
@@ -21,7 +22,6 @@ from countersign.access.key import (
     key_hint,
     well_formed,
 )
-from countersign.mode import Mode
 from countersign.server.routes import ROUTES
 
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.errors import RateLimited
-from countersign.http.reply import Header
+from countersign.base.errors import RateLimited
+from countersign.base.setting_values import Rate
+from countersign.core.gate.reply import Header
 from countersign.server import limits
 from countersign.server.limits import RateLimiter, Visits
-from countersign.setting_values import Rate
 from tests.unit.support import HandClock, run
 
 

@@ -11,8 +11,8 @@ from typing import Any, Never
 import pytest
 from structlog.testing import capture_logs
 
-from countersign.errors import Overloaded, StorageUnavailable
-from countersign.loops import forever, restarted
+from countersign.base.errors import Overloaded, StorageUnavailable
+from countersign.base.loops import forever, restarted
 from tests.unit.support import run
 
 SECRET = "what a buyer typed"

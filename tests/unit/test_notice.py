@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from countersign.errors import NoticeNotFound, NoticeNotInForce, NoticeNotReviewed
-from countersign.mode import Mode
-from countersign.notices.model import (
+from countersign.base.errors import NoticeNotFound, NoticeNotInForce, NoticeNotReviewed
+from countersign.base.mode import Mode
+from countersign.core.notices.model import (
     Bullet,
     LifecycleEvent,
     NoticeContent,

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.errors import InvalidNoticeFile
-from countersign.notices.model import NoticeContent, notice_digest, published_bytes
-from countersign.notices.notice_file import parse_notice_file
-from countersign.notices.registry import effective_at
+from countersign.base.errors import InvalidNoticeFile
+from countersign.core.notices.model import NoticeContent, notice_digest, published_bytes
+from countersign.core.notices.notice_file import parse_notice_file
+from countersign.core.notices.registry import effective_at
 from tests.support.every import every
 from tests.unit.support import jcs
 

@@ -15,15 +15,15 @@ import pytest
 from click.testing import CliRunner, Result
 from msgspec import Meta, Struct
 
-from countersign.errors import NotFound
-from countersign.http import commands
-from countersign.http.body import parse_body
-from countersign.http.commands import command_among
-from countersign.http.paging import LIMIT_DEFAULT, Limit, Page, page_of
-from countersign.http.reply import Call, Reply, encode
-from countersign.http.route import Command, Route
-from countersign.http.schemas import Request
-from countersign.mode import Mode
+from countersign.base.errors import NotFound
+from countersign.base.http.body import parse_body
+from countersign.base.http.paging import LIMIT_DEFAULT, Limit, Page, page_of
+from countersign.base.http.schemas import Request
+from countersign.base.mode import Mode
+from countersign.core.gate import commands
+from countersign.core.gate.commands import command_among
+from countersign.core.gate.reply import Call, Reply, encode
+from countersign.core.gate.route import Command, Route
 from tools.commands import operations
 
 

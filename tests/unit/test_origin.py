@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.acknowledgments.origin import (
+from countersign.base.host import Network
+from countersign.core.acknowledgments.origin import (
     HEADER_LENGTH_MAX,
     USER_AGENT_LENGTH_MAX,
     Origin,
@@ -21,7 +22,6 @@ from countersign.acknowledgments.origin import (
     resolve_browser,
     resolve_origin,
 )
-from countersign.host import Network
 from tests.support.every import every
 
 PROXIES = (ip_network("10.0.0.0/8"), ip_network("2001:db8:ffff::/48"))

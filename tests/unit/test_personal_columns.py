@@ -9,7 +9,7 @@ from typing import get_args
 from sqlalchemy import LargeBinary
 
 import countersign
-from countersign.db.tables import (
+from countersign.base.db.tables import (
     PERSONAL_INFO,
     Field,
     GoesWith,

@@ -7,8 +7,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.buyers.rules import is_zip, zip5
-from countersign.http.schemas import ZIP_PATTERN
+from countersign.base.http.schemas import ZIP_PATTERN
+from countersign.core.buyers.rules import is_zip, zip5
 from tests.support.every import every
 
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.acknowledgments.schemas import AcknowledgmentsQuery
-from countersign.errors import InvalidRequest
-from countersign.events.model import EventType
-from countersign.events.routes import EventsQuery
-from countersign.http.body import parse_query, read_query
-from countersign.ids import ACKNOWLEDGMENT, timed_id
+from countersign.base.errors import InvalidRequest
+from countersign.base.http.body import parse_query, read_query
+from countersign.base.ids import ACKNOWLEDGMENT, timed_id
+from countersign.core.acknowledgments.schemas import AcknowledgmentsQuery
+from countersign.core.events.model import EventType
+from countersign.core.events.routes import EventsQuery
 from tests.support.every import every
 
 NAMES = ("limit", "after", "session_id")

@@ -13,25 +13,25 @@ from zoneinfo import ZoneInfo
 import pytest
 from sqlalchemy import StaticPool, create_engine
 
-from countersign.db.database import Database
-from countersign.db.tables import metadata, notice_events, notice_versions
-from countersign.errors import (
+from countersign.base.db.database import Database
+from countersign.base.db.tables import metadata, notice_events, notice_versions
+from countersign.base.errors import (
     NoticeNotFound,
     NoticeNotInForce,
     NoticeNotReviewed,
     StorageUnavailable,
 )
-from countersign.instant import from_ns
-from countersign.mode import Mode
-from countersign.notices import registry as sql
-from countersign.notices.model import (
+from countersign.base.instant import from_ns
+from countersign.base.mode import Mode
+from countersign.base.snapshot import STALENESS_SECONDS
+from countersign.core.notices import registry as sql
+from countersign.core.notices.model import (
     LifecycleEvent,
     NoticeEdition,
     NoticeEvent,
     notice_digest,
 )
-from countersign.notices.registry import Registry, all_versions
-from countersign.snapshot import STALENESS_SECONDS
+from countersign.core.notices.registry import Registry, all_versions
 from tests.unit.support import HandClock, jcs, run
 
 ZONE = ZoneInfo("America/Los_Angeles")

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from msgspec import convert, to_builtins
 from msgspec.structs import replace
 
-from countersign.errors import InvalidNoticeFile
-from countersign.mode import Mode
-from countersign.notices.model import (
+from countersign.base.errors import InvalidNoticeFile
+from countersign.base.mode import Mode
+from countersign.core.notices.model import (
     RULE,
     LifecycleEvent,
     NoticeEdition,
@@ -24,11 +24,16 @@ from countersign.notices.model import (
     published_bytes,
     rule_details,
 )
-from countersign.notices.notice_file import parse_notice_file, shipped_notice_files
-from countersign.notices.registry import KnownNotices
-from countersign.notices.requirements import Collect, Requirements, RuleVersion, requirements_of
-from countersign.notices.rule import AppliesTo, Cart, Requirement, judge
-from countersign.notices.zip_areas import STATES
+from countersign.core.notices.notice_file import parse_notice_file, shipped_notice_files
+from countersign.core.notices.registry import KnownNotices
+from countersign.core.notices.requirements import (
+    Collect,
+    Requirements,
+    RuleVersion,
+    requirements_of,
+)
+from countersign.core.notices.rule import AppliesTo, Cart, Requirement, judge
+from countersign.core.notices.zip_areas import STATES
 from tests.support import depth
 from tests.support.every import every
 from tests.unit.test_notice_file import MINIMAL, toml

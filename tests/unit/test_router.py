@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.bootstrap import Deployment
-from countersign.errors import MethodNotAllowed, NotFound
-from countersign.http.reply import Call, Reply
-from countersign.http.route import Route, Router
+from countersign.base.errors import MethodNotAllowed, NotFound
+from countersign.core.gate.reply import Call, Reply
+from countersign.core.gate.route import Route, Router
+from countersign.operate.bootstrap import Deployment
 from countersign.server.app import route_table
 from tests.support.every import every
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.access.secrets import SECRET_BYTES, DeploymentSecret
-from countersign.db.tables import Field
-from countersign.errors import WrongSecretKey
+from countersign.base.db.tables import Field
+from countersign.base.errors import WrongSecretKey
+from countersign.core.access.secrets import SECRET_BYTES, DeploymentSecret
 
 SECRET_OF_TESTS = bytes(range(32))
 SECRET = DeploymentSecret(SECRET_OF_TESTS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from countersign.snapshot import SharedQuestion
+from countersign.base.snapshot import SharedQuestion
 
 
 def test_all_who_wait_are_asked_about_together() -> None:

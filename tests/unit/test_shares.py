@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from countersign.errors import StorageUnavailable
+from countersign.base.errors import StorageUnavailable
+from countersign.base.setting_values import Rate
 from countersign.server.limits import RateLimiter
 from countersign.server.shares import LEASE_SECONDS, Ask, Share, SharedLimiter
-from countersign.setting_values import Rate
 from tests.unit.support import HandClock, run
 
 KEY = "key_1"

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from countersign.notices.model import NoticeContent, notice_digest, published_bytes
-from countersign.notices.notice_file import parse_notice_file, shipped_notice_files
+from countersign.core.notices.model import NoticeContent, notice_digest, published_bytes
+from countersign.core.notices.notice_file import parse_notice_file, shipped_notice_files
 
 FILE = "ab1263-2026-01-01.toml"
 

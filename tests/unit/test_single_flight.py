@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from countersign.deadline import DEADLINE, TimeLeft
-from countersign.errors import StorageUnavailable
-from countersign.single_flight import KeyedLocks
+from countersign.base.deadline import DEADLINE, TimeLeft
+from countersign.base.errors import StorageUnavailable
+from countersign.base.single_flight import KeyedLocks
 
 
 def test_waiting_behind_one_who_waits_for_the_database_ends_at_the_deadline() -> None:

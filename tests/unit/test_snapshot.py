@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from countersign.snapshot import STALENESS_SECONDS, Snapshot
+from countersign.base.snapshot import STALENESS_SECONDS, Snapshot
 from tests.unit.support import HandClock, run
 
 

@@ -8,7 +8,9 @@ from typing import Final
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.buyers.model import (
+from countersign.base.instant import from_ms, to_ms
+from countersign.base.mode import Mode
+from countersign.core.buyers.model import (
     Buyer,
     BuyerStatus,
     ProvedSession,
@@ -16,10 +18,8 @@ from countersign.buyers.model import (
     status_view,
     times_for,
 )
-from countersign.buyers.rules import Facts, VerificationRules
+from countersign.core.buyers.rules import Facts, VerificationRules
 from countersign.identity.model import FactSource, Tri
-from countersign.instant import from_ms, to_ms
-from countersign.mode import Mode
 
 ACCOUNTS: Final = ("acct_a", "acct_b", "acct_c")
 START: Final = to_ms(datetime(2026, 11, 20, tzinfo=UTC))

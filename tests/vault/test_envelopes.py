@@ -9,9 +9,9 @@ from typing import TypedDict
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from countersign.errors import InvalidConfiguration, WrongKeyEncryptionKey
-from countersign.vault.key_encryption import KeyRing, key_id, key_text, parse_keys
-from countersign.vault.vault import DataKey
+from countersign.base.errors import InvalidConfiguration, WrongKeyEncryptionKey
+from countersign.core.vault.key_encryption import KeyRing, key_id, key_text, parse_keys
+from countersign.core.vault.vault import DataKey
 
 ID, KEY = bytes(range(16)), bytes(range(32))
 SHRED, NONCE = bytes(range(32, 64)), bytes(range(12))

@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 from typing import Final
 
-from countersign.bootstrap import open_deployment
-from countersign.config import load_settings
+from countersign.base.config import load_settings
+from countersign.operate.bootstrap import open_deployment
 from tests.http.backstage import another_deployment
 
 LONGEST_MONTH_NS: Final = 31 * 86_400 * 1_000_000_000

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from countersign.bootstrap import open_deployment
-from countersign.config import load_settings
-from countersign.errors import KeyRotationFailed
-from countersign.vault.key_file import rotate_key_encryption
+from countersign.base.config import load_settings
+from countersign.base.errors import KeyRotationFailed
+from countersign.core.vault.key_file import rotate_key_encryption
+from countersign.operate.bootstrap import open_deployment
 from tests.http.backstage import another_deployment
 from tests.sealing.acts import acknowledge
 from tests.support.service import Deployment, running_server

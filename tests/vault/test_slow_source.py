@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from countersign.bootstrap import open_deployment
-from countersign.config import load_settings
-from countersign.errors import StorageUnavailable
+from countersign.base.config import load_settings
+from countersign.base.errors import StorageUnavailable
+from countersign.operate.bootstrap import open_deployment
 from tests.sealing.acts import INITIALS, NOTICE, acknowledge
 from tests.support.service import Deployment, running_server
 

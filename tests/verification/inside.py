@@ -14,21 +14,21 @@ from typing import Any, TypeVar
 import pytest
 from sqlalchemy import Connection, text
 
-from countersign import bootstrap
-from countersign.access.account import create_account
-from countersign.access.key import VENDOR_SCOPES, Principal
-from countersign.buyers import admin, poll_sessions
-from countersign.buyers import routes as verifying
-from countersign.buyers import settings as verification_settings
-from countersign.buyers.model import BuyerStatusView
-from countersign.buyers.room import Buyers
-from countersign.buyers.rules import VerificationRules
-from countersign.buyers.schemas import BuyerVerificationRequest, VerifyResult
-from countersign.config import load_settings
-from countersign.db.engine import Purpose, database_url, open_engine
-from countersign.errors import ProviderUnavailable
-from countersign.instant import to_ms
-from countersign.mode import Mode
+from countersign.base.config import load_settings
+from countersign.base.db.engine import Purpose, database_url, open_engine
+from countersign.base.errors import ProviderUnavailable
+from countersign.base.instant import to_ms
+from countersign.base.mode import Mode
+from countersign.core.access.account import create_account
+from countersign.core.access.key import VENDOR_SCOPES, Principal
+from countersign.core.buyers import admin, poll_sessions
+from countersign.core.buyers import routes as verifying
+from countersign.core.buyers import settings as verification_settings
+from countersign.core.buyers.model import BuyerStatusView
+from countersign.core.buyers.room import Buyers
+from countersign.core.buyers.rules import VerificationRules
+from countersign.core.buyers.schemas import BuyerVerificationRequest, VerifyResult
+from countersign.operate import bootstrap
 from countersign_simulators.base import Session
 from tests.support.acts import done
 from tests.support.providers import Playing, playing

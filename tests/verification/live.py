@@ -10,11 +10,11 @@ from typing import Any
 
 import httpx2
 
-from countersign import bootstrap
-from countersign.buyers import admin
-from countersign.buyers import settings as verification_settings
-from countersign.buyers.model import Buyer
-from countersign.buyers.rules import VerificationRules
+from countersign.core.buyers import admin
+from countersign.core.buyers import settings as verification_settings
+from countersign.core.buyers.model import Buyer
+from countersign.core.buyers.rules import VerificationRules
+from countersign.operate import bootstrap
 from countersign_simulators.base import Session
 from tests.http.backstage import Operator
 from tests.support.acts import done

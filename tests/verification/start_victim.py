@@ -19,12 +19,12 @@ from typing import Any
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
-from countersign import bootstrap
-from countersign.access.reach import AccountReach
-from countersign.buyers import started
-from countersign.config import load_settings
+from countersign.base.config import load_settings
+from countersign.base.mode import Mode
+from countersign.core.access.reach import AccountReach
+from countersign.core.buyers import started
 from countersign.identity.stripe import Stripe
-from countersign.mode import Mode
+from countersign.operate import bootstrap
 
 _points = 0
 _last: int | None = None

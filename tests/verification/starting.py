@@ -11,12 +11,12 @@ from typing import Any
 
 import httpx2
 
-from countersign.access.account import create_account
-from countersign.access.reach import AccountReach
-from countersign.buyers import settings, started
-from countersign.buyers.identity_check import IdentityCheck
-from countersign.ids import CHECKOUT_SESSION, base32
-from countersign.mode import Mode
+from countersign.base.ids import CHECKOUT_SESSION, base32
+from countersign.base.mode import Mode
+from countersign.core.access.account import create_account
+from countersign.core.access.reach import AccountReach
+from countersign.core.buyers import settings, started
+from countersign.core.buyers.identity_check import IdentityCheck
 from countersign_simulators.base import Reply, Request
 from countersign_simulators.stripe import TEST_KEY
 from tests.support.providers import Playing

@@ -8,17 +8,17 @@ from datetime import timedelta
 
 import pytest
 
-from countersign.access.reach import DEPLOYMENT
-from countersign.buyers import admin
-from countersign.buyers.admin import StoredEvidence
-from countersign.buyers.model import Buyer, BuyerStatus
-from countersign.buyers.room import Buyers
-from countersign.buyers.rules import PROOFS
-from countersign.errors import InvalidArgument, UnknownSubject
+from countersign.base.errors import InvalidArgument, UnknownSubject
+from countersign.base.reason import Reason
+from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.buyers import admin
+from countersign.core.buyers.admin import StoredEvidence
+from countersign.core.buyers.model import Buyer, BuyerStatus
+from countersign.core.buyers.room import Buyers
+from countersign.core.buyers.rules import PROOFS
+from countersign.core.privacy.erase import erase_planned, plan_erasure
+from countersign.core.privacy.model import ErasureReason
 from countersign.identity.model import FactSource
-from countersign.privacy.erase import erase_planned, plan_erasure
-from countersign.privacy.model import ErasureReason
-from countersign.reason import Reason
 from tests.support.acts import done
 from tests.verification.conftest import each_engine
 from tests.verification.inside import Insider, Stage

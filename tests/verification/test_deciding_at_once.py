@@ -11,12 +11,12 @@ from typing import Final
 
 import pytest
 
-from countersign.access.key import Scope
-from countersign.buyers import admin, review
-from countersign.buyers import routes as verifying
-from countersign.buyers.review import AcceptedZip
-from countersign.buyers.schemas import BuyerVerificationRequest, VerifyResult
-from countersign.mode import Mode
+from countersign.base.mode import Mode
+from countersign.core.access.key import Scope
+from countersign.core.buyers import admin, review
+from countersign.core.buyers import routes as verifying
+from countersign.core.buyers.review import AcceptedZip
+from countersign.core.buyers.schemas import BuyerVerificationRequest, VerifyResult
 from tests.http.backstage import Operator, another_deployment, make_client
 from tests.support import postgres
 from tests.support.providers import playing

@@ -8,11 +8,11 @@ from itertools import combinations
 
 import pytest
 
-from countersign import bootstrap
-from countersign.access.reach import DEPLOYMENT
-from countersign.errors import OnHold
-from countersign.privacy.erase import erase_planned, plan_erasure
-from countersign.privacy.model import ErasureReason
+from countersign.base.errors import OnHold
+from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.privacy.erase import erase_planned, plan_erasure
+from countersign.core.privacy.model import ErasureReason
+from countersign.operate import bootstrap
 from countersign_simulators.base import Reply, Request, Session
 from tests.support.holding import place_hold, release_hold
 from tests.verification.conftest import MakeVendor

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from countersign.access.reach import DEPLOYMENT
-from countersign.buyers import review
-from countersign.buyers.review import AcceptedZip
-from countersign.errors import InvalidArgument, ReviewRefused
-from countersign.privacy.erase import erase_planned, plan_erasure
-from countersign.privacy.model import ErasureReason
+from countersign.base.errors import InvalidArgument, ReviewRefused
+from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.buyers import review
+from countersign.core.buyers.review import AcceptedZip
+from countersign.core.privacy.erase import erase_planned, plan_erasure
+from countersign.core.privacy.model import ErasureReason
 from tests.verification.conftest import each_engine
 from tests.verification.inside import Stage
 from tests.verification.test_accepting_zips import NEW_ZIP, WITH_OPERATOR, accept, moved_house

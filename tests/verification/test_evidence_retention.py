@@ -9,15 +9,15 @@ from typing import Any, Final
 
 import pytest
 
-from countersign import bootstrap
-from countersign.access.reach import DEPLOYMENT
-from countersign.buyers import admin
-from countersign.buyers.model import BuyerStatus
-from countersign.errors import OnHold
-from countersign.instant import rfc3339
-from countersign.privacy.erase import erase_planned, plan_erasure
-from countersign.privacy.model import Due, ErasureReason
-from countersign.privacy.retention import list_due
+from countersign.base.errors import OnHold
+from countersign.base.instant import rfc3339
+from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.buyers import admin
+from countersign.core.buyers.model import BuyerStatus
+from countersign.core.privacy.erase import erase_planned, plan_erasure
+from countersign.core.privacy.model import Due, ErasureReason
+from countersign.core.privacy.retention import list_due
+from countersign.operate import bootstrap
 from tests.support.engines import ENGINES, engine_server
 from tests.support.holding import place_hold, release_hold
 from tests.verification.conftest import each_engine

@@ -17,8 +17,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from countersign.base.mode import Mode
 from countersign.identity.transport import ATTEMPTS, FAILURES, OPEN_SECONDS
-from countersign.mode import Mode
 from countersign_simulators.base import Reply
 from tests.http.backstage import Operator, another_deployment
 from tests.support.providers import Mood, playing

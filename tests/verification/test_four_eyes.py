@@ -11,18 +11,18 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from countersign.access.account import set_reviewers
-from countersign.access.audit import AuditEntry
-from countersign.access.key import PersonAsking, Principal
-from countersign.access.reach import DEPLOYMENT
-from countersign.buyers import admin, review
-from countersign.buyers.model import BuyerStatus
-from countersign.buyers.review import AcceptedZip
-from countersign.buyers.schemas import VerifyResult
-from countersign.errors import CountersignError, NotFound, SecondPersonRequired
-from countersign.ids import timed_id
-from countersign.privacy.erase import erase_planned, plan_erasure
-from countersign.privacy.model import ErasureReason
+from countersign.base.errors import CountersignError, NotFound, SecondPersonRequired
+from countersign.base.ids import timed_id
+from countersign.core.access.account import set_reviewers
+from countersign.core.access.audit import AuditEntry
+from countersign.core.access.key import PersonAsking, Principal
+from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.buyers import admin, review
+from countersign.core.buyers.model import BuyerStatus
+from countersign.core.buyers.review import AcceptedZip
+from countersign.core.buyers.schemas import VerifyResult
+from countersign.core.privacy.erase import erase_planned, plan_erasure
+from countersign.core.privacy.model import ErasureReason
 from tests.support.acts import done
 from tests.verification.conftest import each_engine
 from tests.verification.inside import Insider, Stage

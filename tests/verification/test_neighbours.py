@@ -10,12 +10,12 @@ from functools import partial
 import pytest
 from sqlalchemy import Connection
 
-from countersign.buyers import poll_sessions, sessions_sql
-from countersign.buyers import routes as verifying
-from countersign.buyers.following import FIRST_POLL
-from countersign.buyers.model import BuyerStatus
-from countersign.buyers.sessions_sql import PendingSession
-from countersign.errors import StorageUnavailable
+from countersign.base.errors import StorageUnavailable
+from countersign.core.buyers import poll_sessions, sessions_sql
+from countersign.core.buyers import routes as verifying
+from countersign.core.buyers.following import FIRST_POLL
+from countersign.core.buyers.model import BuyerStatus
+from countersign.core.buyers.sessions_sql import PendingSession
 from tests.verification.conftest import each_engine
 from tests.verification.inside import Stage
 from tests.verification.test_settling import playing_another, undecided

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.db.tables import metadata
+from countersign.base.db.tables import metadata
 from countersign_simulators.registry import SIMULATORS
 from tests.support.privacy import personal_words
 from tests.support.service import Deployment, Server

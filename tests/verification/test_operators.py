@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import pytest
 
-from countersign.buyers.model import BuyerStatus
-from countersign.instant import rfc3339
+from countersign.base.instant import rfc3339
+from countersign.core.buyers.model import BuyerStatus
 from countersign_simulators.base import Reply, Request
 from countersign_simulators.registry import SIMULATORS
 from tests.cli.evidence import make_sandbox_buyer

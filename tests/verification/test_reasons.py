@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 
-from countersign.access.reach import DEPLOYMENT
-from countersign.buyers.following import FIRST_POLL
-from countersign.buyers.model import BuyerStatus
-from countersign.buyers.poll_sessions import GONE_AFTER, POLLS
-from countersign.privacy.erase import erase_planned, plan_erasure
-from countersign.privacy.model import ErasureReason
-from countersign.reason import Reason
+from countersign.base.reason import Reason
+from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.buyers.following import FIRST_POLL
+from countersign.core.buyers.model import BuyerStatus
+from countersign.core.buyers.poll_sessions import GONE_AFTER, POLLS
+from countersign.core.privacy.erase import erase_planned, plan_erasure
+from countersign.core.privacy.model import ErasureReason
 from countersign_simulators.base import Reply
 from tests.verification.conftest import each_engine
 from tests.verification.inside import Insider, Stage

@@ -9,10 +9,10 @@ from datetime import timedelta
 
 import pytest
 
-from countersign.buyers import admin
-from countersign.buyers.model import BuyerStatus
-from countersign.errors import ProviderSessionNotBound
-from countersign.reason import Reason
+from countersign.base.errors import ProviderSessionNotBound
+from countersign.base.reason import Reason
+from countersign.core.buyers import admin
+from countersign.core.buyers.model import BuyerStatus
 from countersign_simulators.base import Reply, Request, Session
 from tests.support.acts import done
 from tests.verification.conftest import each_engine

@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from countersign.access.key import Principal
-from countersign.access.reach import DEPLOYMENT, AccountReach, Reach
-from countersign.access.room import acting
-from countersign.buyers import admin, review, started
-from countersign.buyers.model import BuyerStatus
-from countersign.buyers.review import AcceptedZip
-from countersign.buyers.room import Buyers
-from countersign.buyers.rules import PROOFS
-from countersign.buyers.schemas import VerifyResult
-from countersign.errors import NotFound, ReviewRefused
+from countersign.base.errors import NotFound, ReviewRefused
+from countersign.base.mode import Mode
+from countersign.core.access.key import Principal
+from countersign.core.access.reach import DEPLOYMENT, AccountReach, Reach
+from countersign.core.access.room import acting
+from countersign.core.buyers import admin, review, started
+from countersign.core.buyers.model import BuyerStatus
+from countersign.core.buyers.review import AcceptedZip
+from countersign.core.buyers.room import Buyers
+from countersign.core.buyers.rules import PROOFS
+from countersign.core.buyers.schemas import VerifyResult
+from countersign.core.privacy.erase import erase_planned, plan_erasure
+from countersign.core.privacy.model import ErasureReason
 from countersign.identity.model import FactSource
-from countersign.mode import Mode
-from countersign.privacy.erase import erase_planned, plan_erasure
-from countersign.privacy.model import ErasureReason
 from tests.verification.conftest import each_engine
 from tests.verification.inside import Insider, Stage
 from tests.verification.test_settling import undecided

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from countersign.buyers import settings as verification_settings
-from countersign.errors import AccountClosed
-from countersign.mode import Mode
-from countersign.privacy.closing import close
+from countersign.base.errors import AccountClosed
+from countersign.base.mode import Mode
+from countersign.core.buyers import settings as verification_settings
+from countersign.core.privacy.closing import close
 from tests.cli.conftest import Bench
 from tests.http.backstage import another_deployment
 from tests.support.acts import done

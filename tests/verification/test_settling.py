@@ -11,13 +11,13 @@ from datetime import timedelta
 
 import pytest
 
-from countersign.buyers import admin, poll_sessions
-from countersign.buyers import settings as verification_settings
-from countersign.buyers.following import FIRST_POLL
-from countersign.buyers.model import BuyerStatus
-from countersign.buyers.poll_sessions import FOLLOWED_FOR, GONE_AFTER, POLLS
-from countersign.errors import ProviderSessionNotFound, WebhookRefused
-from countersign.reason import Reason
+from countersign.base.errors import ProviderSessionNotFound, WebhookRefused
+from countersign.base.reason import Reason
+from countersign.core.buyers import admin, poll_sessions
+from countersign.core.buyers import settings as verification_settings
+from countersign.core.buyers.following import FIRST_POLL
+from countersign.core.buyers.model import BuyerStatus
+from countersign.core.buyers.poll_sessions import FOLLOWED_FOR, GONE_AFTER, POLLS
 from countersign_simulators.base import Reply, Request, Session
 from countersign_simulators.registry import SIMULATORS
 from countersign_simulators.veriff import SHARED_SECRET

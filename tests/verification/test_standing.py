@@ -11,14 +11,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 import pytest
 
-from countersign.buyers import admin
-from countersign.buyers import routes as verifying
-from countersign.buyers import settings as verification_settings
-from countersign.buyers.model import BuyerStatus, BuyerStatusView
-from countersign.buyers.rules import DocumentExpiry
-from countersign.buyers.schemas import BuyerVerificationRequest
-from countersign.clearances.clear import clear_order
-from countersign.errors import (
+from countersign.base.errors import (
     InvalidArgument,
     InvalidRequest,
     NotFound,
@@ -27,9 +20,16 @@ from countersign.errors import (
     RateLimited,
     UnknownSubject,
 )
-from countersign.ids import BUYER
-from countersign.mode import Mode
-from countersign.reason import Reason
+from countersign.base.ids import BUYER
+from countersign.base.mode import Mode
+from countersign.base.reason import Reason
+from countersign.core.buyers import admin
+from countersign.core.buyers import routes as verifying
+from countersign.core.buyers import settings as verification_settings
+from countersign.core.buyers.model import BuyerStatus, BuyerStatusView
+from countersign.core.buyers.rules import DocumentExpiry
+from countersign.core.buyers.schemas import BuyerVerificationRequest
+from countersign.core.clearances.clear import clear_order
 from countersign_simulators.base import Reply, Request, Session
 from tests.clearances.desk import order
 from tests.support.acts import done

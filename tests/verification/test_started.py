@@ -9,20 +9,20 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select
 
-from countersign.buyers import expiry
-from countersign.buyers.identity_check import IdentityCheck
-from countersign.buyers.model import BuyerStatus
-from countersign.buyers.poll_sessions import FOLLOWED_FOR
-from countersign.db.tables import zip_attempts
-from countersign.errors import (
+from countersign.base.db.tables import zip_attempts
+from countersign.base.errors import (
     ProviderSessionNotBound,
     ProviderSessionNotFound,
     ProviderUnavailable,
     RateLimited,
     VerificationNotConfigured,
 )
-from countersign.ids import BUYER, VERIFICATION, is_id
-from countersign.reason import Reason
+from countersign.base.ids import BUYER, VERIFICATION, is_id
+from countersign.base.reason import Reason
+from countersign.core.buyers import expiry
+from countersign.core.buyers.identity_check import IdentityCheck
+from countersign.core.buyers.model import BuyerStatus
+from countersign.core.buyers.poll_sessions import FOLLOWED_FOR
 from countersign_simulators.base import Reply, Request
 from tests.support.providers import playing
 from tests.verification.conftest import each_engine

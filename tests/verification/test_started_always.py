@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from countersign.buyers.identity_check import IdentityCheck
-from countersign.buyers.model import BuyerStatus
-from countersign.errors import CountersignError
-from countersign.mode import Mode
+from countersign.base.errors import CountersignError
+from countersign.base.mode import Mode
+from countersign.core.buyers.identity_check import IdentityCheck
+from countersign.core.buyers.model import BuyerStatus
 from tests.support.depth import drawn
 from tests.support.providers import Playing, playing
 from tests.verification.inside import Stage

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from countersign.access.reach import DEPLOYMENT
-from countersign.buyers.model import CHECKS_KEPT, BuyerStatus
-from countersign.errors import ProviderSessionNotFound
-from countersign.instant import from_ns
-from countersign.operations.housekeeping import delete_outdated
-from countersign.privacy.erase import erase_planned, plan_erasure
-from countersign.privacy.model import ErasureReason
+from countersign.base.errors import ProviderSessionNotFound
+from countersign.base.instant import from_ns
+from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.buyers.model import CHECKS_KEPT, BuyerStatus
+from countersign.core.privacy.erase import erase_planned, plan_erasure
+from countersign.core.privacy.model import ErasureReason
+from countersign.operate.housekeeping import delete_outdated
 from tests.http.backstage import another_deployment
 from tests.support import postgres
 from tests.verification.conftest import each_engine

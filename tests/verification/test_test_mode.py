@@ -9,24 +9,24 @@ from datetime import timedelta
 
 import pytest
 
-from countersign.access.key import VENDOR_SCOPES, Principal
-from countersign.access.reach import AccountReach
-from countersign.buyers import poll_sessions, routes, settings
-from countersign.buyers.decision import decide
-from countersign.buyers.model import BuyerStatus
-from countersign.buyers.rules import VerificationRules
-from countersign.buyers.schemas import BuyerVerificationRequest
-from countersign.errors import (
+from countersign.base.errors import (
     InvalidArgument,
     NotFound,
     ProviderSessionNotFound,
     WebhookRefused,
 )
+from countersign.base.ids import BUYER, SANDBOX_BUYER, is_id
+from countersign.base.instant import from_ns
+from countersign.base.mode import Mode
+from countersign.base.reason import Reason
+from countersign.core.access.key import VENDOR_SCOPES, Principal
+from countersign.core.access.reach import AccountReach
+from countersign.core.buyers import poll_sessions, routes, settings
+from countersign.core.buyers.decision import decide
+from countersign.core.buyers.model import BuyerStatus
+from countersign.core.buyers.rules import VerificationRules
+from countersign.core.buyers.schemas import BuyerVerificationRequest
 from countersign.identity.model import Finding, ProviderResult
-from countersign.ids import BUYER, SANDBOX_BUYER, is_id
-from countersign.instant import from_ns
-from countersign.mode import Mode
-from countersign.reason import Reason
 from tests.support.providers import Playing, playing
 from tests.verification.conftest import each_engine
 from tests.verification.inside import Stage

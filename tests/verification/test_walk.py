@@ -12,11 +12,11 @@ from typing import Any, Final
 import httpx2
 import pytest
 
-from countersign import bootstrap
-from countersign.access.key import VENDOR_SCOPES, Scope
-from countersign.access.reach import DEPLOYMENT
-from countersign.buyers import admin
-from countersign.instant import rfc3339
+from countersign.base.instant import rfc3339
+from countersign.core.access.key import VENDOR_SCOPES, Scope
+from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.buyers import admin
+from countersign.operate import bootstrap
 from countersign.server.app import route_table
 from countersign_simulators.registry import SIMULATORS
 from tests.http.backstage import make_client

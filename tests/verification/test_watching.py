@@ -9,12 +9,12 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from structlog.testing import capture_logs
 
-from countersign.buyers import sessions_sql
-from countersign.errors import (
+from countersign.base.errors import (
     ProviderSessionNotBound,
     VerificationMisconfigured,
     WebhookRefused,
 )
+from countersign.core.buyers import sessions_sql
 from countersign.server.app import App
 from countersign_simulators.stripe import PLAIN_RESTRICTED_KEY
 from tests.verification.inside import Insider, Stage

@@ -8,10 +8,10 @@ from datetime import timedelta
 
 import pytest
 
-from countersign.buyers import admin
-from countersign.buyers.model import BuyerStatus
-from countersign.errors import InvalidArgument
-from countersign.reason import Reason
+from countersign.base.errors import InvalidArgument
+from countersign.base.reason import Reason
+from countersign.core.buyers import admin
+from countersign.core.buyers.model import BuyerStatus
 from countersign_simulators.base import Session
 from countersign_simulators.registry import SIMULATORS
 from tests.support.acts import done

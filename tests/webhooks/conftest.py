@@ -11,27 +11,27 @@ from typing import Any
 
 import pytest
 
-from countersign.access.account import add_account
-from countersign.access.key import KeyKind, Principal
-from countersign.access.reach import AccountReach
-from countersign.access.room import open_access
-from countersign.access.secrets import DeploymentSecret
-from countersign.db.database import Database
-from countersign.events.model import EventIds, EventType, NewEvent, RecordedEvent
-from countersign.events.read_events import find_event
-from countersign.events.room import Events
-from countersign.events.routes import Event, EventsQuery, list_events
-from countersign.events.sql import write_events
-from countersign.http.act import Writing
-from countersign.http.paging import Page
-from countersign.instant import from_ns
-from countersign.mode import Mode
-from countersign.vault.key_encryption import KeyRing, key_text
-from countersign.vault.vault import Vault
-from countersign.webhooks import deliveries, endpoints
-from countersign.webhooks.address_guard import AddressGuard
-from countersign.webhooks.deliver import DeliverWebhooks
-from countersign.webhooks.model import (
+from countersign.base.db.database import Database
+from countersign.base.http.paging import Page
+from countersign.base.instant import from_ns
+from countersign.base.mode import Mode
+from countersign.core.access.account import add_account
+from countersign.core.access.key import KeyKind, Principal
+from countersign.core.access.reach import AccountReach
+from countersign.core.access.room import open_access
+from countersign.core.access.secrets import DeploymentSecret
+from countersign.core.events.model import EventIds, EventType, NewEvent, RecordedEvent
+from countersign.core.events.read_events import find_event
+from countersign.core.events.room import Events
+from countersign.core.events.routes import Event, EventsQuery, list_events
+from countersign.core.events.sql import write_events
+from countersign.core.gate.act import Writing
+from countersign.core.vault.key_encryption import KeyRing, key_text
+from countersign.core.vault.vault import Vault
+from countersign.core.webhooks import deliveries, endpoints
+from countersign.core.webhooks.address_guard import AddressGuard
+from countersign.core.webhooks.deliver import DeliverWebhooks
+from countersign.core.webhooks.model import (
     ClaimedDelivery,
     DeliveryStatus,
     Disabled,
@@ -39,11 +39,15 @@ from countersign.webhooks.model import (
     SendResult,
     TargetAddress,
 )
-from countersign.webhooks.room import Webhooks, WebhookSecrets
-from countersign.webhooks.routes import create_webhook_endpoint
-from countersign.webhooks.schemas import DeliveriesQuery, WebhookDelivery, WebhookEndpointRequest
-from countersign.webhooks.sender import WebhookSender
-from countersign.webhooks.signature import SharedSecret
+from countersign.core.webhooks.room import Webhooks, WebhookSecrets
+from countersign.core.webhooks.routes import create_webhook_endpoint
+from countersign.core.webhooks.schemas import (
+    DeliveriesQuery,
+    WebhookDelivery,
+    WebhookEndpointRequest,
+)
+from countersign.core.webhooks.sender import WebhookSender
+from countersign.core.webhooks.signature import SharedSecret
 from tests.storage import items
 from tests.storage.conftest import (  # noqa: F401 - fixtures
     Run,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 
-from countersign.bootstrap import open_deployment
-from countersign.config import load_settings
-from countersign.events.model import EventType, NewEvent
-from countersign.events.sql import write_events
-from countersign.mode import Mode
+from countersign.base.config import load_settings
+from countersign.base.mode import Mode
+from countersign.core.events.model import EventType, NewEvent
+from countersign.core.events.sql import write_events
+from countersign.operate.bootstrap import open_deployment
 from tests.storage import items
 from tests.support.service import Deployment
 

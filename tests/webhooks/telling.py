@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, text
 
-from countersign.access.key import Principal
-from countersign.buyers import expiry
-from countersign.events.routes import EventsQuery, list_events
-from countersign.mode import Mode
+from countersign.base.mode import Mode
+from countersign.core.access.key import Principal
+from countersign.core.buyers import expiry
+from countersign.core.events.routes import EventsQuery, list_events
 from tests.clearances.desk import Desk, MovingClock, open_desk
 from tests.support import postgres
 from tests.support.acts import asked

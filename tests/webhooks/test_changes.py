@@ -16,14 +16,14 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from countersign.access.account import add_account
-from countersign.db.database import Database
-from countersign.db.engine import SQLITE_FILE, database_url
-from countersign.errors import WebhookEndpointDisabled
-from countersign.events.model import EventType
-from countersign.webhooks import deliveries, endpoints
-from countersign.webhooks.model import Disabled, Endpoint
-from countersign.webhooks.schemas import WebhookEndpointChange
+from countersign.base.db.database import Database
+from countersign.base.db.engine import SQLITE_FILE, database_url
+from countersign.base.errors import WebhookEndpointDisabled
+from countersign.core.access.account import add_account
+from countersign.core.events.model import EventType
+from countersign.core.webhooks import deliveries, endpoints
+from countersign.core.webhooks.model import Disabled, Endpoint
+from countersign.core.webhooks.schemas import WebhookEndpointChange
 from tests.storage import items
 from tests.storage.conftest import Run
 from tests.support.acts import done

@@ -8,11 +8,11 @@ import pytest
 from msgspec import to_builtins
 from sqlalchemy import Connection, select
 
-from countersign.db.tables import webhook_attempts
-from countersign.events.model import EventType
-from countersign.events.routes import get_event
-from countersign.webhooks.deliver import CONCURRENT
-from countersign.webhooks.model import (
+from countersign.base.db.tables import webhook_attempts
+from countersign.core.events.model import EventType
+from countersign.core.events.routes import get_event
+from countersign.core.webhooks.deliver import CONCURRENT
+from countersign.core.webhooks.model import (
     AGE_MAX,
     JITTER,
     SCHEDULE,

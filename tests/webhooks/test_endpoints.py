@@ -8,30 +8,30 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Connection, func, select, update
 
-from countersign.access.reach import AccountReach
-from countersign.db.database import Database
-from countersign.db.tables import (
+from countersign.base.db.database import Database
+from countersign.base.db.tables import (
     accounts,
     webhook_attempts,
     webhook_deliveries,
     webhook_endpoints,
     webhook_secrets,
 )
-from countersign.errors import (
+from countersign.base.errors import (
     InvalidApiKey,
     InvalidRequest,
     NotFound,
     TooManyWebhookEndpoints,
     WebhookEndpointDisabled,
 )
-from countersign.events.model import EventType
-from countersign.http.body import parse_body
-from countersign.http.reply import encode
-from countersign.mode import Mode
-from countersign.webhooks import deliveries, endpoints
-from countersign.webhooks.deliver import CONCURRENT, send_example
-from countersign.webhooks.deliveries import delete_old
-from countersign.webhooks.model import (
+from countersign.base.http.body import parse_body
+from countersign.base.mode import Mode
+from countersign.core.access.reach import AccountReach
+from countersign.core.events.model import EventType
+from countersign.core.gate.reply import encode
+from countersign.core.webhooks import deliveries, endpoints
+from countersign.core.webhooks.deliver import CONCURRENT, send_example
+from countersign.core.webhooks.deliveries import delete_old
+from countersign.core.webhooks.model import (
     AGE_MAX,
     ENDPOINTS_MAX,
     LOG_KEPT,
@@ -40,12 +40,12 @@ from countersign.webhooks.model import (
     Endpoint,
     Outcome,
 )
-from countersign.webhooks.schemas import (
+from countersign.core.webhooks.schemas import (
     SecretRotation,
     WebhookEndpointChange,
     WebhookEndpointRequest,
 )
-from countersign.webhooks.signature import SharedSecret
+from countersign.core.webhooks.signature import SharedSecret
 from tests.storage.conftest import Run, on_postgres
 from tests.support.acts import done
 from tests.unit.support import HandClock

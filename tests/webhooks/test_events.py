@@ -15,23 +15,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import URL, Connection, Engine, text
 
-from countersign.access.account import add_account
-from countersign.access.reach import AccountReach
-from countersign.buyers.sql import write_buyer_events
-from countersign.db.database import Database
-from countersign.db.engine import Purpose, open_engine
-from countersign.errors import CursorExpired, InvalidRequest, NotFound
-from countersign.events import sql as events_store
-from countersign.events.model import KEPT, EventIds, EventType, NewEvent
-from countersign.events.read_events import find_event
-from countersign.events.routes import event_view, get_event, message_of
-from countersign.events.sql import (
+from countersign.base.db.database import Database
+from countersign.base.db.engine import Purpose, open_engine
+from countersign.base.errors import CursorExpired, InvalidRequest, NotFound
+from countersign.base.mode import Mode
+from countersign.core.access.account import add_account
+from countersign.core.access.reach import AccountReach
+from countersign.core.buyers.sql import write_buyer_events
+from countersign.core.events import sql as events_store
+from countersign.core.events.model import KEPT, EventIds, EventType, NewEvent
+from countersign.core.events.read_events import find_event
+from countersign.core.events.routes import event_view, get_event, message_of
+from countersign.core.events.sql import (
     renumber_restored,
     write_events,
     write_notice_events,
 )
-from countersign.mode import Mode
-from countersign.webhooks.deliveries import delete_old
+from countersign.core.webhooks.deliveries import delete_old
 from tests.storage import items
 from tests.storage.conftest import Run, on_postgres
 from tests.storage.items import NOON

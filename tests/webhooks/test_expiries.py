@@ -10,12 +10,12 @@ import msgspec
 import pytest
 from sqlalchemy import Connection, text
 
-from countersign.bootstrap import open_deployment
-from countersign.buyers import expiry
-from countersign.buyers.expiry import write_expiries
-from countersign.buyers.model import REMINDED_BEFORE, VALIDITY, BuyerStatus
-from countersign.buyers.sql import buyers_by_cbid, write_buyer, write_status_event
-from countersign.mode import Mode
+from countersign.base.mode import Mode
+from countersign.core.buyers import expiry
+from countersign.core.buyers.expiry import write_expiries
+from countersign.core.buyers.model import REMINDED_BEFORE, VALIDITY, BuyerStatus
+from countersign.core.buyers.sql import buyers_by_cbid, write_buyer, write_status_event
+from countersign.operate.bootstrap import open_deployment
 from tests.clearances.desk import Desk
 from tests.webhooks.telling import ZIP, events_of, of_buyers, sweep, verified_by
 

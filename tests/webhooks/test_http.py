@@ -14,7 +14,7 @@ import httpx2
 import pytest
 import standardwebhooks
 
-from countersign.events.model import EventType
+from countersign.core.events.model import EventType
 from tests.support import postgres
 from tests.support.service import Deployment, Server, free_port, running_server
 from tests.webhooks.happenings import happen

@@ -10,18 +10,18 @@ import pytest
 import structlog
 from sqlalchemy import Connection, event
 
-from countersign import loops
-from countersign.access.account import add_account
-from countersign.db.batch import BatchAct
-from countersign.db.database import Database
-from countersign.errors import CountersignError, RateLimited, StorageUnavailable
-from countersign.events import sql as events_sql
-from countersign.events.model import EventType
-from countersign.events.sql import last_before, renumber_restored
-from countersign.webhooks import deliver as deliver_webhooks
-from countersign.webhooks import deliveries
-from countersign.webhooks.endpoints import delete_endpoint
-from countersign.webhooks.model import RECOVERIES_MAX, RECOVERY_WAIT, DeliveryStatus
+from countersign.base import loops
+from countersign.base.db.batch import BatchAct
+from countersign.base.db.database import Database
+from countersign.base.errors import CountersignError, RateLimited, StorageUnavailable
+from countersign.core.access.account import add_account
+from countersign.core.events import sql as events_sql
+from countersign.core.events.model import EventType
+from countersign.core.events.sql import last_before, renumber_restored
+from countersign.core.webhooks import deliver as deliver_webhooks
+from countersign.core.webhooks import deliveries
+from countersign.core.webhooks.endpoints import delete_endpoint
+from countersign.core.webhooks.model import RECOVERIES_MAX, RECOVERY_WAIT, DeliveryStatus
 from tests.storage import items
 from tests.storage.conftest import Run, on_sqlite
 from tests.support.acts import done

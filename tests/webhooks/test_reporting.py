@@ -12,12 +12,12 @@ import pytest
 from sqlalchemy import Engine
 
 import countersign
-from countersign.bootstrap import Deployment
-from countersign.buyers.model import VALIDITY
-from countersign.db.engine import Purpose, database_url, open_engine
-from countersign.errors import CountersignError
-from countersign.events.model import EventType
-from countersign.mode import Mode
+from countersign.base.db.engine import Purpose, database_url, open_engine
+from countersign.base.errors import CountersignError
+from countersign.base.mode import Mode
+from countersign.core.buyers.model import VALIDITY
+from countersign.core.events.model import EventType
+from countersign.operate.bootstrap import Deployment
 from tests.clearances.desk import Desk, order
 from tests.webhooks.telling import (
     NOTICE,

@@ -10,18 +10,18 @@ from random import Random
 import pytest
 from sqlalchemy import Connection, text
 
-from countersign.access.reach import AccountReach
-from countersign.db.bulk import late_statements
-from countersign.db.database import Database
-from countersign.db.tables import NUMBERS
-from countersign.errors import NotFound
-from countersign.events.model import EventType, NewEvent
-from countersign.events.routes import get_event
-from countersign.events.sql import leave_acknowledged, write_events
-from countersign.ids import made_at_ms
-from countersign.instant import from_ms, to_ms
-from countersign.mode import Mode
-from countersign.webhooks.deliveries import delete_old
+from countersign.base.db.bulk import late_statements
+from countersign.base.db.database import Database
+from countersign.base.db.tables import NUMBERS
+from countersign.base.errors import NotFound
+from countersign.base.ids import made_at_ms
+from countersign.base.instant import from_ms, to_ms
+from countersign.base.mode import Mode
+from countersign.core.access.reach import AccountReach
+from countersign.core.events.model import EventType, NewEvent
+from countersign.core.events.routes import get_event
+from countersign.core.events.sql import leave_acknowledged, write_events
+from countersign.core.webhooks.deliveries import delete_old
 from tests.storage import items
 from tests.storage.conftest import Run
 from tests.support.acts import asked

@@ -12,22 +12,22 @@ from types import ModuleType
 
 import pytest
 
-from countersign.access.account import add_account
-from countersign.buyers import expiry
-from countersign.buyers.model import BuyerStatus
-from countersign.db.database import Database
-from countersign.errors import InternalError
-from countersign.events import read_events as events
-from countersign.events import sql as events_store
-from countersign.events.model import EventType, NewEvent, Position, RecordedEvent
-from countersign.instant import rfc3339
-from countersign.mode import Mode
-from countersign.webhooks import deliver as deliver_webhooks
-from countersign.webhooks import deliveries
-from countersign.webhooks import endpoints as webhook_endpoints
-from countersign.webhooks import sender as webhook_sender
-from countersign.webhooks import signature as standard_webhooks
-from countersign.webhooks.model import Endpoint, EndpointSecret
+from countersign.base.db.database import Database
+from countersign.base.errors import InternalError
+from countersign.base.instant import rfc3339
+from countersign.base.mode import Mode
+from countersign.core.access.account import add_account
+from countersign.core.buyers import expiry
+from countersign.core.buyers.model import BuyerStatus
+from countersign.core.events import read_events as events
+from countersign.core.events import sql as events_store
+from countersign.core.events.model import EventType, NewEvent, Position, RecordedEvent
+from countersign.core.webhooks import deliver as deliver_webhooks
+from countersign.core.webhooks import deliveries
+from countersign.core.webhooks import endpoints as webhook_endpoints
+from countersign.core.webhooks import sender as webhook_sender
+from countersign.core.webhooks import signature as standard_webhooks
+from countersign.core.webhooks.model import Endpoint, EndpointSecret
 from tests.storage import items
 from tests.storage.conftest import Run
 from tests.unit.support import HandClock
@@ -43,7 +43,7 @@ def test_the_time_of_an_event_is_utc_wherever_the_server_stands(zone: str) -> No
     """The machine's own zone is not asked."""
     program = (
         "from datetime import datetime, UTC, timedelta, timezone;"
-        "from countersign.instant import rfc3339;"
+        "from countersign.base.instant import rfc3339;"
         "print(rfc3339(datetime(2026, 11, 20, 22, 31, tzinfo=timezone(timedelta(hours=1)))))"
     )
     shown = subprocess.run(

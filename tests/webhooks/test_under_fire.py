@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack
 
-from countersign.access.account import add_account
-from countersign.access.reach import AccountReach
-from countersign.mode import Mode
-from countersign.webhooks.model import (
+from countersign.base.mode import Mode
+from countersign.core.access.account import add_account
+from countersign.core.access.reach import AccountReach
+from countersign.core.webhooks.model import (
     SCHEDULE,
     DeliveryStatus,
     Disabled,
     Outcome,
 )
-from countersign.webhooks.schemas import WebhookEndpointRequest
+from countersign.core.webhooks.schemas import WebhookEndpointRequest
 from tests.storage import items
 from tests.storage.conftest import Run
 from tests.unit.support import HandClock

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from countersign.errors import WebhookRefused
+from countersign.base.errors import WebhookRefused
 from countersign.identity import json_reader as read
 from countersign.identity.base import Credentials, IdentityProvider, Response, address, holder
 from countersign.identity.model import (

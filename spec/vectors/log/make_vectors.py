@@ -22,7 +22,7 @@ from pathlib import Path
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from countersign.log.keys import test_seed
+from countersign.core.log.keys import test_seed
 from countersign_evidence.approval import ROTATE, SET_APPROVERS, Proposal, sign_proposal
 from countersign_evidence.canonical import Json, canonical_json
 from countersign_evidence.checkpoint import Checkpoint, ed25519_message, format_checkpoint

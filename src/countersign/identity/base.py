@@ -15,8 +15,9 @@ from typing import ClassVar, Final, Generic, TypeVar
 
 import msgspec
 
-from countersign.clock import Clock
-from countersign.errors import WebhookRefused
+from countersign.base.clock import Clock
+from countersign.base.errors import WebhookRefused
+from countersign.base.instant import from_ns
 from countersign.identity import json_reader as read
 from countersign.identity.fingerprint import Fingerprint, is_known_kind
 from countersign.identity.json_reader import Words
@@ -45,7 +46,6 @@ from countersign.identity.transport import (
     ProviderRequest,
     TransportFailure,
 )
-from countersign.instant import from_ns
 
 UUID: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.ASCII)
 """Of any version: the providers' examples are not all version 4."""

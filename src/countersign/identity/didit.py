@@ -14,7 +14,7 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any, ClassVar, Final
 
-from countersign.errors import WebhookRefused
+from countersign.base.errors import WebhookRefused
 from countersign.identity import json_reader as read
 from countersign.identity.base import (
     UUID,

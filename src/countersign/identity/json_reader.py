@@ -19,8 +19,8 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn, TypeAlias, TypeVar
 
+from countersign.base.reason import Reason
 from countersign.identity.model import Finding, Tri
-from countersign.reason import Reason
 
 Object: TypeAlias = Mapping[str, Any]
 """A JSON object."""

@@ -19,7 +19,8 @@ from typing import Final, Literal
 
 import msgspec
 
-from countersign.errors import WebhookRefused
+from countersign.base.errors import WebhookRefused
+from countersign.base.reason import Reason
 from countersign.identity import json_reader as read
 from countersign.identity.base import (
     UUID,
@@ -53,7 +54,6 @@ from countersign.identity.transport import (
     TransportFailure,
 )
 from countersign.identity.webhook_signature import is_signed
-from countersign.reason import Reason
 
 _WORDS: Final = words_of(__file__)
 _LISTS: Final = _WORDS.lists

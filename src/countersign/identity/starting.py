@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from countersign.errors import ProviderUnavailable, VerificationMisconfigured
+from countersign.base.errors import ProviderUnavailable, VerificationMisconfigured
 from countersign.identity.model import Finding, ProviderResult
 from countersign.identity.transport import RETRY_AFTER_SECONDS, ProviderRequest
 

@@ -23,9 +23,9 @@ from urllib.parse import urlencode, urlsplit
 
 import httpx2
 
-from countersign.clock import Clock
+from countersign.base.clock import Clock
+from countersign.base.spans import outgoing
 from countersign.identity.model import Finding
-from countersign.spans import outgoing
 
 FAILURES: Final = 8
 """Failures in a row that open a breaker."""

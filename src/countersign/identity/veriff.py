@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final, Literal
 
-from countersign.errors import WebhookRefused
+from countersign.base.errors import WebhookRefused
 from countersign.identity import json_reader as read
 from countersign.identity.base import (
     UUID,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Final
 
-from countersign.errors import WebhookRefused
+from countersign.base.errors import WebhookRefused
 
 TOLERANCE_SECONDS: Final = 300
 _HEADER_MAX: Final = 4096

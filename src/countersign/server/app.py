@@ -15,15 +15,9 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from countersign.access.idempotency import Keep
-from countersign.access.key import PERSON_SESSION, Principal
-from countersign.access.room import acting
-from countersign.bootstrap import Deployment
-from countersign.checkout.screens import failed
-from countersign.clock import Entropy
-from countersign.console_host import ConsoleHost
-from countersign.deadline import DEADLINE, DEADLINE_SECONDS, TimeLeft
-from countersign.errors import (
+from countersign.base.clock import Entropy
+from countersign.base.deadline import DEADLINE, DEADLINE_SECONDS, TimeLeft
+from countersign.base.errors import (
     CountersignError,
     DatabasePermissionDenied,
     InternalError,
@@ -38,14 +32,20 @@ from countersign.errors import (
     StorageUnavailable,
     UnsupportedMediaType,
 )
-from countersign.http import headers
-from countersign.http.body import BODY_BYTES_MAX, DOOR_BYTES_MAX, Incoming, Receive, read_query
-from countersign.http.errors import error_reply
-from countersign.http.reply import PERSONAL, REPLAYED, Call, Header, Reply
-from countersign.http.route import UNKNOWN_PATH, Route, Router
-from countersign.ids import ALPHABET, LENGTH
-from countersign.loops import Throttle, without_values
-from countersign.mode import Mode
+from countersign.base.http.body import BODY_BYTES_MAX, DOOR_BYTES_MAX, Incoming, Receive, read_query
+from countersign.base.ids import ALPHABET, LENGTH
+from countersign.base.loops import Throttle, without_values
+from countersign.base.mode import Mode
+from countersign.core.access.idempotency import Keep
+from countersign.core.access.key import PERSON_SESSION, Principal
+from countersign.core.access.room import acting
+from countersign.core.gate import headers
+from countersign.core.gate.errors import error_reply
+from countersign.core.gate.reply import PERSONAL, REPLAYED, Call, Header, Reply
+from countersign.core.gate.route import UNKNOWN_PATH, Route, Router
+from countersign.hosted.toolkit.screens import failed
+from countersign.operate.bootstrap import Deployment
+from countersign.server.console_host import ConsoleHost
 from countersign.server.documents import missing
 from countersign.server.extension import Around
 from countersign.server.limits import Arrivals, Held, Visits

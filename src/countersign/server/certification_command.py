@@ -7,20 +7,20 @@ from pathlib import Path
 
 import click
 
-from countersign.access.audit import AuditAction
-from countersign.access.key import Principal
-from countersign.access.reach import AccountReach
-from countersign.acknowledgments.commands import SEALING_SECONDS, operator_of
-from countersign.acknowledgments.find import find_order_owner, stored
-from countersign.acknowledgments.model import NO_FIELD
-from countersign.acknowledgments.room import Acknowledgments
-from countersign.cli.deployment import with_room
-from countersign.dossiers.dossier import dossier
-from countersign.dossiers.schemas import DossierQuery
-from countersign.errors import InvalidArgument, UnknownSubject
-from countersign.ids import ACKNOWLEDGMENT, is_id
-from countersign.log import logs_sql
-from countersign.mode import Mode
+from countersign.base.cli.deployment import with_room
+from countersign.base.errors import InvalidArgument, UnknownSubject
+from countersign.base.ids import ACKNOWLEDGMENT, is_id
+from countersign.base.mode import Mode
+from countersign.core.access.audit import AuditAction
+from countersign.core.access.key import Principal
+from countersign.core.access.reach import AccountReach
+from countersign.core.acknowledgments.find import find_order_owner, stored
+from countersign.core.acknowledgments.model import NO_FIELD
+from countersign.core.acknowledgments.room import Acknowledgments
+from countersign.core.dossiers.dossier import dossier
+from countersign.core.dossiers.schemas import DossierQuery
+from countersign.core.log import logs_sql
+from countersign.operate.commands.acknowledgments import SEALING_SECONDS, operator_of
 from countersign.server.certification import (
     KINDS,
     CertificationFacts,

@@ -13,37 +13,37 @@ from typing import Final
 
 import click
 
-from countersign.access.account import create_account, find_account
-from countersign.access.key import KeyKind
-from countersign.access.keys import create_key, has_live_key, keys_of
-from countersign.access.reach import AccountReach
-from countersign.bootstrap import (
-    Deployment,
-    initialise,
-    open_deployment,
-)
-from countersign.cli.deployment import say_if_local
-from countersign.config import Settings, load_settings, unknown_variables
-from countersign.db.engine import database_url, is_embedded
-from countersign.db.pooler import refuse_unknown_pooler
-from countersign.errors import (
+from countersign.base.cli.deployment import say_if_local
+from countersign.base.config import Settings, load_settings, unknown_variables
+from countersign.base.db.engine import database_url, is_embedded
+from countersign.base.db.pooler import refuse_unknown_pooler
+from countersign.base.errors import (
     CountersignError,
     InvalidConfiguration,
     NotInitialised,
     UnknownAccount,
 )
-from countersign.host import is_loopback
-from countersign.instant import from_ns
-from countersign.lock import only_server
-from countersign.log.authorities import known_authorities, read_choice, write_authorities
-from countersign.log.commands import ALONE, anchor_lines, log_states
-from countersign.mode import Mode
-from countersign.notices.notice_file import parse_notice_file, shipped_notice_files
-from countersign.operations import serving_role
-from countersign.private_file import loose_mode
+from countersign.base.host import is_loopback
+from countersign.base.instant import from_ns
+from countersign.base.lock import only_server
+from countersign.base.mode import Mode
+from countersign.base.private_file import loose_mode
+from countersign.core.access.account import create_account, find_account
+from countersign.core.access.key import KeyKind
+from countersign.core.access.keys import create_key, has_live_key, keys_of
+from countersign.core.access.reach import AccountReach
+from countersign.core.log.authorities import known_authorities, read_choice, write_authorities
+from countersign.core.notices.notice_file import parse_notice_file, shipped_notice_files
+from countersign.core.vault.key_file import key_file
+from countersign.operate import serving_role
+from countersign.operate.bootstrap import (
+    Deployment,
+    initialise,
+    open_deployment,
+)
+from countersign.operate.commands.log import ALONE, anchor_lines, log_states
 from countersign.server.listen import refuse_taken
 from countersign.server.manager import READY, notify
-from countersign.vault.key_file import key_file
 from countersign_evidence.cli.support import command, say, show
 from countersign_evidence.entry import entry_host
 
@@ -153,7 +153,7 @@ def _serve(settings: Settings, *, demo: bool) -> None:
     # These take long to import, and the other commands do without them.
     import uvloop  # noqa: PLC0415
 
-    from countersign.operations.reserve import lent_space  # noqa: PLC0415
+    from countersign.operate.reserve import lent_space  # noqa: PLC0415
     from countersign.server.server import serve as serve_http  # noqa: PLC0415
     from countersign.server.workers import Worker, fork_workers  # noqa: PLC0415
 

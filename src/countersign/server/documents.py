@@ -13,8 +13,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup
 
 from countersign import __version__
-from countersign.errors import REFUSALS, NotFound
-from countersign.http.reply import JSON, Header, Reply
+from countersign.base.errors import REFUSALS, NotFound
+from countersign.core.gate.reply import JSON, Header, Reply
 from countersign.server.guides import grouped, images, packaged, read_guides, search_index
 
 _HTML: Final[Header] = (b"content-type", b"text/html; charset=utf-8")

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Any, Final, TypeAlias
 
-from countersign.bootstrap import Deployment
-from countersign.http.reply import Call, Reply
-from countersign.http.route import Route
+from countersign.core.gate.reply import Call, Reply
+from countersign.core.gate.route import Route
+from countersign.operate.bootstrap import Deployment
 
 _GROUP: Final = "countersign.server"
 _NAME: Final = "test-mode"

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, TypeAlias
 
-from countersign.clock import Clock
-from countersign.errors import Overloaded, RateLimited
-from countersign.http.reply import Header
-from countersign.setting_values import Rate
+from countersign.base.clock import Clock
+from countersign.base.errors import Overloaded, RateLimited
+from countersign.base.setting_values import Rate
+from countersign.core.gate.reply import Header
 
 _KEYS_MAX: Final = 10_000
 _ACCOUNT_TIMES: Final = 20

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from countersign.errors import AddressInUse
+from countersign.base.errors import AddressInUse
 from countersign.server.manager import handed_over
 
 BACKLOG: Final = 1024

@@ -11,7 +11,7 @@ import socket
 from contextlib import suppress
 from typing import Final
 
-from countersign.errors import InvalidConfiguration
+from countersign.base.errors import InvalidConfiguration
 
 READY: Final = "READY=1"
 STOPPING: Final = "STOPPING=1"

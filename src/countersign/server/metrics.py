@@ -25,11 +25,11 @@ from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
 from countersign import __version__
-from countersign.checkout.mails import MailActivity
-from countersign.checkout.page_room import HostedPages
-from countersign.instant import from_ns
-from countersign.operations.room import Operations
-from countersign.webhooks.room import DeliveryActivity
+from countersign.base.instant import from_ns
+from countersign.core.webhooks.room import DeliveryActivity
+from countersign.hosted.pages.mails import MailActivity
+from countersign.hosted.pages.room import HostedPages
+from countersign.operate.room import Operations
 
 _CONNECTIONS_MAX: Final = 32
 """At a time; beyond them, connections are closed without a response."""

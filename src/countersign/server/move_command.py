@@ -9,15 +9,15 @@ from typing import Final
 import click
 from sqlalchemy import URL
 
-from countersign.bootstrap import open_deployment
-from countersign.cli.progress import SaidProgress
-from countersign.config import Settings, load_settings
-from countersign.db.engine import database_url
-from countersign.db.pooler import refuse_unknown_pooler
-from countersign.errors import InvalidConfiguration, MoveFailed
-from countersign.lock import only_server
-from countersign.log.check import LogFinding, check_logs
-from countersign.operations.move import begun_move, cancel_move, moved_to, place_of
+from countersign.base.cli.progress import SaidProgress
+from countersign.base.config import Settings, load_settings
+from countersign.base.db.engine import database_url
+from countersign.base.db.pooler import refuse_unknown_pooler
+from countersign.base.errors import InvalidConfiguration, MoveFailed
+from countersign.base.lock import only_server
+from countersign.core.log.check import LogFinding, check_logs
+from countersign.operate.bootstrap import open_deployment
+from countersign.operate.move import begun_move, cancel_move, moved_to, place_of
 from countersign_evidence.cli.support import command, say, show
 
 _NEXT: Final = (

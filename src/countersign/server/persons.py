@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from countersign.access.audit import AuditAction
-from countersign.access.key import LIVE_SCOPES, Principal, Scope
-from countersign.access.reach import AccountReach
-from countersign.access.room import acting
-from countersign.errors import Forbidden, InvalidRequest, ModeMismatch, PasskeyRequired
-from countersign.http.headers import reason
-from countersign.http.reply import Call, Reply
-from countersign.http.route import Route
-from countersign.ids import CHECKOUT_SESSION, is_id
-from countersign.mode import Mode
+from countersign.base.errors import Forbidden, InvalidRequest, ModeMismatch, PasskeyRequired
+from countersign.base.ids import CHECKOUT_SESSION, is_id
+from countersign.base.mode import Mode
+from countersign.core.access.audit import AuditAction
+from countersign.core.access.key import LIVE_SCOPES, Principal, Scope
+from countersign.core.access.reach import AccountReach
+from countersign.core.access.room import acting
+from countersign.core.gate.headers import reason
+from countersign.core.gate.reply import Call, Reply
+from countersign.core.gate.route import Route
 
 _LOOKS: Final = frozenset({"GET", "HEAD"})
 _NOTE_NOTHING: Final = frozenset({Scope.SANDBOX_MANAGE, Scope.CHECKOUT_SESSIONS_CREATE})

@@ -3,36 +3,36 @@
 import asyncio
 from typing import Any, Final
 
-from countersign import console_host as console
-from countersign.acknowledgments import evidence_routes as evidence
-from countersign.acknowledgments import routes as acknowledgments
-from countersign.buyers import routes as buyers
-from countersign.checkout import current_routes as current_checkout
-from countersign.checkout import page
-from countersign.checkout import routes as checkout
-from countersign.clearances import routes as clearances
-from countersign.console import accounts as staff_accounts
-from countersign.console import audit as staff_audit
-from countersign.console import buyers as staff_buyers
-from countersign.console import deployment as staff_deployment
-from countersign.console import erasures as staff_erasures
-from countersign.console import holds as staff_holds
-from countersign.console import keys as staff_keys
-from countersign.console import notices as staff_notices
-from countersign.console import orders as staff_orders
-from countersign.console import people as staff_people
-from countersign.console import reviews
-from countersign.console import today as staff_today
-from countersign.dossiers import routes as dossiers
-from countersign.events import routes as events
-from countersign.http.reply import Call, Reply
-from countersign.http.route import Route
-from countersign.log import routes as log
-from countersign.notices import routes as notices
-from countersign.operations import routes as operations
-from countersign.sandbox import routes as test_helpers
-from countersign.self_service import page as self_service
-from countersign.webhooks import routes as webhooks
+from countersign.core.acknowledgments import evidence_routes as evidence
+from countersign.core.acknowledgments import routes as acknowledgments
+from countersign.core.buyers import routes as buyers
+from countersign.core.checkout import routes as checkout
+from countersign.core.clearances import routes as clearances
+from countersign.core.dossiers import routes as dossiers
+from countersign.core.events import routes as events
+from countersign.core.gate.reply import Call, Reply
+from countersign.core.gate.route import Route
+from countersign.core.log import routes as log
+from countersign.core.notices import routes as notices
+from countersign.core.sandbox import routes as test_helpers
+from countersign.core.webhooks import routes as webhooks
+from countersign.hosted.pages import current_routes as current_checkout
+from countersign.hosted.pages import page
+from countersign.hosted.self_service import page as self_service
+from countersign.operate import deployment as staff_deployment
+from countersign.operate import routes as operations
+from countersign.server import console_host as console
+from countersign.staff.acts import accounts as staff_accounts
+from countersign.staff.acts import audit as staff_audit
+from countersign.staff.acts import buyers as staff_buyers
+from countersign.staff.acts import erasures as staff_erasures
+from countersign.staff.acts import holds as staff_holds
+from countersign.staff.acts import keys as staff_keys
+from countersign.staff.acts import notices as staff_notices
+from countersign.staff.acts import orders as staff_orders
+from countersign.staff.acts import people as staff_people
+from countersign.staff.acts import reviews
+from countersign.staff.acts import today as staff_today
 
 ROUTES: Final[tuple[Route[Any], ...]] = (
     *notices.ROUTES,

@@ -20,18 +20,19 @@ from granian.http import HTTP1Settings
 from granian.server.embed import Server
 from prometheus_client.registry import Collector
 
-from countersign.bootstrap import Deployment
-from countersign.buyers import expiry, poll_sessions
-from countersign.checkout import expiry as checkout_expiry
-from countersign.checkout import following
-from countersign.checkout.send_mails import SendMails
-from countersign.db.engine import is_embedded
-from countersign.errors import CountersignError
+from countersign.base.db.engine import is_embedded
+from countersign.base.errors import CountersignError
+from countersign.base.loops import forever, restarted
+from countersign.core.buyers import expiry, poll_sessions
+from countersign.core.checkout import expiry as checkout_expiry
+from countersign.core.log.blind_runs import keep_merged
+from countersign.core.notices.publish import refuse_changed
+from countersign.core.webhooks.deliver import DeliverWebhooks
+from countersign.hosted.pages import following
+from countersign.hosted.pages.send_mails import SendMails
 from countersign.identity.registry import refuse_unusable
-from countersign.log.blind_runs import keep_merged
-from countersign.loops import forever, restarted
-from countersign.notices.publish import refuse_changed
-from countersign.operations.housekeeping import keep_house
+from countersign.operate.bootstrap import Deployment
+from countersign.operate.housekeeping import keep_house
 from countersign.server.app import App
 from countersign.server.extension import Extension, installed_extension
 from countersign.server.listen import BACKLOG, opener, refuse_taken
@@ -39,7 +40,6 @@ from countersign.server.manager import ALIVE, beat_seconds, notify
 from countersign.server.metrics import serve_metrics
 from countersign.server.stopping import Stopping
 from countersign.server.workers import Worker
-from countersign.webhooks.deliver import DeliverWebhooks
 
 _CONNECTIONS_MAX: Final = 10_000
 """Beyond them, connections wait to be accepted. Idle connections without a header are closed."""

@@ -21,16 +21,16 @@ from msgspec import Struct
 from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
-from countersign.clock import Clock
-from countersign.config import Settings
-from countersign.db.batch import isolated
-from countersign.db.database import Database
-from countersign.db.engine import is_deadlock, is_embedded, translate
-from countersign.deadline import detached
-from countersign.errors import CountersignError, Overloaded
-from countersign.loops import Throttle
+from countersign.base.clock import Clock
+from countersign.base.config import Settings
+from countersign.base.db.batch import isolated
+from countersign.base.db.database import Database
+from countersign.base.db.engine import is_deadlock, is_embedded, translate
+from countersign.base.deadline import detached
+from countersign.base.errors import CountersignError, Overloaded
+from countersign.base.loops import Throttle
+from countersign.base.setting_values import Rate
 from countersign.server.limits import Admission, Arrivals, RateLimiter
-from countersign.setting_values import Rate
 
 LEASE_SECONDS: Final = 5.0
 """A share lasts about so long; one that was not used for so long is returned."""

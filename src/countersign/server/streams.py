@@ -9,10 +9,10 @@ from typing import Any, Final, TypeAlias
 
 import structlog
 
-from countersign.deadline import detached
-from countersign.errors import CountersignError
-from countersign.http.body import Receive
-from countersign.loops import without_values
+from countersign.base.deadline import detached
+from countersign.base.errors import CountersignError
+from countersign.base.http.body import Receive
+from countersign.base.loops import without_values
 
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 

@@ -13,12 +13,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from countersign import __version__
-from countersign.deadline import DEADLINE
-from countersign.errors import InvalidArgument, Refusal
-from countersign.http.body import Incoming
-from countersign.http.reply import Call, Reply
+from countersign.base.deadline import DEADLINE
+from countersign.base.errors import InvalidArgument, Refusal
+from countersign.base.http.body import Incoming
+from countersign.base.spans import BEGIN
+from countersign.core.gate.reply import Call, Reply
 from countersign.server.app import App
-from countersign.spans import BEGIN
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Final
 
-from countersign.clearances.schemas import ClearanceReason
-from countersign.errors import EmptyInitials, IdempotencyKeyReused, InitialsCountMismatch
+from countersign.base.errors import EmptyInitials, IdempotencyKeyReused, InitialsCountMismatch
+from countersign.core.clearances.schemas import ClearanceReason
 from countersign_conformance.history import (
     History,
     failed,

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import click
 
-from countersign.access.account import Account, find_account
-from countersign.bootstrap import Deployment
-from countersign.cli.deployment import with_room
-from countersign.config import load_settings
-from countersign.instant import rfc3339, rfc3339_ms
+from countersign.base.cli.deployment import with_room
+from countersign.base.config import load_settings
+from countersign.base.instant import rfc3339, rfc3339_ms
+from countersign.core.access.account import Account, find_account
+from countersign.operate.bootstrap import Deployment
 from countersign_conformance.kit import run_conformance
 from countersign_conformance.model import Check, Finding, Report, Verdict
 from countersign_evidence.cli.support import Duration, command, say, show

@@ -13,20 +13,20 @@ from typing import Any, Final
 
 import msgspec
 
-from countersign.bootstrap import Deployment
-from countersign.buyers.model import BuyerStatus
-from countersign.buyers.routes import buyer_status
-from countersign.clearances.routes import clear
-from countersign.errors import (
+from countersign.base.errors import (
     NotFound,
     NoticeVersionMismatch,
     OutcomeUnknown,
     ProviderUnavailable,
     Refusal,
 )
-from countersign.http.errors import error_reply
-from countersign.http.reply import REPLAYED, Call, Reply
-from countersign.http.route import Route
+from countersign.core.buyers.model import BuyerStatus
+from countersign.core.buyers.routes import buyer_status
+from countersign.core.clearances.routes import clear
+from countersign.core.gate.errors import error_reply
+from countersign.core.gate.reply import REPLAYED, Call, Reply
+from countersign.core.gate.route import Route
+from countersign.operate.bootstrap import Deployment
 from countersign.server.extension import Admit
 from countersign_conformance.model import (
     ACKNOWLEDGE,

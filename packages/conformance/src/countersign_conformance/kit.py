@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from countersign.bootstrap import Deployment
-from countersign.clock import Clock
-from countersign.instant import from_ns
-from countersign.loops import forever
+from countersign.base.clock import Clock
+from countersign.base.instant import from_ns
+from countersign.base.loops import forever
+from countersign.operate.bootstrap import Deployment
 from countersign.server.extension import Extension
 from countersign_conformance.intercept import Interceptor
 from countersign_conformance.model import KEPT

@@ -10,17 +10,17 @@ from typing import Final
 
 import msgspec
 
-from countersign.access.reach import AccountReach
-from countersign.db.tables import webhook_endpoints
-from countersign.events.model import EventType, RecordedEvent
-from countersign.events.routes import Event, event_view, message_of
-from countersign.instant import from_ns
-from countersign.mode import Mode
-from countersign.webhooks.deliver import target_of
-from countersign.webhooks.endpoints import find_endpoints
-from countersign.webhooks.model import Endpoint, Outcome, SendResult
-from countersign.webhooks.room import Webhooks
-from countersign.webhooks.signature import (
+from countersign.base.db.tables import webhook_endpoints
+from countersign.base.instant import from_ns
+from countersign.base.mode import Mode
+from countersign.core.access.reach import AccountReach
+from countersign.core.events.model import EventType, RecordedEvent
+from countersign.core.events.routes import Event, event_view, message_of
+from countersign.core.webhooks.deliver import target_of
+from countersign.core.webhooks.endpoints import find_endpoints
+from countersign.core.webhooks.model import Endpoint, Outcome, SendResult
+from countersign.core.webhooks.room import Webhooks
+from countersign.core.webhooks.signature import (
     SECRET_BYTES,
     SEED_BYTES,
     SIGNATURE_HEADER,

@@ -31,8 +31,8 @@ from sqlalchemy import (
     update,
 )
 
-from countersign.db.database import Database
-from countersign.db.tables import Instant, accounts
+from countersign.base.db.database import Database
+from countersign.base.db.tables import Instant, accounts
 from countersign_conformance.model import Observation, Provocation, Run
 
 _metadata: Final = MetaData()

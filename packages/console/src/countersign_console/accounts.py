@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-from countersign.console_host import READABLE, PageReply, contrasts
+from countersign.server.console_host import READABLE, PageReply, contrasts
 from countersign_console.lists import Act, Field, ListPage
 from countersign_console.menu import Place
 from countersign_console.visit import Refused, Visit, form_id

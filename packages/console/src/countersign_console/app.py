@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from countersign.console_host import ROOT, SESSION, Host, PageReply, PageRequest
+from countersign.server.console_host import ROOT, SESSION, Host, PageReply, PageRequest
 from countersign_console import provider, sessions, sign_in
 from countersign_console.menu import DEPLOYMENT, Place
 from countersign_console.pages import PAGES, SCOPES

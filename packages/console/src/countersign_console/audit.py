@@ -9,7 +9,7 @@ from io import StringIO
 from json import dumps
 from typing import Any, Final
 
-from countersign.console_host import PageReply
+from countersign.server.console_host import PageReply
 from countersign_console.lists import Field
 from countersign_console.visit import Refused, Visit
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from countersign.console_host import PageReply
+from countersign.server.console_host import PageReply
 from countersign_console.visit import Refused, Visit
 
 _REASONS: Final = ("request", "retention", "court_order", "other")

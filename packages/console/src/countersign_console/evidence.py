@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from markupsafe import Markup
 
-from countersign.console_host import PageReply
+from countersign.server.console_host import PageReply
 from countersign_console.visit import Visit
 from countersign_evidence.container import read_container
 from countersign_evidence.dossier import VERIFY_HTML, VERIFY_PY, verifier

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from countersign.console_host import PageReply
+from countersign.server.console_host import PageReply
 from countersign_console.visit import Refused, Visit
 
 _NOT_FOUND: Final = 404

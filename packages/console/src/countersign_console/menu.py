@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, TypeAlias
 from urllib.parse import urlencode
 
-from countersign.console_host import ROOT
+from countersign.server.console_host import ROOT
 
 DEPLOYMENT: Final = "all"
 """In an address, in the place of an account and a mode."""

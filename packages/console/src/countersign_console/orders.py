@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from countersign.console_host import PageReply
+from countersign.server.console_host import PageReply
 from countersign_console import evidence
 from countersign_console.lists import Act, Field
 from countersign_console.visit import Refused, Visit

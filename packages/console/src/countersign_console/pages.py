@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
-from countersign.console_host import STAFF_SCOPES, VENDOR_SCOPES, PageReply
+from countersign.server.console_host import STAFF_SCOPES, VENDOR_SCOPES, PageReply
 from countersign_console.accounts import ACCOUNTS
 from countersign_console.audit import Audit
 from countersign_console.erasures import Erasures

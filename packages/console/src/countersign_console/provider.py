@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import quote, unquote
 
-from countersign.console_host import ROOT, SESSION, Host, PageReply, PageRequest
+from countersign.server.console_host import ROOT, SESSION, Host, PageReply, PageRequest
 from countersign_console.sign_in import LINK, Door
 from countersign_console.view import lead
 

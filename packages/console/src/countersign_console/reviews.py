@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from countersign.console_host import PageReply
+from countersign.server.console_host import PageReply
 from countersign_console.visit import Refused, Visit
 
 _DECISIONS: Final = ("accept_zip", "dismiss")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from countersign.console_host import ROOT, SESSION, PageReply
+from countersign.server.console_host import ROOT, SESSION, PageReply
 from countersign_console.view import lead
 from countersign_console.visit import Refused, Visit
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import quote
 
-from countersign.console_host import ROOT, SESSION, Host, PageReply, PageRequest
+from countersign.server.console_host import ROOT, SESSION, Host, PageReply, PageRequest
 from countersign_console.menu import Signed
 from countersign_console.view import WORDS, lead, render
 from countersign_console.visit import Visit

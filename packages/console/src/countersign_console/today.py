@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from countersign.console_host import PageReply
+from countersign.server.console_host import PageReply
 from countersign_console.charts import HEIGHT, WIDTH, Period, draw
 from countersign_console.menu import Place
 from countersign_console.visit import Refused, Visit

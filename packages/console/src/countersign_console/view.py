@@ -14,7 +14,7 @@ from typing import Final
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from countersign.console_host import Host, PageReply, PageRequest
+from countersign.server.console_host import Host, PageReply, PageRequest
 from countersign_console import times
 
 WORDS: Final[Mapping[str, Mapping[str, str]]] = tomllib.loads(

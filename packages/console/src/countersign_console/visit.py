@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from countersign.console_host import ROOT, Host, PageReply, PageRequest
+from countersign.server.console_host import ROOT, Host, PageReply, PageRequest
 from countersign_console.menu import DEPLOYMENT, Place, Scopes, Signed, menu
 from countersign_console.problems import in_words
 from countersign_console.view import WORDS, lead, render

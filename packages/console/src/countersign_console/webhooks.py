@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-from countersign.console_host import EVENT_TYPES
+from countersign.server.console_host import EVENT_TYPES
 from countersign_console.lists import Act, Field, ListPage
 from countersign_console.visit import Visit
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 import httpx2
 
-from countersign.errors import AddressInUse, InvalidArgument
+from countersign.base.errors import AddressInUse, InvalidArgument
 from countersign_evidence.cli.support import command, json_text, say, show
 from countersign_simulators.base import Session, Simulator
 from countersign_simulators.registry import SIMULATORS

@@ -1,0 +1,1 @@
+"""What everything stands on: ids, time, errors, settings, the database, HTTP."""

@@ -1,0 +1,245 @@
+"""The database as the acts see it: `write`, `read` and `scan`, each behind a batcher."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeAlias, TypeVar
+
+from sqlalchemy import URL, Connection
+
+from countersign.base.db.batch import BatchAct, Make
+from countersign.base.db.batching import Batcher
+from countersign.base.db.embedded import CommitBatcher, EmbeddedWorker, LoopBatcher
+from countersign.base.db.engine import Purpose, damaged, is_embedded, open_engine, quick_check
+from countersign.base.db.turn import Turn
+from countersign.base.db.workers import BatchWorker, WritingWorker, say_damage
+from countersign.base.errors import CountersignError, StorageUnavailable
+
+P = ParamSpec("P")
+T = TypeVar("T")
+R = TypeVar("R")
+
+Act: TypeAlias = Callable[Concatenate[Connection, P], R | CountersignError]
+"""What is done on a connection; an error that it returns refuses it."""
+_Plain: TypeAlias = tuple[Callable[..., Any], Any, Any]
+
+_EMPTYING_ATTEMPTS: Final = 10
+_EMPTYING_PAUSE_SECONDS: Final = 0.2
+
+
+class Database:
+    """One database behind a batcher for each lane; which kind each is depends on the engine."""
+
+    closed: StorageUnavailable | None = None
+    """Why no one may write at the moment; sealing and what is read go on. None: all may."""
+
+    def __init__(self, url: URL, turn: Turn | None = None) -> None:
+        """`turn` is shared with the other workers of a server, if there are any."""
+        self.url = url
+        self._embedded: EmbeddedWorker | None = None
+        self._write: Batcher
+        self._read: Batcher
+        self._sequence: Batcher
+        if is_embedded(url):
+            self._embedded = EmbeddedWorker(url, turn or Turn())
+            self._write = CommitBatcher("write", self._embedded)
+            self._read = LoopBatcher("read", BatchWorker(url))
+            self._sequence = self._write
+        else:
+            self._write = Batcher("write", WritingWorker(url, answers=True))
+            self._read = Batcher("read", BatchWorker(url))
+            self._sequence = Batcher("seal", WritingWorker(url, answers=False))
+        self._scan = Batcher("scan", BatchWorker(url))
+        batchers = [self._write, self._read, self._scan, self._sequence]
+        self._batchers = {batcher.lane: batcher for batcher in batchers}
+        for batcher in self._batchers.values():
+            batcher.on_abandoned = self._renew
+
+    def on_end(self, commit: Callable[[], None], rollback: Callable[[], None]) -> None:
+        """Have these called after each transaction of the embedded database, in its thread."""
+        if self._embedded is not None:
+            self._embedded.on_commit, self._embedded.on_rollback = commit, rollback
+
+    def limit_waiting(self, seconds: float) -> None:
+        """From now on every wait has an end: a server's, not that of a command.
+
+        For a request the waits of all its calls are counted together, see `deadline`. So many
+        seconds may each other call take, and three times as many one that scans.
+        """
+        for batcher in self._batchers.values():
+            batcher.limit(seconds, 3 * seconds if batcher is self._scan else seconds)
+
+    def _renew(self) -> None:
+        """All connections may lead to a server that does not respond: use others."""
+        for batcher in self._batchers.values():
+            batcher.worker.is_stale = True
+
+    async def __aenter__(self) -> Self:
+        for batcher in self._batchers.values():
+            batcher.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for batcher in self._batchers.values():
+            await batcher.close()
+        # With the last connection the embedded database puts its log into the database file.
+        for batcher in self._batchers.values():
+            batcher.worker.end()
+
+    async def write(self, act: Act[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run `act(connection, …)` in a transaction shared with others; durable on return.
+
+        A CountersignError that the act returns refuses it, and keeps what it has written; one that
+        it raises also rolls that back.
+        """
+        result: R = await self._writing().call(_run_each, (act, args, kwargs))
+        return result
+
+    def _writing(self) -> Batcher:
+        """Where acts go, as long as they are accepted and what they write lasts."""
+        refusal = self.closed or self.damage
+        if refusal is not None:
+            raise _again(refusal)
+        return self._write
+
+    async def write_batched(
+        self, act: BatchAct[Any, R], item: T, make: Make[T, Any] | None = None
+    ) -> R:
+        """The same for an act on many items at once; see `batch.BatchAct`.
+
+        With `make`, items are made ready before there is a transaction for them.
+        """
+        return await self._writing().call(act, item, make)
+
+    async def read(self, act: Act[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Look something up by its key, in the turn of other look-ups."""
+        result: R = await self._read.call(_ask_each, (act, args, kwargs))
+        return result
+
+    async def read_batched(self, act: BatchAct[T, R], item: T) -> R:
+        """Look something up by its key, in a query shared with others."""
+        return await self._read.call(act, item)
+
+    async def scan(self, act: Act[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Ask for something that may take long, such as a list."""
+        result: R = await self._scan.call(_ask_each, (act, args, kwargs))
+        return result
+
+    async def scan_batched(self, act: BatchAct[T, R], item: T) -> R:
+        """Ask what may take long, once for all who ask the same."""
+        return await self._scan.call(act, item)
+
+    async def sequence(self, act: Act[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Seal: on the embedded database a write like others, else a transaction apart.
+
+        Not in a damaged database: what is published of it contradicts the restored backup.
+        """
+        if self.damage is not None:
+            raise _again(self.damage)
+        result: R = await self._sequence.call(_run_each, (act, args, kwargs))
+        return result
+
+    async def empty_log(self) -> bool:
+        """Empty the write-ahead log of the embedded database; False if that was not possible.
+
+        Deleted rows are overwritten in the database file itself (secure_delete); copies of their
+        pages can stand in the log until it is emptied, which another process that reads puts off.
+        """
+        return not is_embedded(self.url) or await asyncio.to_thread(self._empty_log)
+
+    def _empty_log(self) -> bool:
+        engine = open_engine(self.url, Purpose.WRITE)
+        with closing(engine.raw_connection()) as connection:
+            cursor = connection.cursor()
+            # No one can write while it waits for readers: often and briefly, not once and long.
+            cursor.execute("PRAGMA busy_timeout=100")
+            busy = True
+            for left in reversed(range(_EMPTYING_ATTEMPTS)):
+                busy = bool(cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
+                if not busy or not left:
+                    break
+                time.sleep(_EMPTYING_PAUSE_SECONDS)
+        engine.dispose()
+        return not busy
+
+    async def covered(self) -> None:
+        """Wait until all that can be read now lasts, also where a standby takes over.
+
+        On PostgreSQL it may stand in this server alone: who cancels a commit that waits for its
+        standby makes it visible.
+        """
+        if not is_embedded(self.url):
+            await self.write(_nothing)
+
+    def oldest(self) -> dict[str, float]:
+        """By name: for how many seconds the oldest call has waited."""
+        return {name: batcher.oldest for name, batcher in self._batchers.items()}
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether a call waits, or a batch takes, more than half of what a request may wait.
+
+        What scans may take long.
+        """
+        return any(b.is_late for b in self._batchers.values() if b is not self._scan)
+
+    @property
+    def has_trouble(self) -> bool:
+        """Whether the last write was not done, a call waits too long, or there is damage."""
+        return self.is_stuck or self.failure is not None or self.damage is not None
+
+    @property
+    def failure(self) -> CountersignError | None:
+        """Why the last write was not done or is not certain; None: it was done."""
+        return self._write.failure
+
+    async def look_for_damage(self) -> None:
+        """Look through the embedded database: from now on nothing is written if it is damaged."""
+        verdict = await asyncio.to_thread(self._quick_check)
+        if verdict != "ok":
+            say_damage(verdict)
+            self._write.damage = damaged()
+
+    def _quick_check(self) -> str:
+        engine = open_engine(self.url, Purpose.LOOK)
+        try:
+            with closing(engine.raw_connection()) as connection:
+                return quick_check(connection.driver_connection)
+        finally:
+            engine.dispose()
+
+    @property
+    def damage(self) -> StorageUnavailable | None:
+        """Set once the database was seen to be damaged, until the process ends."""
+        return next((b.damage for b in self._batchers.values() if b.damage is not None), None)
+
+    def batches(self) -> dict[str, tuple[int, int, int]]:
+        """By name: batches done, calls in them, and calls waiting now."""
+        return {name: (b.batches, b.calls, b.pending) for name, b in self._batchers.items()}
+
+
+def _again(refusal: StorageUnavailable) -> StorageUnavailable:
+    """The same refusal for another caller."""
+    return StorageUnavailable(refusal.message, retry_after=refusal.retry_after)
+
+
+def _run_each(connection: Connection, calls: Sequence[_Plain]) -> list[Any]:
+    return [act(connection, *args, **kwargs) for act, args, kwargs in calls]
+
+
+def _ask_each(connection: Connection, calls: Sequence[_Plain]) -> list[Any]:
+    """What has only read leaves nothing to undo: its error is its own."""
+    outcomes: list[Any] = []
+    for act, args, kwargs in calls:
+        try:
+            outcomes.append(act(connection, *args, **kwargs))
+        except CountersignError as error:
+            outcomes.append(error)
+    return outcomes
+
+
+def _nothing(_: Connection) -> None:
+    """The transaction itself is what is wanted."""

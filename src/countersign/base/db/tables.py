@@ -1,0 +1,1192 @@
+"""The tables, the same on SQLite and PostgreSQL. `migrations/` creates them; a test compares.
+
+Times are Unix milliseconds. Each table declares whose its rows are (`RowOwner`). PROTECTED tables
+take INSERT and SELECT only, which triggers enforce; what may be erased has a table of its own.
+"""
+
+import os
+from collections.abc import Callable
+from datetime import datetime
+from functools import cache, partial
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Dialect,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    false,
+    text,
+)
+from sqlalchemy.schema import SchemaItem
+from sqlalchemy.types import TypeDecorator
+
+from countersign.base.instant import from_ms, to_ms
+
+PROTECTED: Final = (
+    *("records", "notice_versions", "notice_events", "deployment_records", "logs", "log_entries"),
+    *("log_tiles", "checkpoints", "anchors", "log_rosters", "log_proposals", "log_approvals"),
+    *("erasures", "audit_log", "parties", "ended_records", "audit_chain", "audit_owners"),
+)
+
+NUMBERS: Final = 64
+"""How many events a row can hold: on PostgreSQL the sequence of `events.seq` counts by it."""
+
+EVENT_OF_BUYER: Final = "substr(type, 1, 6) = 'buyer.'"
+"""In SQL, that an event is about a buyer; with exactly this, the buyer's own are found."""
+
+EVENT_OF_DAY: Final = "substr(type, 1, 6) IN ('buyer.', 'checko')"
+"""In SQL, that an event is one that the console counts; with exactly this, they are counted."""
+
+ONLY_ON: Final = "only_on"
+"""In the `info` of an index: the engine that has it."""
+
+WHERE: Final = "where"
+"""In the `info` of an index: the rows that it has, in SQL. SQLAlchemy's own options for that load
+the dialects of all engines wherever the tables are known."""
+
+metadata: Final = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    }
+)
+
+
+class Instant(TypeDecorator[datetime]):
+    """A time: an aware datetime in Python, Unix milliseconds in the database."""
+
+    impl = BigInteger
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> int | None:  # noqa: ARG002 - SQLAlchemy's signature
+        """To Unix milliseconds; a datetime without a zone raises TypeError."""
+        return None if value is None else to_ms(value)
+
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:  # noqa: ANN401, ARG002 - SQLAlchemy's signature
+        """From Unix milliseconds."""
+        return None if value is None else from_ms(value)
+
+
+def _mode() -> Column[str]:
+    return Column(
+        "mode", String(4), CheckConstraint("mode IN ('test', 'live')", name="mode"), nullable=False
+    )
+
+
+def _account() -> Column[str]:
+    return Column("account_id", ForeignKey("accounts.id"), nullable=False)
+
+
+class RowOwner(NamedTuple):
+    """Whose the rows of a table are, in its `info[OWNER]`: by these columns of theirs."""
+
+    account: str = ""
+    """The column with the account's id."""
+    mode: str = ""
+    part_of: tuple[str, ...] = ()
+    """The tables to a row of which `key` leads: rows have the owner of that one."""
+    key: str = ""
+    theirs: str = ""
+    """The column of those tables that `key` leads to; "": their primary key."""
+    is_shared: bool = False
+    """Whether accounts of one mode share the rows: an account reaches them through what it has."""
+
+
+OWNER: Final = "owner"
+
+_OfBuyers: TypeAlias = Literal["cbid", "buyer", "remembered_buyer", "left", "user_handle"]
+_OfOrders: TypeAlias = Literal["session_id", "checkout_session.session_id", "order"]
+_OfPlaces: TypeAlias = Literal["zip", "proved_zip", "review", "order_reference", "copy_address"]
+_OfSessions: TypeAlias = Literal["provider_session", "provider_session_and_reference"]
+_OfProviders: TypeAlias = Literal["subject_reference", "provider_message", "document", "subject"]
+# The last is what the conformance kit keeps, in a database of its own.
+_Other: TypeAlias = Literal["passkey", "cookie", "conformance"]
+Field: TypeAlias = Literal[_OfBuyers, _OfOrders, _OfPlaces, _OfSessions, _OfProviders, _Other]
+"""Under which keyed hashes are made: see `DeploymentSecret.blind_index`."""
+_Kept: TypeAlias = Literal["content", "evidence", "tombstone"]
+GoesWith: TypeAlias = Literal[_Kept, "buyer", "check", "session", "order", "person"]
+"""With what the content of a column is erased. `tombstone`: with a buyer who was not revoked;
+`content`: with the erasure of a record; `evidence`: with the end of evidence; `person`: of people
+of the console."""
+
+
+class Personal(NamedTuple):
+    """That a column is personal, in its `info[PERSONAL_INFO]`."""
+
+    subject: GoesWith
+    fields: tuple[Field, ...] = ()
+    """Of a keyed hash: under which it is made."""
+
+
+PERSONAL_INFO: Final = "personal"
+
+
+def _personal(subject: GoesWith, *fields: Field) -> dict[str, Personal]:
+    return {PERSONAL_INFO: Personal(subject, fields)}
+
+
+def _cbid(subject: GoesWith, **options: Any) -> Column[str]:  # noqa: ANN401 - of a column
+    return Column("cbid", String(40), info=_personal(subject), **options)
+
+
+_OF_SESSION: Final = "provider_session", "provider_session_and_reference"
+_OF_DAY: Final = "account_id", "mode", "type", "at", "triggered"
+_REFERENCED: Final = {WHERE: "reference_index IS NOT NULL"}
+_OF_TRIES: Final = "buyer", "remembered_buyer", "provider_session"
+
+
+@cache
+def personal_columns(*subjects: GoesWith, name: str = "") -> tuple[Column[Any], ...]:
+    """The columns that go with these, where `name` is theirs; those that others refer to last."""
+    return tuple(
+        column
+        for table in reversed(metadata.sorted_tables)
+        for column in table.c
+        if PERSONAL_INFO in column.info and column.info[PERSONAL_INFO].subject in subjects
+        if name in {"", column.name}
+    )
+
+
+def blanks(table: Table, subject: GoesWith) -> dict[str, object]:
+    """What overwrites all that goes with this in rows that stay: nothing, or random bytes."""
+    # As long as a keyed hash.
+    empty = {Text: "[]", LargeBinary: os.urandom(16)}
+    own = [column for column in personal_columns(subject) if column.table is table]
+    return {column.name: None if column.nullable else empty[type(column.type)] for column in own}
+
+
+def _hidden(name: str, subject: GoesWith, *fields: Field, **options: Any) -> Column[bytes]:  # noqa: ANN401 - of a column
+    """Sealed, or a keyed hash."""
+    return Column(name, LargeBinary, info=_personal(subject, *fields), **options)
+
+
+def _table(
+    owner: RowOwner,
+    name: str,
+    *items: SchemaItem,
+    **options: Any,  # noqa: ANN401 - of a dialect
+) -> Table:
+    return Table(name, metadata, *items, info={OWNER: owner}, **options)
+
+
+# Each table is made by one of these, which says whose its rows are.
+_of_deployment: Final = partial(_table, RowOwner())
+_of_account: Final = partial(_table, RowOwner(account="account_id"))
+_in_mode: Final = partial(_table, RowOwner(account="account_id", mode="mode"))
+_shared: Final = partial(_table, RowOwner(is_shared=True))
+
+
+def _part_of(tables: str, key: str, theirs: str = "") -> Callable[..., Table]:
+    return partial(_table, RowOwner(part_of=(*tables.split(),), key=key, theirs=theirs))
+
+
+deployment: Final = _of_deployment(
+    "deployment",
+    Column("name", String(40), primary_key=True, info=_personal("tombstone", "cbid", "left")),
+    Column("value", LargeBinary, nullable=False),
+)
+
+accounts: Final = partial(_table, RowOwner(account="id"))(
+    "accounts",
+    Column("id", String(40), primary_key=True),
+    Column("name", String(100), nullable=False, unique=True),
+    Column("created_at", Instant, nullable=False),
+    Column("disabled_at", Instant),
+    Column("closed_at", Instant),
+    # After how many years the evidence of its orders ends; NULL: never.
+    Column("evidence_years", Integer),
+    # How many people decide on a buyer who waits: 1, or 2.
+    Column("reviewers", Integer, nullable=False, server_default="1"),
+)
+
+# The pages that may embed the component or be returned to, with live keys.
+account_origins: Final = _of_account(
+    "account_origins",
+    _account(),
+    Column("origin", String(300), nullable=False),
+    Column("added_at", Instant, nullable=False),
+    PrimaryKeyConstraint("account_id", "origin"),
+)
+
+# How an account is shown to buyers; what is null is as if there were no row.
+account_brands: Final = _of_account(
+    "account_brands",
+    Column("account_id", ForeignKey("accounts.id"), primary_key=True),
+    Column("name", String(100)),
+    Column("color", String(7)),
+    Column("logo", LargeBinary),
+    Column("logo_digest", String(64)),
+    Column("contact_url", String(2048)),
+    Column("privacy_url", String(2048)),
+    Column("support_email", String(254)),
+    Column("font", String(8)),
+    Column("initials", String(16)),
+)
+
+api_keys: Final = _in_mode(
+    "api_keys",
+    Column("id", String(40), primary_key=True),
+    _account(),
+    _mode(),
+    Column("kind", String(2), nullable=False),
+    Column("digest", LargeBinary, nullable=False, unique=True),
+    Column("hint", String(40), nullable=False),
+    # NULL: whatever a vendor's server needs, in this release and later ones.
+    Column("scopes", Text),
+    Column("created_at", Instant, nullable=False),
+    Column("lifetime_seconds", BigInteger),
+    Column("expires_at", Instant),
+    Column("revoked_at", Instant),
+    Column("last_used_at", Instant),
+    Column("replaces", ForeignKey("api_keys.id")),
+    # The person; NULL: it was made on the machine.
+    Column("made_by", String(40)),
+    # The day, in UTC, and how often a key of a person read personal data on it; NULL: what it read
+    # is in the audit.
+    Column("read_on", Instant),
+    Column("reads", BigInteger),
+    Index(None, "account_id"),
+)
+
+notice_versions: Final = _of_deployment(
+    "notice_versions",
+    Column("notice_id", String(64), primary_key=True),
+    Column("version", String(64), primary_key=True),
+    Column("digest", String(64), nullable=False),
+    Column("body", LargeBinary, nullable=False),
+)
+
+notice_events: Final = _of_deployment(
+    "notice_events",
+    Column("id", String(40), primary_key=True),
+    Column("notice_id", String(64), nullable=False),
+    Column("version", String(64), nullable=False),
+    Column("type", String(20), nullable=False),
+    Column("at", Instant, nullable=False),
+    Column("details", Text, nullable=False),
+    ForeignKeyConstraint(
+        ["notice_id", "version"], ["notice_versions.notice_id", "notice_versions.version"]
+    ),
+)
+
+records: Final = _in_mode(
+    "records",
+    Column("id", String(40), primary_key=True, info=_personal("evidence")),
+    _account(),
+    _mode(),
+    Column("type", String(20), nullable=False),
+    Column("notice_id", String(64)),
+    Column("at", Instant, nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Index(None, "account_id", "mode", "type", "id"),
+    # For a list by a notice, which may be rare among the records of its account.
+    Index(None, "account_id", "mode", "type", "notice_id", "id"),
+)
+
+disclosures: Final = _in_mode(
+    "disclosures",
+    # Rows are written with their record, by the thousand: nothing is looked up for them. Account
+    # and mode are those of the record, which proves them.
+    Column("record_id", String(40), primary_key=True),
+    Column("account_id", String(40), nullable=False),
+    _mode(),
+    _hidden("session_index", "order", "session_id"),
+    _hidden("cbid_index", "order", "cbid"),
+    _hidden("payload", "content", nullable=False),
+    # Of the vendor's reference of the order; most have none.
+    _hidden("reference_index", "order", "order_reference"),
+    # Blind indexes are made per account already. They are random: see `core/log/blind_runs.py` for
+    # how the embedded database looks them up.
+    Index(None, "session_index", info={ONLY_ON: "postgresql"}),
+    Index(None, "cbid_index", info={ONLY_ON: "postgresql"}),
+    Index(None, "reference_index", info={ONLY_ON: "postgresql", **_REFERENCED}),
+)
+
+# Of new disclosures, on the embedded database: a trigger writes them, another deletes them.
+blind_recent: Final = _part_of("records", "record_id")(
+    "blind_recent",
+    Column("record_id", String(40), primary_key=True),
+    _hidden("session_index", "order", "session_id"),
+    _hidden("cbid_index", "order", "cbid"),
+    _hidden("reference_index", "order", "order_reference"),
+    sqlite_with_rowid=False,
+)
+
+# Of all others.
+blind_runs: Final = _part_of("records", "record_id")(
+    "blind_runs",
+    Column("run", Integer, primary_key=True, autoincrement=False),
+    _hidden("key", "order", "session_id", "cbid", "order_reference", primary_key=True),
+    Column("record_id", String(40), primary_key=True),
+    sqlite_with_rowid=False,
+)
+
+buyers: Final = _shared(
+    "buyers",
+    _cbid("tombstone", primary_key=True),
+    _account(),
+    _mode(),
+    Column("status", String(20), nullable=False, info=_personal("tombstone")),
+    Column("reasons", Text, nullable=False, info=_personal("buyer")),
+    Column("verified_at", Instant, info=_personal("buyer")),
+    Column("expires_at", Instant, info=_personal("buyer")),
+    Column("simulated", Boolean, nullable=False),
+    # What real verifications proved; nothing personal.
+    Column(
+        "proofs", Text, nullable=False, info=_personal("buyer", "proved_zip", "provider_session")
+    ),
+    # The buyer that this one turned out to be.
+    Column("same_as", String(40), info=_personal("tombstone")),
+    # When to report that it has expired; NULL: there is nothing to report, or it was reported.
+    Column("expiry_due_at", Instant, info=_personal("buyer")),
+    # When to report that it is about to expire; NULL as above.
+    Column("reminder_due_at", Instant, info=_personal("buyer")),
+    # The account whose attempt led to the reasons: the only one that is shown them.
+    Column("attempted_by", String(40), info=_personal("buyer")),
+    # The verification after which an operator took the buyer out of the review queue.
+    Column("dismissed", String(40), info=_personal("buyer")),
+    # What the first of two reviewers has proposed, as JSON; a ZIP code only as its keyed hash.
+    Column("proposal", Text, info=_personal("buyer", "review")),
+    # For the review queue.
+    Index(None, "attempted_by", "status"),
+    # For the sweep that reports verifications which have expired.
+    Index(None, "expiry_due_at"),
+    Index(None, "reminder_due_at"),
+    # For those of one sandbox, whose clock is ahead.
+    Index(None, "account_id", "mode", "expiry_due_at"),
+    Index(None, "account_id", "mode", "reminder_due_at"),
+    Index(None, "same_as"),
+)
+
+verifications: Final = _in_mode(
+    "verifications",
+    Column("id", String(40), primary_key=True),
+    _account(),
+    _mode(),
+    Column("cbid", ForeignKey("buyers.cbid"), nullable=False, info=_personal("check")),
+    Column("provider", String(20), nullable=False),
+    _hidden("subject_index", "check", "buyer", "provider_session"),
+    _hidden("zip_index", "check", "zip"),
+    Column("status", String(20), nullable=False),
+    Column("reasons", Text, nullable=False, info=_personal("check")),
+    Column("at", Instant, nullable=False),
+    # The provider session; NULL in the sandbox.
+    _hidden("session_index", "check", "provider_session"),
+    Index(None, "cbid"),
+)
+
+zip_attempts: Final = _in_mode(
+    "zip_attempts",
+    _account(),
+    _mode(),
+    _hidden("subject_index", "buyer", *_OF_TRIES, nullable=False),
+    _hidden("zip_index", "buyer", "zip", nullable=False),
+    Column("at", Instant, nullable=False),
+    UniqueConstraint("account_id", "mode", "subject_index", "zip_index"),
+    Index(None, "at"),
+)
+
+# What servers have leased of each limit, on PostgreSQL alone: unlogged, gone after a failover.
+rate_shares: Final = _of_deployment(
+    "rate_shares",
+    Column("name", LargeBinary, primary_key=True),
+    # By the clock of the database, in microseconds.
+    Column("empty_at", BigInteger, nullable=False),
+    Column("granted", Integer, nullable=False),
+)
+
+idempotency_keys: Final = _in_mode(
+    "idempotency_keys",
+    Column("slot", LargeBinary, primary_key=True),
+    # That of the key which was sent: nothing is looked up for it.
+    Column("account_id", String(40), nullable=False),
+    _mode(),
+    Column("fingerprint", LargeBinary, nullable=False),
+    _hidden("response", "order", nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("expires_at", Instant, nullable=False),
+    # The buyer, acknowledgment, clearance or session that the response names and that can be
+    # erased. NULL: none; empty: not known, the response has to be read.
+    Column("about", String(40), info=_personal("order")),
+    Index(None, "expires_at"),
+    Index(None, "about", info={WHERE: "about IS NOT NULL"}),
+)
+
+deployment_records: Final = _of_deployment(
+    "deployment_records",
+    # Facts of the deployment itself, which belong to no account: a notice event, a key rotation.
+    Column("id", String(40), primary_key=True),
+    _mode(),
+    Column("type", String(20), nullable=False),
+    Column("at", Instant, nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+)
+
+# Every record of a party; the one with the highest number is in force.
+parties: Final = partial(_table, RowOwner(account="scope", mode="mode"))(
+    "parties",
+    # An account's id, or `deployment` for the operator.
+    Column("scope", String(40), nullable=False),
+    _mode(),
+    Column("type", String(20), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("record_id", String(40), nullable=False, unique=True),
+    Column("digest", LargeBinary, nullable=False, unique=True),
+    PrimaryKeyConstraint("scope", "mode", "type", "number"),
+)
+
+data_keys: Final = partial(_table, RowOwner(account="scope"))(
+    "data_keys",
+    Column("id", String(40), primary_key=True),
+    # An account's id, or `deployment` for the deployment's own secrets.
+    Column("scope", String(40), nullable=False),
+    Column("month", Integer, nullable=False),
+    Column("wrapped", LargeBinary, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    UniqueConstraint("scope", "month"),
+)
+
+# Kept out of every backup that lives long: without its row, a ciphertext is noise.
+shred_keys: Final = _part_of("records pending_sessions checkout_sessions", "record_id")(
+    "shred_keys",
+    Column("record_id", String(40), primary_key=True),
+    Column("key", LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+erasures: Final = _part_of("records", "record_id")(
+    "erasures",
+    Column("record_id", String(40), primary_key=True),
+    Column("at", Instant, nullable=False),
+    # The erasure's own record.
+    Column("erasure_id", String(40), nullable=False),
+)
+
+# Records that are here no more, since the evidence of their account has ended. Their entries in the
+# log stay.
+ended_records: Final = _in_mode(
+    "ended_records",
+    Column("record_id", String(40), primary_key=True),
+    # Rows are written by the thousand: nothing is looked up for them.
+    Column("account_id", String(40), nullable=False),
+    _mode(),
+    Column("at", Instant, nullable=False),
+)
+
+# What `audit_log` and `legal_holds` name a buyer by: random identifiers, whose meaning goes with
+# the buyer while those rows stay.
+buyer_references: Final = _shared(
+    "buyer_references",
+    Column("reference", String(40), primary_key=True),
+    _cbid("tombstone", nullable=False),
+    Index(None, "cbid"),
+)
+
+# Records that were to be erased and that a hold keeps: they are erased when it has ended.
+waiting_erasures: Final = _part_of("records", "record_id")(
+    "waiting_erasures",
+    Column("record_id", String(40), primary_key=True),
+    Column("reason", String(20), nullable=False),
+    Column("at", Instant, nullable=False),
+)
+
+legal_holds: Final = _in_mode(
+    "legal_holds",
+    Column("id", String(40), primary_key=True),
+    # What must not be erased: a record, a buyer (its reference) or a whole account.
+    Column("subject", String(80), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("placed_at", Instant, nullable=False),
+    Column("released_at", Instant),
+    # The matter that it is part of; NULL: none.
+    Column("matter_id", String(40)),
+    # Whose hold it is, and what it binds. Empty: the deployment's, which binds both modes.
+    Column("account_id", String(40), nullable=False, server_default=text("''")),
+    Column("mode", String(4), CheckConstraint("mode IN ('test', 'live')", name="mode")),
+    Index(None, "subject"),
+    Index(None, "account_id", "mode", "id"),
+)
+
+# Legal matters, each of which can hold several orders.
+matters: Final = _in_mode(
+    "matters",
+    Column("id", String(40), primary_key=True),
+    # Empty: of the whole deployment.
+    Column("account_id", String(40), nullable=False),
+    _mode(),
+    Column("name", Text, nullable=False),
+    Column("opened_at", Instant, nullable=False),
+    # When all its holds were released.
+    Column("closed_at", Instant),
+)
+
+logs: Final = _of_deployment(
+    "logs",
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    _mode(),
+    Column("epoch", Integer, nullable=False),
+    Column("origin", String(300), nullable=False, unique=True),
+    Column("created_at", Instant, nullable=False),
+    UniqueConstraint("mode", "epoch"),
+)
+
+log_keys: Final = _of_deployment(
+    "log_keys",
+    # An ML-DSA-44 key has 1,312 bytes.
+    Column("vkey", String(2100), primary_key=True),
+    Column("log_id", ForeignKey("logs.id"), nullable=False),
+    # The private key, sealed by the vault; or its id on the PKCS#11 token that keeps it.
+    Column("seed", LargeBinary),
+    Column("token_id", LargeBinary),
+    Column("created_at", Instant, nullable=False),
+    Column("retires_at", Instant),
+    Index(None, "log_id"),
+)
+
+# Who approves changes of the keys of logs; the row with the highest number is in force.
+log_rosters: Final = _of_deployment(
+    "log_rosters",
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("threshold", Integer, nullable=False),
+    # Verifier keys, one a line.
+    Column("approvers", Text, nullable=False),
+    Column("proposal_id", String(40), nullable=False),
+    Column("at", Instant, nullable=False),
+)
+
+log_proposals: Final = _of_deployment(
+    "log_proposals",
+    Column("id", String(40), primary_key=True),
+    Column("log_id", ForeignKey("logs.id"), nullable=False),
+    # What is signed to approve it.
+    Column("text", LargeBinary, nullable=False),
+    # The keys that it would add, as JSON, with what is secret sealed as in log_keys.
+    Column("keys", LargeBinary, nullable=False),
+    Column("at", Instant, nullable=False),
+)
+
+log_approvals: Final = _of_deployment(
+    "log_approvals",
+    Column("proposal_id", ForeignKey("log_proposals.id"), primary_key=True),
+    Column("approver", String(400), primary_key=True),
+    Column("line", LargeBinary, nullable=False),
+    Column("at", Instant, nullable=False),
+)
+
+# The one row of a log that changes; PostgreSQL's sequencers compare and swap it.
+log_heads: Final = _of_deployment(
+    "log_heads",
+    Column("log_id", ForeignKey("logs.id"), primary_key=True, autoincrement=False),
+    Column("size", BigInteger, nullable=False),
+    Column("root", LargeBinary, nullable=False),
+    Column("at", Instant, nullable=False),
+    # Grows with every change of the log's keys.
+    Column("keys_revision", Integer, nullable=False),
+)
+
+log_entries: Final = _of_deployment(
+    "log_entries",
+    Column("log_id", Integer, primary_key=True, autoincrement=False),
+    Column("leaf_index", BigInteger, primary_key=True, autoincrement=False),
+    Column("record_id", String(40), nullable=False, unique=True),
+    Column("digest", LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+log_tiles: Final = _of_deployment(
+    "log_tiles",
+    # Complete tiles only; the edge is made from entries and from the roots of tiles below.
+    Column("log_id", Integer, primary_key=True, autoincrement=False),
+    Column("level", Integer, primary_key=True, autoincrement=False),
+    Column("tile_index", BigInteger, primary_key=True, autoincrement=False),
+    Column("hashes", LargeBinary, nullable=False),
+    Column("root", LargeBinary, nullable=False),
+)
+
+checkpoints: Final = _of_deployment(
+    "checkpoints",
+    Column("log_id", Integer, primary_key=True, autoincrement=False),
+    Column("size", BigInteger, primary_key=True, autoincrement=False),
+    Column("root", LargeBinary, nullable=False),
+    Column("note", LargeBinary, nullable=False),
+    Column("at", Instant, nullable=False),
+)
+
+# What others say of a checkpoint: a witness's cosignature, a timestamp authority's token.
+anchors: Final = _of_deployment(
+    "anchors",
+    Column("log_id", Integer, primary_key=True, autoincrement=False),
+    Column("size", BigInteger, primary_key=True, autoincrement=False),
+    Column("kind", String(20), primary_key=True),
+    Column("name", String(300), primary_key=True),
+    Column("at", Instant, primary_key=True),
+    Column("body", LargeBinary, nullable=False),
+    # Hexadecimal SHA-256 of the body, by which a later time-stamp says that it renews this one.
+    Column("digest", String(64), nullable=False),
+    Column("renews", String(64)),
+    # When the first of the certificates in a time-stamp ends.
+    Column("ends_at", Instant),
+    Index(None, "renews"),
+    Index(None, "ends_at"),
+)
+
+# Records whose act is done and whose entry is not written yet.
+log_pending: Final = _of_deployment(
+    "log_pending",
+    Column("record_id", String(40), primary_key=True),
+    _mode(),
+    Column("digest", LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+# One document, one buyer. That of a revoked buyer is kept when the buyer is erased.
+buyer_documents: Final = _shared(
+    "buyer_documents",
+    _mode(),
+    # A keyed hash of issuer, type and number.
+    _hidden("fingerprint", "tombstone", "document", nullable=False),
+    _cbid("tombstone", nullable=False),
+    PrimaryKeyConstraint("mode", "fingerprint"),
+    Index(None, "cbid"),
+)
+
+# One provider session, one buyer. Until the provider says whom a session is about, it has one
+# buyer for each reference that it was asked with.
+provider_sessions: Final = _shared(
+    "provider_sessions",
+    _mode(),
+    _hidden("session_index", "tombstone", *_OF_SESSION, nullable=False),
+    _cbid("tombstone", nullable=False),
+    # A keyed hash of the reference that the provider has named.
+    _hidden("reference_index", "tombstone", "subject_reference"),
+    Column("verified_at", Instant),
+    PrimaryKeyConstraint("mode", "session_index"),
+    Index(None, "cbid"),
+)
+
+# Sessions that a provider has not decided, to be asked about again.
+pending_sessions: Final = _in_mode(
+    "pending_sessions",
+    # Its shred key is found under this id.
+    Column("id", String(40), primary_key=True),
+    _account(),
+    _mode(),
+    # By which a message of the provider finds it.
+    _hidden("session_index", "check", "provider_session", nullable=False, index=True),
+    # The session, or the session and the reference that it was asked with.
+    _hidden("asked_index", "check", *_OF_SESSION, nullable=False),
+    # NULL: a session that we started, about which the provider has said nothing yet.
+    _cbid("check"),
+    # What was asked: session id, ZIP code and subject, sealed by the vault.
+    _hidden("request", "check", nullable=False),
+    Column("polls", Integer, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("next_poll_at", Instant, nullable=False),
+    UniqueConstraint("account_id", "mode", "asked_index"),
+    Index(None, "next_poll_at"),
+    Index(None, "cbid"),
+)
+
+# The provider sessions that this service started, each for one attempt in a checkout session (the
+# reference), and the newest decision about each.
+started_checks: Final = _in_mode(
+    "started_checks",
+    Column("reference", String(40), nullable=False),
+    Column("attempt", Integer, nullable=False),
+    _account(),
+    _mode(),
+    Column("provider", String(20), nullable=False),
+    _hidden("session_index", "check", "provider_session", nullable=False),
+    # The keyed hash of the ZIP code that it was started for: other questions do not count here.
+    _hidden("zip_index", "check", "zip", nullable=False),
+    # Grows with each decision; 0: there was none.
+    Column("revision", Integer, nullable=False),
+    _cbid("check"),
+    Column("verification_id", String(40)),
+    Column("status", String(20)),
+    Column("reasons", Text, info=_personal("check")),
+    Column("started_at", Instant, nullable=False),
+    Column("changed_at", Instant, nullable=False),
+    # A repeated start can make a second session where a provider does not recognise repetitions.
+    PrimaryKeyConstraint("reference", "attempt", "session_index"),
+    UniqueConstraint("account_id", "mode", "session_index"),
+    Index(None, "cbid"),
+    Index(None, "started_at"),
+)
+
+# Messages of providers that were acted on: each only once.
+provider_messages: Final = _of_account(
+    "provider_messages",
+    _account(),
+    _hidden("message_index", "check", "provider_message", nullable=False),
+    Column("at", Instant, nullable=False),
+    PrimaryKeyConstraint("account_id", "message_index"),
+    Index(None, "at"),
+)
+
+# The provider's exact answers and what was decided from them, sealed by the vault.
+verification_evidence: Final = _in_mode(
+    "verification_evidence",
+    Column("record_id", ForeignKey("records.id"), primary_key=True),
+    Column("account_id", String(40), nullable=False),
+    _mode(),
+    _hidden("payload", "content", nullable=False),
+)
+
+verification_settings: Final = _of_account(
+    "verification_settings",
+    Column("account_id", ForeignKey("accounts.id"), primary_key=True),
+    Column("revision", Integer, nullable=False),
+    Column("provider", String(20), nullable=False),
+    Column("base_url", Text),
+    Column("rules", Text, nullable=False),
+    # Sealed by the vault.
+    Column("credentials", LargeBinary, nullable=False),
+    Column("changed_at", Instant, nullable=False),
+)
+
+# Providers of an account other than its first, and those that its test keys use: the provider's own
+# test mode.
+further_providers: Final = _in_mode(
+    "further_providers",
+    Column("account_id", ForeignKey("accounts.id"), nullable=False),
+    _mode(),
+    Column("provider", String(20), nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("base_url", Text),
+    # Sealed by the vault.
+    Column("credentials", LargeBinary, nullable=False),
+    Column("changed_at", Instant, nullable=False),
+    PrimaryKeyConstraint("account_id", "mode", "provider"),
+)
+
+# Who changed or looked at what from the command line.
+audit_log: Final = _part_of("audit_owners", "id", "entry_id")(
+    "audit_log",
+    Column("id", String(40), primary_key=True),
+    Column("at", Instant, nullable=False),
+    Column("actor", String(100), nullable=False),
+    Column("action", String(40), nullable=False),
+    Column("subject", String(80), nullable=False),
+    Column("details", Text, nullable=False),
+    Index(None, "subject"),
+)
+
+# Whose audit an entry of `audit_log` is in, besides the deployment's, which has all. An act on an
+# account as a whole has a row for each mode.
+audit_owners: Final = _in_mode(
+    "audit_owners",
+    Column("account_id", String(40), nullable=False),
+    _mode(),
+    Column("entry_id", String(40), nullable=False),
+    PrimaryKeyConstraint("account_id", "mode", "entry_id"),
+)
+
+# The entries of `audit_log` in the order in which they are chained: each digest is of a random
+# salt, of the digest before it and of the entry.
+audit_chain: Final = _of_deployment(
+    "audit_chain",
+    # Counted from 1.
+    Column("position", BigInteger, primary_key=True, autoincrement=False),
+    Column("entry_id", String(40), nullable=False, unique=True),
+    Column("salt", LargeBinary, nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+)
+
+# What a transaction writes for an account and a mode. Acknowledgments that are written together
+# share a row: see `core/events/sql.py`.
+events: Final = _in_mode(
+    "events",
+    # The number of the event, of several the last one's. On the embedded database the rowid, which
+    # one writer after the other hands out in order.
+    Column("seq", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    # PostgreSQL: the number of the writing transaction, by which readers know what may still
+    # appear before this row. 0 on the embedded database.
+    Column("tx", BigInteger, nullable=False),
+    # Those of the object. Rows are written by the thousand: nothing is looked up for them.
+    Column("account_id", String(40), nullable=False),
+    _mode(),
+    Column("type", String(30), nullable=False),
+    # Empty: the buyer that it was about is erased.
+    Column("object_id", String(64), nullable=False, info=_personal("buyer")),
+    Column("version", String(64)),
+    Column("at", Instant, nullable=False),
+    # Whether a test key asked for it, and nothing has happened.
+    Column("triggered", Boolean, nullable=False, server_default=false()),
+    # Of a buyer, a JSON array of codes: why it is not verified, for the account that asked.
+    Column("reasons", Text, info=_personal("buyer")),
+    # Of several events, the number of the first one, and what they are about.
+    Column("first_seq", BigInteger),
+    Column("objects", Text),
+    Index(None, "account_id", "mode", "tx", "seq"),
+    Index(None, "account_id", "mode", "at"),
+    # For erasing: the events of one buyer.
+    Index("ix_events_of_buyers", "object_id", info={WHERE: EVENT_OF_BUYER}),
+    # For the figures of a day: it has no event of an acknowledgment, of which there are most.
+    Index("ix_events_of_day", *_OF_DAY, info={WHERE: EVENT_OF_DAY}),
+)
+
+webhook_endpoints: Final = _in_mode(
+    "webhook_endpoints",
+    Column("id", String(40), primary_key=True),
+    _account(),
+    _mode(),
+    Column("url", Text, nullable=False),
+    Column("description", Text, nullable=False),
+    # NULL: all of them.
+    Column("event_types", Text),
+    Column("created_at", Instant, nullable=False),
+    Column("disabled_at", Instant),
+    Column("disabled_reason", String(20)),
+    Column("deleted_at", Instant),
+    # Where in the order of events the next deliveries are made from.
+    Column("cursor_tx", BigInteger, nullable=False),
+    Column("cursor_seq", BigInteger, nullable=False),
+    # When the cursor was last set back by a recovery.
+    Column("recovered_at", Instant),
+    Index(None, "account_id", "mode"),
+)
+
+webhook_secrets: Final = _part_of("webhook_endpoints", "endpoint_id")(
+    "webhook_secrets",
+    Column("id", String(40), primary_key=True),
+    Column("endpoint_id", ForeignKey("webhook_endpoints.id"), nullable=False),
+    Column("public_key", String(60), nullable=False),
+    # The shared secret and the private key, sealed by the vault.
+    Column("sealed", LargeBinary, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("expires_at", Instant),
+    Index(None, "endpoint_id"),
+)
+
+webhook_deliveries: Final = _part_of("webhook_endpoints", "endpoint_id")(
+    "webhook_deliveries",
+    Column("endpoint_id", String(40), primary_key=True),
+    Column("event_seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("status", String(10), nullable=False),
+    # How many were made, and how many of those belong to the present round of the schedule.
+    Column("attempts", Integer, nullable=False),
+    Column("step", Integer, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    # When to attempt it, or when the lease of the process that does is over; NULL: it is finished.
+    Column("due_at", Instant),
+    Index(None, "endpoint_id", "due_at"),
+    sqlite_with_rowid=False,
+)
+
+webhook_attempts: Final = _part_of("webhook_endpoints", "endpoint_id")(
+    "webhook_attempts",
+    Column("endpoint_id", String(40), primary_key=True),
+    Column("event_seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("at", Instant, nullable=False),
+    Column("duration_ms", Integer, nullable=False),
+    Column("outcome", String(20), nullable=False),
+    Column("status", Integer),
+    sqlite_with_rowid=False,
+)
+
+# Buyers whose orders a vendor refuses, whatever their status; no other account learns of it.
+buyer_blocks: Final = _in_mode(
+    "buyer_blocks",
+    _account(),
+    _mode(),
+    _cbid("buyer", nullable=False),
+    Column("at", Instant, nullable=False),
+    PrimaryKeyConstraint("account_id", "mode", "cbid"),
+    Index(None, "cbid"),
+)
+
+# One row a decision; what was decided, and about whom, says its record.
+clearances: Final = _in_mode(
+    "clearances",
+    # That of the record. Rows are written by the thousand: nothing is looked up for them.
+    Column("id", String(40), primary_key=True, info=_personal("evidence")),
+    Column("account_id", String(40), nullable=False),
+    _mode(),
+    # NULL if what was sent cannot be one.
+    Column("ack_id", String(40)),
+    # Of the key that signed; with the next one NULL unless it was granted.
+    Column("kid", String(60)),
+    Column("expires_at", Instant),
+    Column("at", Instant, nullable=False),
+    Index(None, "ack_id"),
+    # For the figures of a day. SQLite reads no row for a column that is in the index.
+    Index("ix_clearances_refused", "account_id", "mode", "at", "kid", info={WHERE: "kid IS NULL"}),
+)
+
+# One acknowledgment, one buyer and one order.
+acknowledgment_uses: Final = _in_mode(
+    "acknowledgment_uses",
+    Column("ack_id", String(40), primary_key=True, info=_personal("evidence")),
+    Column("account_id", String(40), nullable=False),
+    _mode(),
+    # NULL once the buyer or the acknowledgment is erased; the keyed hashes then are random bytes.
+    _cbid("order"),
+    _hidden("cbid_index", "order", "cbid", nullable=False),
+    # The keyed hash of the order that consumed it; NULL until one is cleared.
+    _hidden("order_index", "order", "order"),
+    Column("clearance_id", String(40)),
+    Column("closed_at", Instant),
+    Index(None, "cbid"),
+)
+
+# What vendors report of an order; its content is in its record.
+fulfilments: Final = _in_mode(
+    "fulfilments",
+    Column("id", String(40), primary_key=True, info=_personal("evidence")),
+    Column("account_id", String(40), nullable=False),
+    _mode(),
+    Column("clearance_id", String(40), nullable=False),
+    Column("ack_id", String(40), nullable=False),
+    Column("adult_signature", Boolean, nullable=False),
+    # Whether the order was complete with it.
+    Column("closes", Boolean, nullable=False),
+    Column("at", Instant, nullable=False),
+    Index(None, "ack_id"),
+)
+
+# What signs the tokens of clearances: the newest key of a mode whose time has come.
+clearance_keys: Final = _of_deployment(
+    "clearance_keys",
+    _mode(),
+    Column("number", Integer, nullable=False),
+    Column("kid", String(60), nullable=False, unique=True),
+    Column("public_key", LargeBinary, nullable=False),
+    # The private key, sealed by the vault.
+    Column("seed", LargeBinary, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("signs_from", Instant, nullable=False),
+    PrimaryKeyConstraint("mode", "number"),
+)
+
+clearance_settings: Final = _of_account(
+    "clearance_settings",
+    Column("account_id", ForeignKey("accounts.id"), primary_key=True),
+    # In seconds.
+    Column("acknowledgment_max_age", Integer, nullable=False),
+    Column("lifetime", Integer, nullable=False),
+    Column("product_class_required", Boolean, nullable=False),
+    Column("changed_at", Instant, nullable=False),
+)
+
+# Links for one buyer and one order. Deleted some time after their end.
+checkout_sessions: Final = _in_mode(
+    "checkout_sessions",
+    # Its shred key is found under this id. Rows are written by the thousand: nothing is looked up
+    # for them.
+    Column("id", String(40), primary_key=True),
+    Column("account_id", String(40), nullable=False),
+    _mode(),
+    # Grows with each change: one that was decided by an older state is not written.
+    Column("revision", Integer, nullable=False),
+    Column("token_digest", LargeBinary, nullable=False, unique=True),
+    _hidden("session_index", "session", "checkout_session.session_id", nullable=False),
+    _hidden("cbid_index", "session", "cbid"),
+    Column("status", String(10), nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("expires_at", Instant, nullable=False),
+    Column("ended_at", Instant),
+    # When to report that it has expired; NULL: it has ended.
+    Column("expiry_due_at", Instant),
+    Column("ack_id", String(40)),
+    Column("clearance_id", String(40)),
+    # How many decisions about its identity checks the session has taken over.
+    Column("check_revision", Integer, nullable=False),
+    Column("consents", Integer, nullable=False),
+    # What was asked and how far the buyer is, sealed by the vault; NULL once it is erased.
+    _hidden("content", "session"),
+    _hidden("reference_index", "session", "order_reference"),
+    Index(None, "account_id", "mode", "id"),
+    Index(None, "session_index"),
+    Index(None, "reference_index", info=_REFERENCED),
+    Index(None, "cbid_index"),
+    Index(None, "ack_id"),
+    Index(None, "expiry_due_at"),
+    Index(None, "ended_at"),
+    # How many of an account are open.
+    Index(
+        "ix_checkout_sessions_open",
+        *("account_id", "mode", "expiry_due_at"),
+        info={WHERE: "expiry_due_at IS NOT NULL"},
+    ),
+)
+
+# Mails with the link of a buyer's copy: what waits, and without an address what was.
+copy_mails: Final = _in_mode(
+    "copy_mails",
+    Column("id", String(40), primary_key=True),
+    _account(),
+    _mode(),
+    Column("checkout_session_id", String(40), nullable=False, info=_personal("session")),
+    Column("created_at", Instant, nullable=False),
+    Column("locale", String(8), nullable=False),
+    # Sealed by the vault with the shred key of the session; NULL once the mail is gone.
+    _hidden("address", "session"),
+    # A keyed hash, by which mails to one address are counted; NULL after a day.
+    _hidden("address_index", "session", "copy_address"),
+    # When to send it, or when the lease of the process that does is over; NULL: it is gone.
+    Column("due_at", Instant),
+    Column("attempts", Integer, nullable=False),
+    # Of those, how many may have sent it.
+    Column("unsure", Integer, nullable=False),
+    # How it has ended.
+    Column("outcome", String(10)),
+    Index(None, "checkout_session_id"),
+    Index(None, "account_id", "mode", "created_at"),
+    Index(None, "address_index", info={WHERE: "address_index IS NOT NULL"}),
+    Index(None, "due_at", info={WHERE: "due_at IS NOT NULL"}),
+)
+
+# What lets a buyer walk through without a new identity check: a passkey, or a cookie.
+remembered: Final = _shared(
+    "remembered",
+    Column("id", String(40), primary_key=True),
+    _mode(),
+    _cbid("buyer", nullable=False),
+    # `passkey` or `cookie`.
+    Column("kind", String(10), nullable=False),
+    # The digest of the credential's identifier, or of the cookie.
+    _hidden("lookup", "buyer", "passkey", "cookie", nullable=False, unique=True),
+    # Of a passkey: the COSE key, the signature counter, and the user handle.
+    _hidden("public_key", "buyer"),
+    Column("sign_count", BigInteger),
+    _hidden("user_handle", "buyer", "user_handle"),
+    # Sign-ins of before count no more; NULL: no one has signed out.
+    Column("signed_out_at", Instant),
+    Column("created_at", Instant, nullable=False),
+    Column("last_used_at", Instant, nullable=False),
+    Column("expires_at", Instant, nullable=False),
+    Index(None, "cbid"),
+    Index(None, "expires_at"),
+)
+
+# Who asked about a remembered buyer, and when: what the buyer is shown at /buyer.
+remembered_uses: Final = _shared(
+    "remembered_uses",
+    Column("id", String(40), primary_key=True),
+    _mode(),
+    _cbid("buyer", nullable=False),
+    Column("account_id", String(40), nullable=False),
+    Column("kind", String(10), nullable=False),
+    Column("verified", Boolean, nullable=False),
+    Column("at", Instant, nullable=False),
+    Index(None, "cbid"),
+    Index(None, "at"),
+)
+
+# Buyers who want to be erased, where a server may not erase or a hold keeps something.
+erasure_requests: Final = _shared(
+    "erasure_requests",
+    _cbid("buyer", primary_key=True),
+    Column("requested_at", Instant, nullable=False),
+)
+
+# How far ahead the sandbox of an account is; without a row it goes by real time.
+test_clocks: Final = _of_account(
+    "test_clocks",
+    Column("account_id", ForeignKey("accounts.id"), primary_key=True),
+    Column("ahead_ms", BigInteger, nullable=False),
+    Column("changed_at", Instant, nullable=False),
+)
+
+# What verifications in the sandbox of an account meet in place of their outcome.
+test_faults: Final = _of_account(
+    "test_faults",
+    Column("account_id", ForeignKey("accounts.id"), primary_key=True),
+    Column("fault", String(30), nullable=False),
+    # NULL: all calls, until it is cleared.
+    Column("calls_left", Integer),
+    Column("delay_ms", Integer, nullable=False),
+    Column("planned_at", Instant, nullable=False),
+)
+
+# People who may use the console: staff of the deployment, and members of accounts.
+people: Final = _of_deployment(
+    "people",
+    Column("id", String(40), primary_key=True),
+    Column("name", String(100), nullable=False, info=_personal("person")),
+    Column("created_at", Instant, nullable=False),
+)
+
+person_grants: Final = _of_account(
+    "person_grants",
+    Column("id", String(40), primary_key=True),
+    Column("person_id", ForeignKey("people.id"), nullable=False),
+    # NULL: for the whole deployment.
+    Column("account_id", ForeignKey("accounts.id")),
+    Column("role", String(12), nullable=False),
+    Column("granted_at", Instant, nullable=False),
+    # The person, or the user of the operating system.
+    Column("granted_by", String(100), nullable=False),
+    UniqueConstraint("person_id", "account_id"),
+    Index(None, "person_id", unique=True, info={WHERE: "account_id IS NULL"}),
+    Index(None, "account_id"),
+)
+
+# Apart from those of buyers, who are remembered at the same address.
+person_passkeys: Final = _of_deployment(
+    "person_passkeys",
+    Column("id", String(40), primary_key=True),
+    Column("person_id", ForeignKey("people.id"), nullable=False),
+    # The digest of the credential's identifier.
+    _hidden("lookup", "person", "passkey", nullable=False, unique=True),
+    Column("public_key", LargeBinary, nullable=False),
+    Column("sign_count", BigInteger, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("last_used_at", Instant, nullable=False),
+    Index(None, "person_id"),
+)
+
+# Of a person who signs in at a provider of OpenID Connect.
+person_subjects: Final = _of_deployment(
+    "person_subjects",
+    Column("person_id", ForeignKey("people.id"), primary_key=True),
+    # The digest of the issuer and of what it calls the person.
+    _hidden("lookup", "person", "subject", nullable=False, unique=True),
+    Column("created_at", Instant, nullable=False),
+    Column("last_used_at", Instant, nullable=False),
+)
+
+# By which a person comes in, the first time or again: the newest of each person, until it is used.
+person_links: Final = _of_deployment(
+    "person_links",
+    Column("id", String(40), primary_key=True),
+    Column("person_id", ForeignKey("people.id"), nullable=False, unique=True),
+    # `invitation` or `way_back`.
+    Column("kind", String(10), nullable=False),
+    Column("digest", LargeBinary, nullable=False, unique=True),
+    Column("created_at", Instant, nullable=False),
+    Column("expires_at", Instant, nullable=False),
+)
+
+# Of people who are signed in. The token is kept as a keyed hash.
+person_sessions: Final = _of_deployment(
+    "person_sessions",
+    Column("id", String(40), primary_key=True),
+    Column("person_id", ForeignKey("people.id"), nullable=False),
+    Column("digest", LargeBinary, nullable=False, unique=True),
+    Column("created_at", Instant, nullable=False),
+    Column("last_used_at", Instant, nullable=False),
+    # When the passkey was used last, or the provider last asked the person to sign in.
+    Column("passkey_at", Instant, nullable=False),
+    Index(None, "person_id"),
+)

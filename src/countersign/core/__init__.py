@@ -1,0 +1,1 @@
+"""What the four endpoints need: notices, acknowledgments, buyers and clearances."""

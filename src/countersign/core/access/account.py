@@ -1,0 +1,237 @@
+"""Accounts, one for each vendor: their names, their rows, and the operator's acts on them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy import Connection, bindparam, insert, or_, select, text, update
+from sqlalchemy.exc import IntegrityError
+
+from countersign.base.db.engine import is_violation
+from countersign.base.db.rows import row, rows
+from countersign.base.db.tables import accounts
+from countersign.base.errors import AccountClosed, AccountExists, InvalidArgument, UnknownAccount
+from countersign.base.ids import ACCOUNT, timed_id
+from countersign.base.instant import from_ns, rfc3339
+from countersign.core.access.audit import AuditAction, AuditEntry, write_audit
+from countersign.core.access.room import Access
+
+NAME_LENGTH_MAX: Final = 100
+_SELECT: Final = select(accounts).where(
+    or_(accounts.c.id == bindparam("wanted"), accounts.c.name == bindparam("wanted"))
+)
+_PRINTABLE: Final = re.compile(r"[^\s\x00-\x1f\x7f-\x9f\ud800-\udfff]", re.UNICODE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """One vendor of this deployment."""
+
+    id: str
+    name: str
+    created_at: datetime
+    disabled_at: datetime | None = None
+    closed_at: datetime | None = None
+    evidence_years: int | None = None
+    """After how many years the evidence of its orders ends; None: never."""
+    reviewers: int = 1
+    """How many people decide on a buyer who waits: 1, or 2."""
+
+    @property
+    def status(self) -> str:
+        """`active`, `disabled` or `closed`."""
+        if self.closed_at is not None:
+            return "closed"
+        return "active" if self.disabled_at is None else "disabled"
+
+
+def checked_account_name(name: str) -> str:
+    """The name without white space around it.
+
+    Raises InvalidArgument if it is empty, too long, unprintable, or looks like an account id.
+    """
+    stripped = name.strip()
+    if not 0 < len(stripped) <= NAME_LENGTH_MAX:
+        raise InvalidArgument(f"An account name must have 1 to {NAME_LENGTH_MAX} characters.")
+    if not all(c == " " or _PRINTABLE.match(c) for c in stripped):
+        raise InvalidArgument("An account name must not contain control characters or line breaks.")
+    if unicodedata.normalize("NFKC", stripped) != stripped or any(
+        unicodedata.category(character) == "Cf" for character in stripped
+    ):
+        raise InvalidArgument(
+            "An account name must not contain invisible or look-alike (compatibility) characters."
+        )
+    if stripped.startswith(ACCOUNT + "_"):
+        raise InvalidArgument(
+            f"An account name must not start with {ACCOUNT}_: account ids start like that."
+        )
+    return stripped
+
+
+def add_account(connection: Connection, account: Account, audit: AuditEntry | None = None) -> None:
+    """Write a new account.
+
+    Raises AccountExists if the name is taken.
+    """
+    try:
+        with connection.begin_nested():
+            connection.execute(insert(accounts), asdict(account))
+            write_audit(connection, audit)
+    except IntegrityError as error:
+        if is_violation(error, "accounts.name") or is_violation(error, "uq_accounts_name"):
+            raise _exists(account.name) from None
+        raise
+
+
+def read_account(connection: Connection, id_or_name: str) -> Account | None:
+    return row(connection, _SELECT, Account, {"wanted": id_or_name})
+
+
+def all_accounts(connection: Connection) -> Sequence[Account]:
+    """All accounts, oldest first."""
+    return rows(connection, select(accounts).order_by(accounts.c.id), Account)
+
+
+async def create_account(access: Access, name: str) -> Account:
+    """A new account, as `new_account`."""
+    return await access.database.write(new_account, access, name)
+
+
+def new_account(connection: Connection, access: Access, name: str) -> Account:
+    """A new account. Raises InvalidArgument, or AccountExists if the name is taken."""
+    wanted = checked_account_name(name)
+    _refuse_taken(connection, wanted)
+    time_ns = access.clock.time_ns()
+    account = Account(
+        id=timed_id(ACCOUNT, time_ns, access.entropy(8)), name=wanted, created_at=from_ns(time_ns)
+    )
+    add_account(connection, account, access.audit.entry(AuditAction.ACCOUNT_CREATED, account.id))
+    return account
+
+
+def rename(connection: Connection, access: Access, account_id: str, name: str) -> Account:
+    """Give an account another name; its id, and what is recorded of it, stay.
+
+    Raises UnknownAccount, AccountClosed, or AccountExists if the name is taken.
+    """
+    wanted, account = checked_account_name(name), lock_account(connection, account_id)
+    if account.name == wanted:
+        return account
+    _refuse_taken(connection, wanted, but=account.id)
+    details = {"name": wanted, "before": account.name}
+    renamed = AuditAction.ACCOUNT_RENAMED
+    return change_account(connection, access, account, renamed, details, name=wanted)
+
+
+def disable(connection: Connection, access: Access, account_id: str) -> Account:
+    """Let no key of the account work, within REVOCATION_LAG_SECONDS on running servers.
+
+    Checkout sessions that are open, webhooks and evidence go on. Raises UnknownAccount or
+    AccountClosed.
+    """
+    account, now = lock_account(connection, account_id), from_ns(access.clock.time_ns())
+    if account.disabled_at is not None:
+        return account
+    disabled = AuditAction.ACCOUNT_DISABLED
+    return change_account(connection, access, account, disabled, disabled_at=now)
+
+
+def enable(connection: Connection, access: Access, account_id: str) -> Account:
+    """Let the keys of a disabled account work again; those that were revoked stay revoked.
+
+    Raises UnknownAccount or AccountClosed.
+    """
+    account = lock_account(connection, account_id)
+    if account.disabled_at is None:
+        return account
+    enabled = AuditAction.ACCOUNT_ENABLED
+    return change_account(connection, access, account, enabled, disabled_at=None)
+
+
+def set_reviewers(
+    connection: Connection, access: Access, account_id: str, reviewers: int
+) -> Account:
+    """Have one person decide on a buyer who waits, or two (`reviewers` is 1 or 2).
+
+    Raises UnknownAccount or AccountClosed.
+    """
+    account, details = lock_account(connection, account_id), {"reviewers": reviewers}
+    put = AuditAction.REVIEWERS_SET
+    return change_account(connection, access, account, put, details, **details)
+
+
+def lock_grants(connection: Connection) -> None:
+    """Let no other transaction change roles until this one ends: the last owner stays the last."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("LOCK TABLE person_grants IN SHARE ROW EXCLUSIVE MODE"))
+
+
+def lock_account(connection: Connection, id_or_name: str) -> Account:
+    """An account that is not closed; no other transaction changes it until this one ends.
+
+    Raises UnknownAccount or AccountClosed.
+    """
+    account = row(connection, _SELECT.with_for_update(), Account, {"wanted": id_or_name})
+    if account is None:
+        raise unknown_account(id_or_name)
+    return refuse_closed(account)
+
+
+def refuse_closed(account: Account) -> Account:
+    """The account, if it is open. Raises AccountClosed if it is not."""
+    if account.closed_at is not None:
+        raise AccountClosed(
+            f"The account {account.name} was closed at {rfc3339(account.closed_at)}, and a closed "
+            "account stays closed. Make a new one."
+        )
+    return account
+
+
+def change_account(
+    connection: Connection,
+    access: Access,
+    account: Account,
+    action: AuditAction,
+    details: Mapping[str, object] | None = None,
+    /,
+    **values: object,
+) -> Account:
+    """Change columns of a locked account; `details` are for the audit."""
+    connection.execute(update(accounts).where(accounts.c.id == account.id).values(**values))
+    write_audit(connection, access.audit.entry(action, account.id, **(details or {})))
+    return replace(account, **values)  # type: ignore[arg-type] # of the columns' types
+
+
+async def find_account(access: Access, id_or_name: str) -> Account:
+    """The account with this id or name.
+
+    Raises UnknownAccount if there is none.
+    """
+    account = await access.database.read(read_account, id_or_name)
+    if account is None:
+        raise unknown_account(id_or_name)
+    return account
+
+
+def _refuse_taken(connection: Connection, name: str, but: str = "") -> None:
+    """Names that differ in upper and lower case alone are taken for each other."""
+    if connection.dialect.name == "postgresql":
+        # Another command that writes a name waits here until this one is committed.
+        connection.execute(text(f"LOCK TABLE {accounts.name} IN SHARE ROW EXCLUSIVE MODE"))
+    for known in all_accounts(connection):
+        if known.id != but and known.name.casefold() == name.casefold():
+            raise _exists(known.name, is_closed=known.closed_at is not None)
+
+
+def unknown_account(id_or_name: str) -> UnknownAccount:
+    return UnknownAccount(f"The account {id_or_name!r} does not exist; see the list of accounts.")
+
+
+def _exists(name: str, *, is_closed: bool = False) -> AccountExists:
+    closed = " It is closed, and its name stays taken: records are looked up by it."
+    return AccountExists(f"An account named {name!r} exists already.{closed if is_closed else ''}")

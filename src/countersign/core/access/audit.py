@@ -1,0 +1,203 @@
+"""The audit of operators' acts and reads: permanent, written in the transaction of the act."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+from sqlalchemy import Connection, Select, insert, select
+
+from countersign.base.clock import Clock, Entropy
+from countersign.base.db.database import Database
+from countersign.base.db.rows import of_row
+from countersign.base.db.tables import audit_log, audit_owners
+from countersign.base.ids import ACCOUNT, is_id, timed_id
+from countersign.base.instant import from_ns
+from countersign.base.mode import Mode
+from countersign.core.access.reach import AccountReach, Reach
+from countersign.core.access.references import named, refer, references_of
+
+_encode: Final = msgspec.json.Encoder(order="sorted").encode
+_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class AuditAction(StrEnum):
+    """What was done."""
+
+    VERIFICATION_SETTINGS_CHANGED = "verification_settings_changed"
+    VERIFICATION_SETTINGS_REMOVED = "verification_settings_removed"
+    VERIFICATION_PROVIDER_ADDED = "verification_provider_added"
+    VERIFICATION_PROVIDER_DROPPED = "verification_provider_dropped"
+    BUYER_REVOKED = "buyer_revoked"
+    BUYER_REINSTATED = "buyer_reinstated"
+    BUYER_BLOCKED = "buyer_blocked"
+    BUYER_UNBLOCKED = "buyer_unblocked"
+    BUYER_ZIP_ACCEPTED = "buyer_zip_accepted"
+    BUYER_REVIEW_DISMISSED = "buyer_review_dismissed"
+    BUYER_REVIEW_PROPOSED = "buyer_review_proposed"
+    EVIDENCE_SHOWN = "evidence_shown"
+    CLEARANCE_SETTINGS_CHANGED = "clearance_settings_changed"
+    CLEARANCE_KEY_ADDED = "clearance_key_added"
+    CLEARANCE_KEY_WITHDRAWN = "clearance_key_withdrawn"
+    ACCOUNT_CREATED = "account_created"
+    ACCOUNT_RENAMED = "account_renamed"
+    ACCOUNT_DISABLED = "account_disabled"
+    ACCOUNT_ENABLED = "account_enabled"
+    ACCOUNT_CLOSED = "account_closed"
+    REVIEWERS_SET = "reviewers_set"
+    ACCOUNT_DESCRIBED = "account_described"
+    CAPTURE_PROCESS_STATED = "capture_process_stated"
+    OPERATOR_DESCRIBED = "operator_described"
+    ORIGIN_ADDED = "origin_added"
+    ORIGIN_REMOVED = "origin_removed"
+    BRAND_CHANGED = "brand_changed"
+    KEY_CREATED = "key_created"
+    KEY_ROTATED = "key_rotated"
+    KEY_REVOKED = "key_revoked"
+    KEY_READS = "key_reads"
+    ACKNOWLEDGMENTS_EXPORTED = "acknowledgments_exported"
+    ACKNOWLEDGMENTS_LISTED = "acknowledgments_listed"
+    ACKNOWLEDGMENT_SHOWN = "acknowledgment_shown"
+    CERTIFICATION_DRAFTED = "certification_drafted"
+    BUNDLE_WRITTEN = "bundle_written"
+    DOSSIER_WRITTEN = "dossier_written"
+    CERTIFICATE_WRITTEN = "certificate_written"
+    ERASED = "erased"
+    EVIDENCE_END_SET = "evidence_end_set"
+    EVIDENCE_ENDED = "evidence_ended"
+    HOLD_PLACED = "hold_placed"
+    HOLD_RELEASED = "hold_released"
+    MATTER_OPENED = "matter_opened"
+    MATTER_CLOSED = "matter_closed"
+    SEARCHED = "searched"
+    NOTICE_PUBLISHED = "notice_published"
+    NOTICE_REVIEWED = "notice_reviewed"
+    NOTICE_WITHDRAWN = "notice_withdrawn"
+    NOTICE_ENJOINED = "notice_enjoined"
+    NOTICE_REINSTATED = "notice_reinstated"
+    LOG_KEY_ROTATED = "log_key_rotated"
+    LOG_CHANGE_PROPOSED = "log_change_proposed"
+    LOG_CHANGE_APPROVED = "log_change_approved"
+    LOG_APPROVERS_CHANGED = "log_approvers_changed"
+    LOG_EPOCH_BEGUN = "log_epoch_begun"
+    LOG_RECOVERED = "log_recovered"
+    TIME_STAMPS_CHOSEN = "time_stamps_chosen"
+    WEBHOOK_ENDPOINT_CREATED = "webhook_endpoint_created"
+    WEBHOOK_ENDPOINT_CHANGED = "webhook_endpoint_changed"
+    WEBHOOK_ENDPOINT_DELETED = "webhook_endpoint_deleted"
+    WEBHOOK_SECRET_ROTATED = "webhook_secret_rotated"  # noqa: S105 - the name of an act
+    PERSON_INVITED = "person_invited"
+    PERSON_REMOVED = "person_removed"
+    PERSON_LINK_MADE = "person_link_made"
+    PERSON_CAME_IN = "person_came_in"
+    PERSON_SIGNED_IN = "person_signed_in"
+    PERSON_SIGNED_OUT = "person_signed_out"
+    PERSON_SESSIONS_ENDED = "person_sessions_ended"
+    PERSONAL_DATA_SHOWN = "personal_data_shown"
+    CALLED = "called"
+    VAULT_REWRAPPED = "vault_rewrapped"
+    VAULT_ROTATED = "vault_rotated"
+
+
+class AuditEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One act of an operator."""
+
+    id: str
+    at: datetime
+    actor: str
+    """Who, as far as is known: the user of the operating system, the person (`per_…`), or the API
+    key (`key_…`).
+    """
+    action: AuditAction
+    subject: str
+    """The account, buyer, record, notice or webhook endpoint; or `log`, `vault`."""
+    details: Mapping[str, object]
+    """More of it; never a secret, and nothing personal."""
+    owners: tuple[AccountReach, ...] = ()
+    """Whose audit a new entry is in, besides the deployment's, which has all; not read back."""
+
+
+def write_audit(connection: Connection, entry: AuditEntry | None) -> None:
+    """Write an entry in the transaction of its act; None: the act is no operator's."""
+    if entry is not None:
+        # Nothing erases this row: it names a buyer by what can be erased.
+        written = refer(connection, entry.id, entry.subject, _encode(entry.details).decode())
+        row = {name: getattr(entry, name) for name in ("id", "at", "actor", "action")}
+        row |= dict(zip(("subject", "details"), written, strict=True))
+        connection.execute(insert(audit_log), row)
+        if owners := [{"entry_id": entry.id} | asdict(owner) for owner in entry.owners]:
+            connection.execute(insert(audit_owners), owners)
+
+
+def find_audit(connection: Connection, subject: str | None) -> Sequence[AuditEntry]:
+    """The entries about one subject or all, oldest first; a buyer who is gone is not named."""
+    query = select(audit_log).order_by(audit_log.c.id)
+    if subject is not None:
+        subjects = [subject, *references_of(connection, subject)]
+        query = query.where(audit_log.c.subject.in_(subjects))
+    return entries_of(connection, query)
+
+
+def entries_of(connection: Connection, query: Select[Any]) -> list[AuditEntry]:
+    """The entries that a query of the audit log finds; a buyer who is gone is not named."""
+    found = connection.execute(query).all()
+    shown = named(connection, [(row.subject, row.details) for row in found])
+    return [
+        of_row(row, AuditEntry, subject=about, details=_decode(details))
+        for row, (about, details) in zip(found, shown, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """Makes the entries of one who acts, in the name of an account or of the deployment."""
+
+    database: Database
+    clock: Clock
+    entropy: Entropy
+    actor: str
+    """The person (`per_…`), the key (`key_…`), or the user of the system who runs a command."""
+    owners: tuple[AccountReach, ...] = ()
+    """In whose name; empty: the deployment's."""
+
+    def of(self, actor: str, reach: Reach) -> Audit:
+        """The same, of one who acts with this reach."""
+        owners = (reach,) if isinstance(reach, AccountReach) else ()
+        return replace(self, actor=actor, owners=owners)
+
+    async def note(
+        self, action: AuditAction, subject: str, *owners: Reach, **details: object
+    ) -> None:
+        """Note what is only looked at, or an act of several transactions: before it begins.
+
+        An act of one transaction writes its `entry` in that transaction.
+        """
+        await self.database.write(write_audit, self.entry(action, subject, *owners, **details))
+
+    def entry(
+        self, action: AuditAction, subject: str, *owners: Reach, **details: object
+    ) -> AuditEntry:
+        """An entry with the present time; `details` hold no secret, and nothing personal.
+
+        It is in the audit of `owners`; the deployment has all. None are given: where the subject is
+        an account, or `place` names one, of that account in the `mode` of the details, or in both;
+        else of the account in whose name this acts.
+        """
+        time_ns = self.clock.time_ns()
+        whole, mode = str(details.get("place", subject)), details.get("mode")
+        about = [AccountReach(whole, one) for one in Mode if mode in {None, one}]
+        given = owners or (about if is_id(ACCOUNT, whole) else self.owners)
+        return AuditEntry(
+            id=timed_id("aud", time_ns, self.entropy(8)),
+            at=from_ns(time_ns),
+            actor=self.actor,
+            action=action,
+            subject=subject,
+            details=details,
+            owners=tuple(one for one in given if isinstance(one, AccountReach)),
+        )

@@ -1,0 +1,160 @@
+"""Authentication: from a Bearer token to a principal.
+
+A working key is remembered for KEY_CACHE_SECONDS, so a revocation lags by no more. A token that
+is not remembered is looked up, so a new key works at once. Tokens themselves are not kept in
+memory: the cache is keyed by a hash under a key of this process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from hashlib import blake2b
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from sqlalchemy import Connection, Row, bindparam, select, update
+
+from countersign.base.clock import Clock, Entropy
+from countersign.base.db.rows import of_row
+from countersign.base.db.tables import accounts, api_keys
+from countersign.base.deadline import detached
+from countersign.base.errors import AccountDisabled, CountersignError, InvalidApiKey
+from countersign.base.instant import from_ns, to_ms
+from countersign.core.access.key import (
+    MACHINE_SCOPES,
+    VENDOR_SCOPES,
+    ApiKey,
+    Principal,
+    Scope,
+    well_formed,
+)
+from countersign.core.access.secrets import DeploymentSecret
+
+KEY_CACHE_SECONDS: Final = 3.0
+_LAST_USED_GRAIN: Final = timedelta(hours=1)
+_CACHE_MAX: Final = 10_000
+_TOKEN_LENGTH_MAX: Final = 200
+_BY_DIGEST: Final = (
+    select(api_keys, accounts.c.disabled_at)
+    .join(accounts, accounts.c.id == api_keys.c.account_id)
+    .where(api_keys.c.digest.in_(bindparam("digests", expanding=True)))
+)
+_decode_scopes: Final = msgspec.json.Decoder(frozenset[Scope]).decode
+
+
+class _Known(NamedTuple):
+    principal: Principal
+    read_at: float
+    expires_ns: int | None
+
+
+class Authenticate:
+    """Turns tokens into principals."""
+
+    def __init__(
+        self,
+        find: Callable[[bytes], Awaitable[ApiKey | None]],
+        note_use: Callable[[str, datetime], Awaitable[None]],
+        secret: DeploymentSecret,
+        clock: Clock,
+        entropy: Entropy,
+    ) -> None:
+        """`find` looks up a key by its keyed hash; `note_use` stores when a key was last used."""
+        self._find = find
+        self._note_use = note_use
+        self._secret = secret
+        self._clock = clock
+        self._cache_key = entropy(32)
+        self._known: dict[bytes, _Known] = {}
+        self._notes: set[asyncio.Task[None]] = set()
+
+    async def __call__(self, token: bytes) -> Principal:
+        """The principal of a working key.
+
+        Raises:
+            InvalidApiKey: the token is mistyped, unknown, revoked or expired.
+            AccountDisabled: the operator has disabled its account.
+        """
+        if len(token) > _TOKEN_LENGTH_MAX:
+            raise InvalidApiKey
+        place = blake2b(token, digest_size=16, key=self._cache_key).digest()
+        known = self._known.get(place)
+        if (
+            known is not None
+            and self._clock.monotonic() - known.read_at < KEY_CACHE_SECONDS
+            and (known.expires_ns is None or self._clock.time_ns() < known.expires_ns)
+        ):
+            return known.principal
+        return await self._look_up(token, place)
+
+    async def _look_up(self, token: bytes, place: bytes) -> Principal:
+        began = self._clock.monotonic()
+        text = token.decode("ascii", "replace")
+        key = None
+        if well_formed(text):
+            key = await self._find(self._secret.key_digest(text))
+        now = from_ns(self._clock.time_ns())
+        if key is None or not key.works_at(now):
+            self._known.pop(place, None)
+            raise InvalidApiKey
+        if len(self._known) >= _CACHE_MAX:
+            self._known.clear()
+        principal = Principal(
+            key_id=key.id,
+            account_id=key.account_id,
+            mode=key.mode,
+            scopes=key.scopes,
+            credential=key.kind.credential,
+            made_by=key.made_by,
+        )
+        expires_ns = None if key.expires_at is None else to_ms(key.expires_at) * 1_000_000
+        self._known[place] = _Known(principal, began, expires_ns)
+        if key.last_used_at is None or now - key.last_used_at > _LAST_USED_GRAIN:
+            self._note(key.id, now)
+        return principal
+
+    def _note(self, key_id: str, now: datetime) -> None:
+        """In a separate task: bookkeeping can neither delay the request nor fail it."""
+
+        async def note() -> None:
+            with suppress(CountersignError):
+                await self._note_use(key_id, now)
+
+        task = detached(note())
+        self._notes.add(task)
+        task.add_done_callback(self._notes.discard)
+
+
+def keys_by_digest(
+    connection: Connection, digests: Sequence[bytes]
+) -> list[ApiKey | AccountDisabled | None]:
+    """An act for `read_batched`: the key with each of these keyed hashes."""
+    rows = connection.execute(_BY_DIGEST, {"digests": list(set(digests))})
+    found = {row.digest: row for row in rows}
+    return [_usable(found.get(digest)) for digest in digests]
+
+
+def _usable(row: Row[Any] | None) -> ApiKey | AccountDisabled | None:
+    # A revoked key is not answered with the state of the account that it was of.
+    if row is not None and row.disabled_at is not None and row.revoked_at is None:
+        return AccountDisabled()
+    return None if row is None else stored_key(row)
+
+
+def touch_key(connection: Connection, key_id: str, at: datetime) -> None:
+    of_key = api_keys.c.id == key_id
+    connection.execute(update(api_keys).where(of_key).values(last_used_at=at))
+
+
+def stored_key(row: Row[Any]) -> ApiKey:
+    """A key from its columns; one that a person made has lost what such keys had in the past."""
+    scopes = VENDOR_SCOPES if row.scopes is None else _decode_scopes(row.scopes)
+    return of_row(
+        row,
+        ApiKey,
+        scopes=scopes - MACHINE_SCOPES if row.made_by else scopes,
+        lifetime=None if row.lifetime_seconds is None else timedelta(seconds=row.lifetime_seconds),
+    )

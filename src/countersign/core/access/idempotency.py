@@ -1,0 +1,350 @@
+"""Idempotency: one effect for each key; the first 2xx response is kept for a day and repeated."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from datetime import timedelta
+from hmac import compare_digest
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+
+from msgspec import Struct
+from sqlalchemy import Connection, delete, select
+
+from countersign.base.clock import Clock, Entropy
+from countersign.base.db.bulk import BulkInsert, DriverStatement, Late, SelectAmong
+from countersign.base.db.tables import idempotency_keys
+from countersign.base.errors import (
+    CountersignError,
+    IdempotencyInProgress,
+    IdempotencyKeyReused,
+    OutcomeUnknown,
+    Retryable,
+    SecretNotRepeated,
+)
+from countersign.core.access.key import Principal
+from countersign.core.access.reach import Reach
+from countersign.core.access.secrets import DeploymentSecret
+
+T = TypeVar("T")
+
+LIFETIME: Final = timedelta(hours=24)
+KEY_LENGTH_MAX: Final = 255
+_LIFETIME_MS: Final = LIFETIME // timedelta(milliseconds=1)
+# What is erased with the first of these is erased with those that follow.
+_ERASABLE: Final = tuple(
+    (prefixes, re.compile(rb"(?:%b)_[0-7][0-9a-hjkmnp-tv-z]{25}" % names))
+    for prefixes, names in (
+        ((b"chk_", b"vfs_"), b"chk|vfs"),
+        ((b"clr_", b"clr_"), b"clr"),
+        ((b"cbid_", b"cbid_"), b"cbid_test|cbid"),
+    )
+)
+_YOUNG_MS: Final = 60_000
+"""The commit of what is younger may not have come to its end elsewhere, see `Database.covered`."""
+_NS_PER_DAY: Final = 86_400 * 10**9
+NONCE_BYTES: Final = 12
+_select: Final = SelectAmong(
+    "SELECT slot, account_id, mode, fingerprint, response, created_at, expires_at"
+    " FROM idempotency_keys WHERE slot {}"
+)
+_DELETE_EXPIRED: Final = DriverStatement(
+    "DELETE FROM idempotency_keys WHERE slot = ? AND expires_at <= ?"
+)
+
+
+class IdempotencyEntry(NamedTuple):
+    """A kept response, as its row.
+
+    `slot` is the keyed hash of account, mode, method, path, key and, if one asks, person;
+    `fingerprint` that of the request body; `response` the encrypted bytes of the response's body.
+    Times are Unix milliseconds. `about`: the buyer, clearance or session with whose erasure it
+    goes; "": several. An acknowledgment writes its own there.
+    """
+
+    slot: bytes
+    account_id: str
+    mode: str
+    fingerprint: bytes
+    response: bytes
+    created_at: int
+    expires_at: int
+    about: str | None = None
+
+
+_INSERT: Final = BulkInsert(idempotency_keys, *IdempotencyEntry._fields)
+Remember: TypeAlias = Callable[[T], IdempotencyEntry] | None
+"""Makes what is kept of a result under the request's Idempotency-Key, if there is one."""
+
+
+def keep_answer(connection: Connection, remember: Remember[T], result: T) -> None:
+    """Keep the response to one request, if it has an Idempotency-Key."""
+    if remember is not None:
+        keep_answers(connection, [remember(result)])
+
+
+def keeping(act: Callable[[Connection], T], remember: Remember[Any]) -> Callable[[Connection], T]:
+    """The act that also keeps the response to which its result leads; None leads to none."""
+
+    def run(connection: Connection) -> T:
+        result = act(connection)
+        if result is not None and not isinstance(result, CountersignError):
+            keep_answer(connection, remember, result)
+        return result
+
+    return run
+
+
+def keep_answers(connection: Connection, entries: Sequence[IdempotencyEntry]) -> None:
+    """Keep these responses, in the transaction of their act; expired ones are replaced."""
+    if entries:
+        _DELETE_EXPIRED.for_each(connection, [(entry.slot, entry.created_at) for entry in entries])
+        _INSERT(connection, entries)
+
+
+def replace_answer(connection: Connection, entry: IdempotencyEntry) -> None:
+    """Keep this response instead of what the act kept in its transaction."""
+    connection.execute(delete(idempotency_keys).where(idempotency_keys.c.slot == entry.slot))
+    _INSERT(connection, [entry])
+
+
+def kept_entries(connection: Connection, slots: Sequence[bytes]) -> list[IdempotencyEntry | None]:
+    """An act for `read_batched`: what is kept in each of these slots, expired or not."""
+    found = entries_in(connection, slots)
+    return [found.get(slot) for slot in slots]
+
+
+def entries_in(connection: Connection, slots: Iterable[bytes]) -> dict[bytes, IdempotencyEntry]:
+    """The stored responses of these slots, expired ones included."""
+    return {row[0]: IdempotencyEntry(*row) for row in _select(connection, slots)}
+
+
+def leave_answers(connection: Connection, late: Late, entries: Sequence[IdempotencyEntry]) -> None:
+    """Leave these responses, whose slots are free, for the end of the transaction."""
+    _INSERT.leave(connection, late, entries)
+
+
+def slot_taken(entry: IdempotencyEntry) -> IdempotencyInProgress:
+    """The refusal of an item that was done before, once its transaction has read this.
+
+    It lasts as all that the transaction has read.
+    """
+    refusal = IdempotencyInProgress()
+    refusal.kept = entry
+    return refusal
+
+
+class Slot(NamedTuple):
+    """The slot of one key's response, and the keyed hash of the request's body."""
+
+    place: bytes
+    fingerprint: bytes
+    principal: Principal
+    bearer: bytes = b""
+    """For a response with a secret: the caller and the scopes. It is kept before the response, and
+    repeated to no one else.
+    """
+
+
+class Keep(Struct, eq=False):
+    """Makes what is kept of the response to one request."""
+
+    idempotency: Idempotency
+    slot: Slot
+    was_free: bool = False
+    """Whether an act, whose transaction may have been undone, saw no response in the slot."""
+
+    def __call__(self, answer: bytes, nonce: bytes = b"") -> IdempotencyEntry:
+        """The entry of this body; `nonce` is NONCE_BYTES random bytes, if drawn already."""
+        return self.idempotency.entry(self.slot, answer, nonce)
+
+
+def taken(
+    connection: Connection, requests: Sequence[Keep | None]
+) -> Sequence[CountersignError | None]:
+    """For each request, why an act skips it: a response to it, or to its key, exists.
+
+    Expired responses are deleted, which frees their slots.
+    """
+    slots = [keep.slot.place for keep in requests if keep is not None]
+    found = entries_in(connection, slots) if slots else {}
+    outcomes: list[CountersignError | None] = [None] * len(requests)
+    expired = []
+    for place, keep in enumerate(requests):
+        if keep is None:
+            continue
+        entry = found.get(keep.slot.place)
+        if entry is not None and entry.expires_at > (now := keep.idempotency.now()):
+            # Its own insert was in conflict: another server did it at the same time.
+            outcomes[place] = IdempotencyInProgress() if keep.was_free else slot_taken(entry)
+            continue
+        keep.was_free = True
+        if entry is not None:
+            expired.append((entry.slot, now))
+    if expired:
+        _DELETE_EXPIRED.for_each(connection, expired)
+    return outcomes
+
+
+class Idempotency:
+    """Keeps responses, and knows which requests are still running in this process.
+
+    Between processes the database decides: the second of two concurrent acts finds the slot
+    taken, and its transaction is undone.
+    """
+
+    def __init__(
+        self,
+        find: Callable[[bytes], Awaitable[IdempotencyEntry | None]],
+        covered: Callable[[], Awaitable[object]],
+        secret: DeploymentSecret,
+        clock: Clock,
+        entropy: Entropy,
+    ) -> None:
+        """`find` looks up what is kept in a slot; `covered` ends when what was found lasts."""
+        self._find = find
+        self._covered = covered
+        self._secret = secret
+        self._clock = clock
+        self._entropy = entropy
+        self._running: dict[bytes, bytes] = {}
+
+    def slot(
+        self,
+        principal: Principal,
+        method: str,
+        path: str,
+        key: str,
+        body: bytes,
+        *,
+        is_secret: bool = False,
+    ) -> Slot:
+        """The slot of a request; that of a person is no one else's, whatever key was sent.
+
+        All keys of an account and mode share theirs: a retry after a rotation, or from another
+        server with a key of its own, is the same request. Where the response `is_secret`, another
+        key is refused, and the act is not done again.
+        """
+        place = self._secret.idempotency_slot(
+            *(principal.account_id, principal.mode, method, path, key),
+            *((principal.person_id,) if principal.person else ()),
+        )
+        bearer = b""
+        if is_secret:
+            bearer = f"{' '.join((principal.actor, *sorted(principal.scopes)))}\n".encode()
+        return Slot(place, self._secret.fingerprint(body), principal, bearer)
+
+    def begin(self, slot: Slot) -> None:
+        """Hold the slot while the request runs, until `end`.
+
+        Raises:
+            IdempotencyKeyReused: another body is running under this key.
+            IdempotencyInProgress: the same request is running.
+        """
+        other = self._running.get(slot.place)
+        if other is not None:
+            if not compare_digest(other, slot.fingerprint):
+                raise IdempotencyKeyReused
+            raise IdempotencyInProgress
+        self._running[slot.place] = slot.fingerprint
+
+    def end(self, slot: Slot) -> None:
+        """The request has got its response."""
+        del self._running[slot.place]
+
+    async def kept(self, slot: Slot) -> bytes | None:
+        """The body of the first 2xx response, if there was one within 24 hours.
+
+        Raises:
+            IdempotencyKeyReused: it was the response to a different body.
+            SecretNotRepeated: it has a secret, and was another's, or one's who could do more.
+            OutcomeUnknown: it is not certain that it would survive the database server.
+        """
+        entry, now = await self._find(slot.place), self.now()
+        if entry is None or not _answers(entry, slot, now):
+            return None
+        if entry.created_at > now - _YOUNG_MS:
+            await self._covered()
+        return self._opened(entry, slot)
+
+    async def kept_instead(self, slot: Slot, failure: Exception) -> bytes | None:
+        """The same for a request whose act has failed, which another server may have done by now.
+
+        A request that was done once has its response, whatever speaks against doing it now.
+        """
+        if isinstance(failure, IdempotencyInProgress):
+            entry = failure.kept
+            if not isinstance(entry, IdempotencyEntry) or not _answers(entry, slot, self.now()):
+                return None  # another server is doing it
+            return self._opened(entry, slot)
+        try:
+            return await self.kept(slot)
+        except Retryable:
+            if isinstance(failure, OutcomeUnknown):
+                return None  # only that says that the act may have been done
+            raise
+
+    def _opened(self, entry: IdempotencyEntry, slot: Slot) -> bytes:
+        answer = self._secret.open_answer(entry.response, slot.place)
+        if not answer.startswith(slot.bearer):
+            raise SecretNotRepeated
+        return answer.removeprefix(slot.bearer)
+
+    def now(self) -> int:
+        """The time that responses expire by, in Unix milliseconds."""
+        return self._clock.time_ns() // 1_000_000
+
+    def entry(self, slot: Slot, answer: bytes, nonce: bytes = b"") -> IdempotencyEntry:
+        """The row written with the act to store this response; see `Keep`."""
+        time_ns, who = self._clock.time_ns(), slot.principal
+        now = time_ns // 1_000_000
+        nonce = nonce or self._entropy(NONCE_BYTES)
+        kept = slot.bearer + answer
+        sealed = self._secret.seal_answer(kept, slot.place, time_ns // _NS_PER_DAY, nonce)
+        return IdempotencyEntry(
+            slot.place,
+            who.account_id,
+            who.mode.value,
+            slot.fingerprint,
+            sealed,
+            now,
+            now + _LIFETIME_MS,
+            _about(answer),
+        )
+
+
+def _answers(entry: IdempotencyEntry, slot: Slot, now: int) -> bool:
+    """Whether it is the response to this request.
+
+    Raises IdempotencyKeyReused if it was the response to a different body.
+    """
+    who = slot.principal
+    if entry.expires_at <= now or (entry.account_id, entry.mode) != (who.account_id, who.mode):
+        return False
+    if not compare_digest(entry.fingerprint, slot.fingerprint):
+        raise IdempotencyKeyReused
+    return True
+
+
+def forget_answers(
+    connection: Connection, secret: DeploymentSecret, erased: Sequence[str], reach: Reach
+) -> None:
+    """Delete the kept responses that name any of these: a request sent again is judged again."""
+    kept, own = idempotency_keys.c, reach.rows(idempotency_keys)
+    connection.execute(delete(idempotency_keys).where(kept.about.in_(erased), own))
+    unread = select(kept.slot, kept.response).where(kept.about == "", own)
+    names = [one.encode() for one in erased]
+    for slot, response in connection.execute(unread).all():
+        answer = secret.open_answer(response, slot)
+        if any(one in answer for one in names):
+            connection.execute(delete(idempotency_keys).where(kept.slot == slot))
+
+
+def _about(answer: bytes) -> str | None:
+    """What the response names that can be erased; that of an acknowledgment is written by it."""
+    for (one, other), named in _ERASABLE:
+        if one in answer or other in answer:
+            found = {id_.decode() for id_ in named.findall(answer)}
+            if found:
+                return found.pop() if len(found) == 1 else ""
+    return None

@@ -1,0 +1,124 @@
+"""Evidence: proofs, and the page on which evidence is checked."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode
+from functools import cache
+from hashlib import sha256
+from importlib import resources
+from typing import Final
+
+from countersign.base.errors import EvidenceDamaged, EvidencePending, NotFound
+from countersign.base.mode import Mode
+from countersign.core.access.key import Scope
+from countersign.core.acknowledgments import proof
+from countersign.core.acknowledgments.room import Acknowledgments
+from countersign.core.gate.act import Acts
+from countersign.core.gate.reply import NO_STORE, Call, Header, Reply
+from countersign.core.gate.route import Route
+from countersign_evidence import offline
+
+WAIT_SECONDS_MAX: Final = 10
+_WAIT: Final = re.compile(r"(?:^|[,;\s])wait\s*=\s*([0-9]{1,6})(?:$|[,;\s])")
+_NO_POLICIES: Final = b'id="policies">{}'
+_CSP: Final = re.compile(rb'http-equiv="Content-Security-Policy"\s+content="([^"]+)"')
+
+
+_PROOF: Final = """\
+c2sp.org/tlog-proof@v1
+extra eyJfc2QiOlsi…
+index 812
+wLUEo/sPK9jOB705DFJ+9w6XvQzodvrVdmAocIyWW3c=
+
+evidence.example.com/v1/log/test/1
+815
+cF1PqiisCigZpguJ8gu1oSE3FMFDDzWqMo1Fr0xILvc=
+
+— evidence.example.com/v1/log/test/1 G0vEBk7Bej1zBbURuczWTG8sE7FssgwZe3Dk…
+"""
+
+PREFER_WAIT: Final = {
+    "Prefer": f"`wait=N` waits up to N seconds (at most {WAIT_SECONDS_MAX}) for sealing (RFC 7240)."
+}
+FILE_RESPONSE_HEADERS: Final = {"Content-Digest": "The SHA-256 of the content (RFC 9530)."}
+
+EVIDENCE: Final = Acts(
+    "Evidence",
+    Acknowledgments,
+    scope=Scope.EVIDENCE_READ,
+    refusals=(NotFound, EvidencePending, EvidenceDamaged),
+    request_headers=PREFER_WAIT,
+    response_headers=FILE_RESPONSE_HEADERS,
+)
+
+
+@EVIDENCE.act(
+    "GET /v1/acknowledgments/{ack_id}/proof",
+    "Get the proof that the log contains the record",
+    media_type="text/plain; charset=utf-8",
+    response_examples={"a proof": _PROOF},
+)
+async def get_acknowledgment_proof(room: Acknowledgments, call: Call) -> Reply:
+    """The proof that the log contains the record of an acknowledgment.
+
+    A text file in the format `c2sp.org/tlog-proof@v1`, with the record in its `extra` line. The
+    file changes only when a witness or a time-stamp authority signs a later checkpoint.
+    """
+    file = await proof.proof(room, call.principal, call.parameter, wait_of(call))
+    return file_reply(file, b"text/plain; charset=utf-8", f"{call.parameter}.tlog-proof")
+
+
+async def get_verify_page(room: Acknowledgments, _call: Call) -> Reply:
+    """The page on which a dossier or a proof is checked: in the browser, uploading nothing.
+
+    It checks against the policies of this deployment, which it contains as data. No script is
+    changed, so the digests in its content security policy hold.
+    """
+    before, after, policy = _verify_page()
+    policies = {
+        mode.value: b64encode(await room.notices.log.policy.text(mode)).decode() for mode in Mode
+    }
+    return Reply(
+        before + json.dumps(policies).encode() + after,
+        (
+            (b"content-type", b"text/html; charset=utf-8"),
+            (b"content-security-policy", policy + b"; frame-ancestors 'none'"),
+            (b"referrer-policy", b"no-referrer"),
+            (b"cache-control", b"no-cache"),
+        ),
+    )
+
+
+@cache
+def _verify_page() -> tuple[bytes, bytes, bytes]:
+    """The page before and after the policies, and the content security policy that it names."""
+    page = (resources.files(offline) / "verify.html").read_bytes()
+    found, (before, after) = _CSP.search(page), page.split(_NO_POLICIES)
+    assert found is not None  # noqa: S101 - our own page
+    return before + _NO_POLICIES[:-2], after, found[1]
+
+
+def file_reply(body: bytes, media_type: bytes, name: str) -> Reply:
+    """A file to save, with its digest."""
+    digest = b64encode(sha256(body).digest()).decode("ascii")
+    headers: tuple[Header, ...] = (
+        (b"content-type", media_type),
+        (b"content-disposition", f'attachment; filename="{name}"'.encode("ascii")),
+        (b"content-digest", f"sha-256=:{digest}:".encode("ascii")),
+        NO_STORE,
+    )
+    return Reply(body, headers)
+
+
+def wait_of(call: Call) -> float:
+    """How long the caller would wait (RFC 7240 §4.3); a preference is never an error."""
+    found = _WAIT.search(call.headers.get(b"prefer", b"").decode("latin-1").lower())
+    return float(min(int(found[1]), WAIT_SECONDS_MAX)) if found else 0.0
+
+
+ROUTES: Final = (
+    *EVIDENCE.routes,
+    Route(address="GET /verify", handler=get_verify_page, room=Acknowledgments),
+)

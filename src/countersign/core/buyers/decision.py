@@ -1,0 +1,333 @@
+"""The decision: what a provider's result makes of a buyer, by an account's rules.
+
+One pure function. Unknown is never a pass, and all reasons are given at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Final, NamedTuple
+
+from countersign.base.errors import (
+    ProviderSessionNotBound,
+    ProviderSessionNotFound,
+    ProviderUnavailable,
+    VerificationMisconfigured,
+)
+from countersign.base.reason import Reason
+from countersign.core.buyers.identity_check import FOLLOWED, UNDECIDED, state_of
+from countersign.core.buyers.model import BuyerStatus
+from countersign.core.buyers.rules import (
+    AbsentCountry,
+    Facts,
+    VerificationRules,
+    document_reasons,
+    document_zip5,
+    zip5,
+)
+from countersign.identity.fingerprint import US, issuer
+from countersign.identity.model import FactSource, Finding, ProviderResult, Tri
+
+AGES_KEPT: Final = (18, 19, 20, 21, 25, 30)
+"""Of an age is kept only which of these it had reached: enough for rules, and not the age."""
+_AGE_MAX: Final = 120
+"""A birth date that makes a person older is a mistake, or stands in the place of a redacted one."""
+_FIRST_DECISION: Final = 2000
+_RETRY_AFTER_SECONDS: Final = 5
+OTHER_SUBJECT: Final = (
+    "The session belongs to another subject than the `subject_reference` of the request."
+)
+_TEST_SESSION: Final = (
+    "The session is of the provider's test mode or of another integration, and a live key needs a "
+    "live session of the integration in the account's credentials."
+)
+_MODE_UNKNOWN: Final = (
+    "The provider does not confirm that the session is of the mode of the key, and of the "
+    "integration in the account's credentials."
+)
+_LIVE_SESSION: Final = (
+    "The session is a live one, and sessions of test keys must be of the provider's test mode."
+)
+_OTHER_MODE: Final[dict[bool | None, str]] = {False: _TEST_SESSION, True: _LIVE_SESSION}
+_TAKEN_BACK: Final = frozenset({Finding.FAILED, Finding.CANCELED, Finding.EXPIRED})
+"""Final and negative. What is redacted, undecided or unknown says nothing against a decision of
+before, and `unproved` depends on the account's own credentials."""
+_UNDER_WAY: Final = frozenset({None, "created", "started", "In Progress"})
+"""The words of providers that say `pending` before anything is submitted: Veriff's, which says
+nothing at all until there is a decision, and Didit's."""
+_NOT_BEGUN: Final = frozenset({Reason.CONSENT_DECLINED, Reason.DEVICE_UNSUPPORTED})
+_UNDECIDED: Final[dict[Finding, tuple[BuyerStatus, tuple[Reason, ...]]]] = {
+    Finding.PENDING: (BuyerStatus.PENDING, ()),
+    Finding.REQUIRES_INPUT: (BuyerStatus.REQUIRES_INPUT, (Reason.IDENTITY_REQUIRES_INPUT,)),
+    Finding.CANCELED: (BuyerStatus.REQUIRES_INPUT, (Reason.SESSION_CANCELED,)),
+    Finding.EXPIRED: (BuyerStatus.REQUIRES_INPUT, (Reason.SESSION_EXPIRED,)),
+    Finding.FAILED: (BuyerStatus.FAILED, (Reason.IDENTITY_FAILED,)),
+    Finding.UNPROVED: (BuyerStatus.FAILED, (Reason.IDENTITY_NOT_PROVED,)),
+    Finding.REDACTED: (BuyerStatus.FAILED, (Reason.SESSION_REDACTED,)),
+}
+
+
+class ProvedZip(NamedTuple):
+    """A ZIP code that a source proves. It is personal, and kept only as a keyed hash."""
+
+    digits: str
+    """The first five."""
+    source: FactSource
+    country_assumed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionDecision:
+    """What came of it. `facts` and `zips`, what was proved, are given only with `verified`."""
+
+    status: BuyerStatus
+    reasons: tuple[Reason, ...]
+    began_at: datetime | None = None
+    """With `verified`: when the provider decided. Validity runs from there."""
+    expires_at: datetime | None = None
+    document_expires_on: date | None = None
+    """The last day of the document, if `expires_at` is not before it."""
+    facts: Facts | None = None
+    zips: tuple[ProvedZip, ...] = ()
+
+    @property
+    def not_bound(self) -> bool:
+        """Whether the session is not one that this buyer may be verified by."""
+        return not {Reason.SESSION_NOT_BOUND, Reason.TEST_SESSION}.isdisjoint(self.reasons)
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether the provider is asked again: it has not decided, or the buyer can continue."""
+        return state_of(self.status, self.reasons) in FOLLOWED
+
+    @property
+    def withdraws(self) -> bool:
+        """Whether what the session proved no longer counts."""
+        return Reason.VERIFICATION_WITHDRAWN in self.reasons
+
+    def since(self, first: datetime, rules: VerificationRules, outcome: Finding) -> SessionDecision:
+        """The decision on a session that verified somebody then: sent again, it gets no younger.
+
+        A final no of the provider (`outcome`) about it takes that verification back.
+        """
+        if outcome in _TAKEN_BACK:
+            return replace(self, reasons=(*self.reasons, Reason.VERIFICATION_WITHDRAWN))
+        if self.began_at is None or self.began_at <= first:
+            return self
+        ends, last = _ends(first, self.document_expires_on, rules)
+        return replace(self, began_at=first, expires_at=ends, document_expires_on=last)
+
+    def __repr__(self) -> str:
+        return f"<Decision: {self.status}>"
+
+
+def decide(
+    result: ProviderResult,
+    rules: VerificationRules,
+    *,
+    shipping_zip: str,
+    subject_reference: str | None,
+    now: datetime,
+    live: bool | None = True,
+) -> SessionDecision:
+    """Decide on what a provider said of a session.
+
+    Args:
+        result: what it said. Outcomes that say nothing of a session (not found, unavailable,
+            rejected, invalid) never verify a buyer: they come out as `failed`.
+        rules: those of the account, the deployment's floor included.
+        shipping_zip: where the goods shall go: five digits, or ZIP+4.
+        subject_reference: the buyer whom the session has to be about, where that is asked.
+        now: the time.
+        live: whether the session has to be a live one; None: either is good.
+    """
+    unbound = _unbound(result, rules, subject_reference, live=live)
+    if unbound:
+        return _decision(BuyerStatus.FAILED, *unbound)
+    if result.outcome is not Finding.VERIFIED:
+        status, reasons = _UNDECIDED.get(
+            result.outcome, (BuyerStatus.FAILED, (Reason.IDENTITY_FAILED,))
+        )
+        # While it is not decided, nothing is held against the buyer.
+        finer = (result.reason,) if reasons and result.reason else ()
+        return _decision(status, *reasons, *finer)
+    today = rules.day_of(now)
+    document, last, unexpired = result.document, None, Tri.UNKNOWN
+    age, unread = _age(result, today), document is not None and document.expiry_unread
+    if document is not None and (last := document.expires_on) is not None:
+        # On the day of its expiry it still is valid.
+        unexpired = Tri.PASS if today <= last else Tri.FAIL
+    proved, wanted = proved_zips(result, rules), zip5(shipping_zip)
+    matching = [one for one in proved if one.digits == wanted]
+    against = [*document_reasons(unexpired, rules, unread=unread)]
+    if age is None or age < rules.minimum_age:
+        against.append(Reason.AGE_UNKNOWN if age is None else Reason.AGE_BELOW_MINIMUM)
+    if not matching:
+        against.append(Reason.ZIP_MISMATCH if proved else Reason.ZIP_UNKNOWN)
+    if against or age is None:
+        return _decision(BuyerStatus.FAILED, *against)
+    decided_at = result.decided_at
+    # What stands in the place of a time that is gone is none.
+    known = decided_at is not None and decided_at.year >= _FIRST_DECISION
+    began = min(now, decided_at) if decided_at is not None and known else now
+    ends, last = _ends(began, last, rules)
+    return SessionDecision(
+        status=BuyerStatus.VERIFIED,
+        reasons=(),
+        began_at=began,
+        expires_at=ends,
+        document_expires_on=last,
+        facts=Facts(
+            age_over=max([one for one in (*AGES_KEPT, rules.minimum_age) if one <= age]),
+            document_checked=document is not None,
+            document_unexpired=unexpired,
+            expiry_unread=unread,
+            zip_sources=tuple(sorted({one.source for one in matching})),
+            country_assumed=all(one.country_assumed for one in matching),
+        ),
+        zips=tuple(sorted(set(proved))),
+    )
+
+
+def _ends(
+    began: datetime, last: date | None, rules: VerificationRules
+) -> tuple[datetime, date | None]:
+    """When what began then ends, and the last day of the document if that is not after it."""
+    ends = rules.within_document(began + timedelta(days=rules.validity_days), last)
+    # The first zone in which the day is over is 14 hours ahead of UTC.
+    return ends, last if last is not None and last <= ends.astimezone(UTC).date() else None
+
+
+def age_on(born: date, day: date) -> int:
+    """Completed years of age on a day; below 0 for a birth after it.
+
+    A year is complete from the beginning of the birthday (California Family Code § 6500); who was
+    born on 29 February has it on 1 March in a common year, as the statute does not say otherwise.
+    """
+    return day.year - born.year - ((day.month, day.day) < (born.month, born.day))
+
+
+def final(decision: SessionDecision) -> SessionDecision:
+    """The decision when the provider will not be asked again."""
+    if state_of(decision.status, decision.reasons) in UNDECIDED:
+        return _decision(BuyerStatus.REQUIRES_INPUT, Reason.SESSION_UNDECIDED)
+    return decision
+
+
+def nothing_submitted(result: ProviderResult) -> bool:
+    """Whether the buyer has, as far as the provider says, not given it anything to judge."""
+    match result.outcome:
+        case Finding.REQUIRES_INPUT | Finding.CANCELED | Finding.EXPIRED:
+            # With any other reason, something was judged.
+            return result.reason is None or result.reason in _NOT_BEGUN
+        case Finding.FAILED:
+            return result.reason in _NOT_BEGUN
+        case Finding.PENDING:
+            return result.provider_status in _UNDER_WAY
+        case _:
+            return False
+
+
+def before_submission(decision: SessionDecision, result: ProviderResult) -> SessionDecision:
+    """What counts for the buyer of a session to which, as it seems, nothing was submitted.
+
+    Where the provider says that the buyer has begun, it is the buyer's turn.
+    """
+    if decision.status is BuyerStatus.PENDING and result.provider_status is not None:
+        return _decision(BuyerStatus.REQUIRES_INPUT, Reason.IDENTITY_REQUIRES_INPUT)
+    return decision
+
+
+def refuse_unusable(result: ProviderResult) -> None:
+    """Go on only if the provider has said something of the session.
+
+    Raises:
+        ProviderSessionNotFound, VerificationMisconfigured, ProviderUnavailable: it has not.
+    """
+    match result.outcome:
+        case Finding.NOT_FOUND:
+            raise ProviderSessionNotFound
+        case Finding.PROVIDER_REJECTED:
+            raise VerificationMisconfigured
+        case Finding.PROVIDER_UNAVAILABLE | Finding.INVALID_RESPONSE:
+            raise ProviderUnavailable(retry_after=result.retry_after or _RETRY_AFTER_SECONDS)
+        case _:
+            return
+
+
+def refuse_unbound(decision: SessionDecision, result: ProviderResult) -> None:
+    """Go on only if the buyer may be verified by this session.
+
+    Raises ProviderSessionNotBound if it is not a live one of the integration, or about somebody
+    else.
+    """
+    if Reason.TEST_SESSION in decision.reasons:
+        raise ProviderSessionNotBound(_OTHER_MODE.get(result.live, _MODE_UNKNOWN))
+    if decision.not_bound:
+        raise ProviderSessionNotBound(OTHER_SUBJECT)
+
+
+def is_withheld(result: ProviderResult, *, live: bool | None) -> bool:
+    """Whether a birth date is missing because the account's credentials may not read it."""
+    evidence = result.evidence
+    return (
+        result.outcome is Finding.VERIFIED
+        and (live is None or result.live is live)
+        and result.date_of_birth is None
+        and evidence is not None
+        and not evidence.sensitive_complete
+    )
+
+
+def proved_zips(result: ProviderResult, rules: VerificationRules) -> list[ProvedZip]:
+    """The ZIP codes in the United States that a source proves."""
+    found = []
+    for address in result.addresses:
+        source = address.source
+        if source not in rules.zip_sources or source in {FactSource.USER, FactSource.NONE}:
+            continue
+        # A territory has a country code of its own, and ZIP codes of the United States.
+        where = issuer(address.country, None)
+        assumed = where is None and rules.absent_country is AbsentCountry.US
+        digits = document_zip5(address.postal_code or "")
+        if digits is not None and (assumed or (where is not None and where[0] == US)):
+            found.append(ProvedZip(digits, source, assumed))
+    return found
+
+
+def _decision(status: BuyerStatus, *reasons: Reason) -> SessionDecision:
+    return SessionDecision(status=status, reasons=reasons)
+
+
+def _unbound(
+    result: ProviderResult,
+    rules: VerificationRules,
+    subject_reference: str | None,
+    *,
+    live: bool | None,
+) -> list[Reason]:
+    """Why this session cannot be the buyer's, or not a real one."""
+    reasons = []
+    # Of a session that is not decided, some providers do not say yet in which mode it is.
+    unknown = result.live is None and result.outcome is not Finding.VERIFIED
+    if live is not None and result.live is not live and not unknown:
+        reasons.append(Reason.TEST_SESSION)
+    if subject_reference is None:
+        if rules.subject_reference_required:
+            reasons.append(Reason.SESSION_NOT_BOUND)
+    elif result.subject_reference != subject_reference:
+        # Nor, of such a session, whom it is about; a different reference says enough.
+        unnamed = result.subject_reference is None and result.outcome is not Finding.VERIFIED
+        if not unnamed:
+            reasons.append(Reason.SESSION_NOT_BOUND)
+    return reasons
+
+
+def _age(result: ProviderResult, today: date) -> int | None:
+    """The age in years; None if it is not proved, or cannot be true."""
+    born = result.date_of_birth
+    if born is None or result.date_of_birth_source in {FactSource.USER, FactSource.NONE}:
+        return None
+    age = age_on(born, today)
+    return age if 0 <= age <= _AGE_MAX else None

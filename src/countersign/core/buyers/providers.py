@@ -1,0 +1,323 @@
+"""How each account verifies live buyers: its settings, its provider, and what comes of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+import structlog
+from msgspec.structs import asdict
+from sqlalchemy import Connection, delete, insert, select
+
+from countersign.base.clock import Clock
+from countersign.base.db.database import Database
+from countersign.base.db.rows import of_row
+from countersign.base.db.tables import further_providers, verification_settings
+from countersign.base.errors import InvalidArgument, VerificationMisconfigured
+from countersign.base.mode import Mode
+from countersign.base.reason import Reason
+from countersign.core.access.account import lock_account
+from countersign.core.access.audit import AuditEntry, write_audit
+from countersign.core.access.reach import AccountReach
+from countersign.core.buyers.rules import VerificationRules, VerificationSettings
+from countersign.core.vault.sealed_column import SealedColumn
+from countersign.identity.base import IdentityProvider
+from countersign.identity.registry import IdentityProviders
+
+FIRST: Final = "verification_settings"
+FURTHER: Final = "further_providers"
+"""The tables of an account's first provider, and of the others."""
+LOG_SECONDS: Final = 60.0
+"""Of one account and one trouble, at most one line in this time."""
+_OF_SET_UP: Final = frozenset({"age_unknown", "zip_unknown", "identity_not_proved"})
+"""Reasons that a buyer can hardly cause: the provider approved, and the facts are missing."""
+_log: Final = structlog.get_logger("countersign.verification")
+
+
+class WatchVerifications:
+    """Counters for the metrics, and lines in the log where a set-up looks wrong; of one process.
+
+    A wrong set-up looks like a long row of buyers who are refused. Nothing here names a person or
+    a session.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._logged: dict[tuple[str, str, str], tuple[float, int]] = {}
+        self.verdicts: Counter[tuple[str, str, str]] = Counter()
+        """By provider, status or `error`, and the reasons or the error's code."""
+        self.started: Counter[tuple[str, str]] = Counter()
+        """Identity checks by provider, and `started` or the error's code."""
+        self.seconds: dict[str, tuple[int, float]] = {}
+        """By provider: how many times it was asked, and the seconds of all of them."""
+        self.unknown_fields: Counter[str] = Counter()
+        """By provider: members of responses that its adapter does not know."""
+        self.refused_messages: Counter[str] = Counter()
+        """By provider: webhooks that were not authentic."""
+        self.pending: tuple[int, datetime | None] = (0, None)
+        """How many undecided sessions there are, and since when the oldest one is followed."""
+
+    def asked(self, provider: str, seconds: float, unknown_fields: int) -> None:
+        """Count one question to a provider."""
+        number, total = self.seconds.get(provider, (0, 0.0))
+        self.seconds[provider] = (number + 1, total + seconds)
+        self.unknown_fields[provider] += unknown_fields
+
+    def evaluated(
+        self, account_id: str, provider: str, status: str, reasons: tuple[Reason, ...]
+    ) -> None:
+        """Count a decision; log it where the account's set-up is the likely cause."""
+        self.verdicts[provider, status, ",".join(reasons)] += 1
+        for reason in _OF_SET_UP.intersection(reasons):
+            self._say("verification_lacks_facts", account_id, provider, reason)
+
+    def failed(self, provider: str, code: str) -> None:
+        """Count a question without a decision; what the provider said is logged elsewhere."""
+        self.verdicts[provider, "error", code] += 1
+
+    def not_live(self, account_id: str, provider: str) -> None:
+        """Log that a session is not a live one of the account's integration."""
+        self._say("session_not_live", account_id, provider, Reason.TEST_SESSION.value)
+
+    def withheld(self, account_id: str, provider: str) -> None:
+        """Log that credentials may not read what decides: every buyer is refused until they may."""
+        self._say("sensitive_results_withheld", account_id, provider, "verification_misconfigured")
+
+    def refused_message(self, account_id: str, provider: str) -> None:
+        """Count and log a message that is not authentic: the secret may be wrong."""
+        self.refused_messages[provider] += 1
+        self._say("provider_webhook_refused", account_id, provider, "invalid_webhook")
+
+    def _say(self, event: str, account_id: str, provider: str, reason: str) -> None:
+        now, key = self._clock.monotonic(), (event, account_id, reason)
+        last, unsaid = self._logged.get(key, (float("-inf"), 0))
+        if now - last < LOG_SECONDS:
+            self._logged[key] = (last, unsaid + 1)
+            return
+        self._logged[key] = (now, 0)
+        _log.warning(event, account=account_id, provider=provider, reason=reason, unsaid=unsaid)
+
+
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder(VerificationRules).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Integration:
+    """An account's settings, its rules with the deployment's minimum, and its provider."""
+
+    settings: VerificationSettings
+    rules: VerificationRules
+    provider: IdentityProvider[Any]
+    mode: Mode
+    """Of the keys that it is for: with test keys, the provider's own test mode."""
+
+    @property
+    def reach(self) -> AccountReach:
+        """The account that asks, by keys of this mode."""
+        return AccountReach(self.settings.account_id, self.mode)
+
+    @property
+    def namespace(self) -> str:
+        """Within which a session id is unique: the provider, or the URL in its place.
+
+        Every sandbox is on its own, so that made-up documents of two accounts never meet.
+        """
+        place = f"{self.settings.provider}\x00{self.settings.base_url or ''}"
+        return place if self.mode is Mode.LIVE else f"{place}\x00test\x00{self.settings.account_id}"
+
+    @property
+    def wants_live(self) -> bool | None:
+        """Whether its sessions have to be live; None: a simulator's count in a sandbox anyhow."""
+        if self.mode is Mode.LIVE:
+            return True
+        return False if self.settings.base_url is None else None
+
+    def may_be(self, session_id: str) -> bool:
+        """Whether the provider's session identifiers look so."""
+        return self.provider.session_id.fullmatch(session_id) is not None
+
+
+class Providers:
+    """Keeps one client for each provider of an account: all calls share its circuit breaker."""
+
+    def __init__(
+        self,
+        database: Database,
+        sealed: Mapping[str, SealedColumn],
+        factory: IdentityProviders,
+        floor: VerificationRules,
+    ) -> None:
+        """`sealed` are the credentials, by the name of their table."""
+        self.factory = factory
+        self.sealed = sealed
+        self.floor = floor
+        """What the deployment asks of every account."""
+        self._database = database
+        self._made: dict[tuple[str, ...], tuple[int, datetime, IdentityProvider[Any]]] = {}
+        self._replaced: list[IdentityProvider[Any]] = []
+
+    async def all_of(self, account_id: str, mode: Mode) -> tuple[Integration, ...]:
+        """All providers of an account for keys of this mode, in the order in which it uses them.
+
+        Raises WrongKeyEncryptionKey if the credentials cannot be decrypted.
+        """
+        first, further = await self._database.read(stored_providers, account_id, mode, self.floor)
+        found = [] if first is None else [await self._integration(first, mode, first=True)]
+        found += [await self._integration(one, mode) for one in further]
+        return tuple(found)
+
+    async def _integration(
+        self, settings: VerificationSettings, mode: Mode, *, first: bool = False
+    ) -> Integration:
+        name, version = settings.provider, (settings.revision, settings.changed_at)
+        account_id = settings.account_id
+        table = FIRST if first else FURTHER
+        slot = (account_id,) if first else (account_id, mode, name)
+        made = self._made.get(slot)
+        if made is None or made[:2] != version:
+            credentials = await self.sealed[table].open(
+                settings.credentials,
+                account=account_id,
+                row_id=credentials_row(settings, None if first else mode),
+            )
+            # Another call may have made it in the meantime.
+            made = self._made.get(slot)
+            if made is None or made[:2] != version:
+                provider = self._made_of(settings, credentials)
+                if made is not None:
+                    # It may be in use: its connections are closed with the service.
+                    self._replaced.append(made[2])
+                made = self._made[slot] = (*version, provider)
+        return Integration(settings, settings.rules.at_least(self.floor), made[2], mode)
+
+    def _made_of(self, settings: VerificationSettings, credentials: bytes) -> IdentityProvider[Any]:
+        name, account_id = settings.provider, settings.account_id
+        try:
+            return self.factory(name, credentials, settings.base_url)
+        except InvalidArgument as error:
+            # They were checked when they were set: the package that brought the provider is gone,
+            # or this release refuses what an earlier one took.
+            _log.error("provider_unusable", account=account_id, provider=name, reason=str(error))
+            raise VerificationMisconfigured from None
+
+    async def close(self) -> None:
+        """Close the connections to the providers."""
+        for provider in (*self._replaced, *(made[2] for made in self._made.values())):
+            await provider.close()
+        self._replaced.clear()
+        self._made.clear()
+
+
+def credentials_row(settings: VerificationSettings, further: Mode | None) -> str:
+    """What identifies the credentials among all that are sealed in their column.
+
+    `further` is the mode of a provider that is not the account's first.
+    """
+    place = settings.account_id
+    if further is not None:
+        place = f"{place}:{further}:{settings.provider}"
+    return f"{place}:{settings.revision}"
+
+
+def stored_providers(
+    connection: Connection, account_id: str, mode: Mode, floor: VerificationRules
+) -> tuple[VerificationSettings | None, Sequence[VerificationSettings]]:
+    """The first provider of an account in this mode, and the further ones by name.
+
+    All go by the account's rules; where it has none, by `floor`. Live ones count only after a
+    first one.
+    """
+    first = stored_settings(connection, account_id)
+    if first is None and mode is Mode.LIVE:
+        return None, ()
+    rows = connection.execute(
+        select(further_providers)
+        .where(further_providers.c.account_id == account_id, further_providers.c.mode == mode)
+        .order_by(further_providers.c.provider)
+    )
+    rules = floor if first is None else first.rules
+    further = [of_row(row, VerificationSettings, rules=rules) for row in rows]
+    return (first if mode is Mode.LIVE else None), further
+
+
+def stored_settings(connection: Connection, account_id: str) -> VerificationSettings | None:
+    """The settings of an account; None if it has none."""
+    query = select(verification_settings).where(verification_settings.c.account_id == account_id)
+    row = connection.execute(query).mappings().one_or_none()
+    return None if row is None else VerificationSettings(**{**row, "rules": _decode(row["rules"])})
+
+
+def put_settings(connection: Connection, new: VerificationSettings, audit: AuditEntry) -> None:
+    """Write the settings of an account, and who changed them.
+
+    Raises AccountClosed.
+    """
+    lock_account(connection, new.account_id)
+    row = asdict(new) | {"rules": _encode(new.rules).decode()}
+    of_account = verification_settings.c.account_id == new.account_id
+    connection.execute(delete(verification_settings).where(of_account))
+    # Now it is the first.
+    drop_provider(connection, new.account_id, Mode.LIVE, new.provider)
+    connection.execute(insert(verification_settings), row)
+    write_audit(connection, audit)
+
+
+def remove_settings(connection: Connection, account_id: str, audit: AuditEntry) -> bool:
+    """Remove the settings of an account with all its live providers; False if it had none."""
+    of_account = verification_settings.c.account_id == account_id
+    removed = connection.execute(delete(verification_settings).where(of_account)).rowcount > 0
+    if removed:
+        drop_provider(connection, account_id, Mode.LIVE)
+        write_audit(connection, audit)
+    return removed
+
+
+def put_provider(
+    connection: Connection, new: VerificationSettings, mode: Mode, audit: AuditEntry
+) -> InvalidArgument | None:
+    """Write a further provider of an account, and who added it; a refusal if it is the first.
+
+    Raises AccountClosed.
+    """
+    lock_account(connection, new.account_id)
+    first = stored_settings(connection, new.account_id)
+    if mode is Mode.LIVE and first is None:
+        return InvalidArgument(
+            "The account does not verify live buyers yet: countersign accounts verification set "
+            f"{new.account_id} …"
+        )
+    if mode is Mode.LIVE and first is not None and first.provider == new.provider:
+        return InvalidArgument(f"{new.provider} is the account's first provider already.")
+    row = asdict(new) | {"mode": mode}
+    del row["rules"]
+    drop_provider(connection, new.account_id, mode, new.provider)
+    connection.execute(insert(further_providers), row)
+    write_audit(connection, audit)
+    return None
+
+
+def remove_provider(
+    connection: Connection, account_id: str, mode: Mode, provider: str, audit: AuditEntry
+) -> bool:
+    """Remove a further provider of an account; False if it was none."""
+    removed = drop_provider(connection, account_id, mode, provider)
+    if removed:
+        write_audit(connection, audit)
+    return removed
+
+
+def drop_provider(
+    connection: Connection, account_id: str, mode: Mode, provider: str | None = None
+) -> bool:
+    """Delete this further provider of an account, or all of the mode; False if there is none."""
+    statement = delete(further_providers).where(
+        further_providers.c.account_id == account_id, further_providers.c.mode == mode
+    )
+    if provider is not None:
+        statement = statement.where(further_providers.c.provider == provider)
+    return connection.execute(statement).rowcount > 0

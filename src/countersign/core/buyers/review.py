@@ -1,0 +1,319 @@
+"""The review queue: buyers whose last attempt did not verify them, and what is decided on them.
+
+A buyer leaves the queue when an operator dismisses the attempt, and comes back with the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+from msgspec import Struct
+from sqlalchemy import ColumnElement, Connection, Row, Select, func, or_, select, update
+
+from countersign.base.db.tables import buyers, started_checks, verifications
+from countersign.base.errors import (
+    CountersignError,
+    InvalidArgument,
+    NotFound,
+    ReviewRefused,
+    SecondPersonRequired,
+    UnknownSubject,
+)
+from countersign.base.mode import Mode
+from countersign.base.reason import Reason
+from countersign.core.access.audit import AuditAction, AuditEntry, write_audit
+from countersign.core.access.idempotency import Remember, keep_answer
+from countersign.core.access.key import Principal
+from countersign.core.access.reach import AccountReach, Reach
+from countersign.core.buyers.admin import accept_zip_of
+from countersign.core.buyers.evaluate_session import First
+from countersign.core.buyers.four_eyes import (
+    KeptProposal,
+    needs_two,
+    proposal_of,
+    propose,
+    refuse_alone,
+)
+from countersign.core.buyers.model import BuyerStatus, BuyerStatusView, simulated_status_view
+from countersign.core.buyers.room import Buyers
+from countersign.core.buyers.rules import zip5
+from countersign.core.buyers.sandbox import SimulatedAct, in_state, sandbox_act, write_simulated
+from countersign.core.buyers.schemas import VerifyResult, verify_result
+from countersign.core.buyers.sql import buyers_by_cbid, decoded_reasons
+
+REVIEWED: Final = (BuyerStatus.PENDING, BuyerStatus.REQUIRES_INPUT, BuyerStatus.FAILED)
+"""The statuses of buyers in the queue."""
+_NOT_WAITING: Final = "This buyer is not in the review queue of this account."
+_ZIP_REASONS: Final = {Reason.ZIP_MISMATCH, Reason.ZIP_UNKNOWN}
+
+
+class ReviewDecision(StrEnum):
+    """What is decided on a buyer in the queue."""
+
+    ACCEPT_ZIP = "accept_zip"
+    DISMISS = "dismiss"
+
+
+class Waiting(Struct, frozen=True, kw_only=True):
+    """A buyer in the queue, with the last attempt to verify it."""
+
+    verification_id: str
+    cbid: str
+    account_id: str
+    """Whose attempt it was."""
+    mode: Mode
+    provider: str
+    status: BuyerStatus
+    reasons: tuple[Reason, ...]
+    attempted_at: datetime
+    reference: str | None
+    """The checkout session whose check it was; None for any other attempt."""
+    proposal: KeptProposal | None
+    """What the first of two people has decided; None: nothing, or one person decides."""
+
+    @property
+    def owner(self) -> AccountReach:
+        """Whose attempt it is, and so in whose audit what is decided is noted."""
+        return AccountReach(self.account_id, self.mode)
+
+
+class AcceptedZip(NamedTuple):
+    """The ZIP code that is accepted, the document that an operator has seen, and why."""
+
+    zip: str
+    document: str
+    reason: str
+
+
+def queue(
+    connection: Connection,
+    reach: Reach,
+    mode: Mode,
+    *,
+    statuses: Collection[BuyerStatus] = REVIEWED,
+    verification_id: str | None = None,
+    after: str = "",
+    limit: int | None = None,
+) -> list[Waiting]:
+    """The buyers that wait for a decision, the oldest attempt first.
+
+    In the reach of an account, those whose last attempt was this account's; with `verification_id`,
+    only the buyer of this one. `after` is the verification of the last buyer of the page before.
+    """
+    own = verifications.c.id
+    only = () if verification_id is None else (own == verification_id,)
+    found = _query(reach, mode, statuses, own > after, *only).order_by(own).limit(limit)
+    return [_from_row(row) for row in connection.execute(found)]
+
+
+async def accept(
+    room: Buyers,
+    principal: Principal,
+    cbid: str,
+    accepted: AcceptedZip,
+    entry: Remember[bytes] = None,
+) -> VerifyResult:
+    """Accept another ZIP code, as `admin.accept_zip`, for an attempt of the caller's account.
+
+    A buyer of the played sandbox is verified if its ZIP code is all that is against it.
+
+    Raises:
+        NotFound: the buyer is not in the review queue of this account.
+        ReviewRefused: a ZIP code is not what is missing, or an operator's word does not count.
+        SecondPersonRequired: two people decide, and this one has proposed it, or a key asks.
+    """
+    waiting, played = await room.access.database.scan(_waiting, principal, cbid)
+    said = {"reason": accepted.reason, "document": accepted.document}
+    noted = AuditAction.BUYER_ZIP_ACCEPTED
+    audit = room.access.audit.entry(noted, waiting.cbid, waiting.owner, **said)
+    index = room.access.secret.blind_index(waiting.account_id, "review", zip5(accepted.zip))
+    first = _first_of_two(principal, waiting, index.hex(), audit, entry)
+    if played:
+        if waiting.status is not BuyerStatus.FAILED or not set(waiting.reasons) <= _ZIP_REASONS:
+            raise ReviewRefused("A ZIP code is not all that is against this buyer.")
+        act = await sandbox_act(room, principal.account_id, waiting.cbid)
+        return await room.access.database.write(_play, room, act, audit, entry, first=first)
+    try:
+        return await accept_zip_of(room, principal.reach, accepted.zip, audit, entry, first=first)
+    except InvalidArgument as error:
+        raise ReviewRefused(error.message) from None
+    except UnknownSubject:
+        raise NotFound(_NOT_WAITING) from None
+
+
+async def dismiss(
+    room: Buyers,
+    principal: Principal,
+    cbid: str,
+    reason: str,
+    entry: Remember[bytes] = None,
+) -> VerifyResult:
+    """Take a buyer out of the queue until the next attempt; the status stays as it is.
+
+    Who is of no account decides on the buyers of every account.
+
+    Raises:
+        NotFound: the buyer is not in this queue.
+        SecondPersonRequired: two people decide, and this one has proposed it, or is no one of them.
+    """
+    waiting, _ = await room.access.database.scan(_waiting, principal, cbid)
+    said = {"reason": reason, "verification": waiting.verification_id}
+    noted = AuditAction.BUYER_REVIEW_DISMISSED
+    audit = room.access.audit.entry(noted, waiting.cbid, waiting.owner, **said)
+    first = _first_of_two(principal, waiting, "", audit, entry)
+    return await room.access.database.write(_dismiss, waiting, first, audit, entry)
+
+
+def _first_of_two(
+    principal: Principal,
+    waiting: Waiting,
+    zip_index: str,
+    audit: AuditEntry,
+    entry: Remember[bytes],
+) -> First:
+    """Looks at the queue again in the transaction of the decision; None: the decision is final.
+
+    `zip_index` is the keyed hash of the ZIP code to accept; "": the buyer is dismissed.
+    """
+    decision = ReviewDecision.ACCEPT_ZIP if zip_index else ReviewDecision.DISMISS
+
+    def first(connection: Connection) -> VerifyResult | CountersignError | None:
+        # Of two who decide at once, the second waits here for the first, and sees what it did.
+        buyers_by_cbid(connection, [waiting.cbid], to_change=True)
+        now = _waiting(connection, principal, waiting.cbid)
+        if isinstance(now, NotFound) or now[0].verification_id != waiting.verification_id:
+            return NotFound(_NOT_WAITING)
+        if principal.person is None:
+            return refuse_alone(connection, waiting.account_id)
+        if not needs_two(connection, waiting.account_id):
+            return None
+        about = {"verification_id": waiting.verification_id, "zip_index": zip_index}
+        made = propose(connection, now[0].proposal, audit, decision=decision.value, **about)
+        if made is None or isinstance(made, SecondPersonRequired):
+            return made
+        view = BuyerStatusView(status=waiting.status, reasons=waiting.reasons)
+        result = verify_result(waiting.cbid, view, proposed=True)
+        keep_answer(connection, entry, result.body)
+        return result
+
+    return first
+
+
+def _dismiss(
+    connection: Connection,
+    waiting: Waiting,
+    first: First,
+    audit: AuditEntry,
+    entry: Remember[bytes],
+) -> VerifyResult | CountersignError:
+    proposed = first(connection)
+    if proposed is not None:
+        return proposed
+    decided = update(buyers).where(buyers.c.cbid == waiting.cbid)
+    connection.execute(decided.values(dismissed=waiting.verification_id))
+    write_audit(connection, audit)
+    view = BuyerStatusView(status=waiting.status, reasons=waiting.reasons)
+    result = verify_result(waiting.cbid, view)
+    keep_answer(connection, entry, result.body)
+    return result
+
+
+def _play(
+    connection: Connection,
+    room: Buyers,
+    act: SimulatedAct,
+    audit: AuditEntry,
+    entry: Remember[bytes],
+    *,
+    first: First,
+) -> VerifyResult | CountersignError:
+    proposed = first(connection)
+    if proposed is not None:
+        return proposed
+    before = buyers_by_cbid(connection, [act.cbid], to_change=True)[act.cbid]
+    result = (BuyerStatus.VERIFIED, ())
+    after = in_state(before, *result, act.now)
+    write_simulated(connection, room, act, (before, after), result, test_helper=True)
+    write_audit(connection, audit)
+    answer = verify_result(act.cbid, simulated_status_view(after, act.now))
+    keep_answer(connection, entry, answer.body)
+    return answer
+
+
+def _waiting(
+    connection: Connection, principal: Principal, cbid: str
+) -> tuple[Waiting, bool] | NotFound:
+    """The buyer in this queue, and whether it is one of the played sandbox."""
+    own = _query(principal.reach, principal.mode, REVIEWED, buyers.c.cbid == cbid)
+    row = connection.execute(own).first()
+    if row is None:
+        return NotFound(_NOT_WAITING)
+    return _from_row(row), row.attempted_by is None
+
+
+def count_waiting(connection: Connection, reach: Reach, mode: Mode, most: int) -> int:
+    """How many buyers wait in the queue in this reach; at most so many are counted."""
+    found = _query(reach, mode, REVIEWED).limit(most).subquery()
+    return connection.execute(select(func.count()).select_from(found)).scalar_one()
+
+
+def _query(
+    reach: Reach,
+    mode: Mode,
+    statuses: Collection[BuyerStatus],
+    *rest: ColumnElement[bool],
+) -> Select[Any]:
+    """Each buyer with the newest attempt of the account that is shown its reasons."""
+    # A sandbox is one account's own, and what is played there has no attempt of an account.
+    asked_by = buyers.c.attempted_by if mode is Mode.LIVE else buyers.c.account_id
+    newer = verifications.alias()
+    started = (
+        select(func.min(started_checks.c.reference))
+        .where(
+            started_checks.c.cbid == verifications.c.cbid,
+            started_checks.c.verification_id == verifications.c.id,
+        )
+        .scalar_subquery()
+    )
+    return (
+        select(
+            *(verifications.c.id, verifications.c.account_id, verifications.c.provider),
+            *(verifications.c.at, buyers.c.cbid, buyers.c.mode, buyers.c.status, buyers.c.reasons),
+            *(buyers.c.attempted_by, buyers.c.proposal, started.label("reference")),
+        )
+        .join(verifications, verifications.c.cbid == buyers.c.cbid)
+        .where(
+            buyers.c.mode == mode,
+            buyers.c.status.in_([status.value for status in statuses]),
+            buyers.c.same_as.is_(None),
+            verifications.c.account_id == asked_by,
+            *(asked_by == reach.account_id,) if isinstance(reach, AccountReach) else (),
+            ~select(newer.c.id)
+            .where(
+                newer.c.cbid == buyers.c.cbid,
+                newer.c.account_id == asked_by,
+                newer.c.id > verifications.c.id,
+            )
+            .exists(),
+            or_(buyers.c.dismissed.is_(None), buyers.c.dismissed < verifications.c.id),
+            *rest,
+        )
+    )
+
+
+def _from_row(row: Row[Any]) -> Waiting:
+    return Waiting(
+        verification_id=row.id,
+        cbid=row.cbid,
+        account_id=row.account_id,
+        mode=Mode(row.mode),
+        provider=row.provider,
+        status=BuyerStatus(row.status),
+        reasons=decoded_reasons(row.reasons),
+        attempted_at=row.at,
+        reference=row.reference,
+        proposal=proposal_of(row.proposal, row.id),
+    )

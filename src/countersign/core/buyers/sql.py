@@ -1,0 +1,415 @@
+"""Buyers, the list of their verifications, and the events of their status."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import msgspec
+from msgspec.structs import asdict
+from sqlalchemy import Connection, Row, bindparam, insert, select, update
+
+from countersign.base.db.bulk import BulkInsert, DriverStatement, SelectAmong
+from countersign.base.db.tables import (
+    acknowledgment_uses,
+    buyers,
+    verifications,
+    zip_attempts,
+)
+from countersign.base.errors import RateLimited
+from countersign.base.instant import from_ms, to_ms
+from countersign.base.mode import MODES, Mode
+from countersign.base.reason import Reason
+from countersign.core.access.reach import AccountReach, Reach
+from countersign.core.access.secrets import DeploymentSecret
+from countersign.core.buyers.model import (
+    ZIP_WINDOW,
+    ZIPS_PER_DAY,
+    Buyer,
+    BuyerStatus,
+    ProvedSession,
+    reasons_for,
+    reminder_at,
+    status_at,
+)
+from countersign.core.buyers.rules import VerificationRules
+from countersign.core.events.model import EventType, NewEvent
+from countersign.core.events.sql import write_events
+from countersign.core.log.record import NewRecord
+
+BuyerAndRules: TypeAlias = tuple[Buyer, VerificationRules | None]
+"""A buyer, and the rules of the account that asks; None where it has none of its own."""
+
+ERASED_BUYER: Final = "erased:"
+"""Beginning of the names of deployment values that say: the buyer of this keyed hash was erased."""
+
+_encode: Final = msgspec.json.Encoder().encode
+decoded_reasons: Final = msgspec.json.Decoder(tuple[Reason, ...]).decode
+_decode_proofs: Final = msgspec.json.Decoder(tuple[ProvedSession, ...]).decode
+_decode_rules: Final = msgspec.json.Decoder(VerificationRules).decode
+
+_STATUSES: Final = {status.value: status for status in BuyerStatus}
+_EVENTS: Final = {
+    BuyerStatus.VERIFIED: EventType.BUYER_VERIFIED,
+    BuyerStatus.REQUIRES_INPUT: EventType.BUYER_REQUIRES_INPUT,
+    BuyerStatus.FAILED: EventType.BUYER_FAILED,
+    BuyerStatus.EXPIRED: EventType.BUYER_EXPIRED,
+    BuyerStatus.REVOKED: EventType.BUYER_REVOKED,
+}
+
+_COLUMNS: Final = (
+    "cbid, account_id, mode, status, reasons, verified_at, expires_at, simulated, proofs, same_as,"
+    " attempted_by"
+)
+_TEXT: Final = f"SELECT {_COLUMNS} FROM buyers WHERE cbid {{}}"  # noqa: S608 - our own names
+_select: Final = SelectAmong(_TEXT)
+# Two servers that change one buyer take turns (PostgreSQL; the embedded database has one writer).
+_select_to_change: Final = SelectAmong(_TEXT, for_update=True)
+_select_rules: Final = SelectAmong(
+    "SELECT account_id, rules FROM verification_settings WHERE account_id {}"
+)
+_UPDATE: Final = (
+    update(buyers)
+    .where(buyers.c.cbid == bindparam("key"))
+    .values(
+        {
+            c.name: bindparam(c.name)
+            for c in buyers.c
+            if c.name not in {"cbid", "expiry_due_at", "reminder_due_at", "dismissed", "proposal"}
+        }
+    )
+)
+_VERIFIED: Final = (
+    select(verifications.c.account_id).where(verifications.c.cbid == bindparam("cbid")).distinct()
+)
+_CLEARED: Final = (
+    select(acknowledgment_uses.c.account_id, acknowledgment_uses.c.cbid)
+    .where(
+        acknowledgment_uses.c.cbid.in_(bindparam("cbids", expanding=True)),
+        acknowledgment_uses.c.clearance_id.is_not(None),
+    )
+    .distinct()
+)
+_ALIASES: Final = select(buyers.c.account_id, buyers.c.cbid).where(
+    buyers.c.same_as == bindparam("cbid")
+)
+
+
+class StatusQuery(NamedTuple):
+    """Which buyer an account asks about."""
+
+    account_id: str
+    mode: Mode
+    cbid: str
+
+
+def buyers_and_rules(
+    connection: Connection, queries: Sequence[StatusQuery]
+) -> list[BuyerAndRules | None]:
+    """Buyers of these modes, whichever account verified them; None where there is none."""
+    found = followed_buyers(connection, [query.cbid for query in queries])
+    # Rules apply to what a provider has proved: the played sandbox does without this query.
+    accounts = {
+        q.account_id
+        for q in queries
+        if (buyer := found.get(q.cbid)) is not None and (buyer.proofs or not buyer.simulated)
+    }
+    rules = verification_rules_of(connection, accounts) if accounts else {}
+    return [
+        (buyer, rules.get(query.account_id))
+        if (buyer := found.get(query.cbid)) is not None and buyer.mode is query.mode
+        else None
+        for query in queries
+    ]
+
+
+def followed_buyers(connection: Connection, cbids: Sequence[str]) -> dict[str, Buyer]:
+    """By identifier, the buyers that there are of these, each as the buyer it was joined to."""
+    found = buyers_by_cbid(connection, cbids)
+    others = [buyer.same_as for buyer in found.values() if buyer.same_as]
+    if not others:
+        return found
+    later = buyers_by_cbid(connection, others)
+    return {cbid: later.get(buyer.same_as or "", buyer) for cbid, buyer in found.items()}
+
+
+def verification_rules_of(
+    connection: Connection, account_ids: Collection[str]
+) -> dict[str, VerificationRules]:
+    """How these accounts verify; those that have rules of their own."""
+    rows = _select_rules(connection, account_ids)
+    return {account_id: _decode_rules(rules) for account_id, rules in rows}
+
+
+def buyers_by_cbid(
+    connection: Connection, cbids: Sequence[str], *, to_change: bool = False
+) -> dict[str, Buyer]:
+    """The buyers that there are of these, by identifier."""
+    select_ = _select_to_change if to_change else _select
+    return {row[0]: _from_row(row) for row in select_(connection, set(cbids))}
+
+
+def write_buyer(connection: Connection, before: Buyer | None, after: Buyer) -> None:
+    """Write the buyer if it is new or has changed."""
+    if before is None:
+        connection.execute(insert(buyers), _to_row(after) | _due(after))
+    elif after != before:
+        connection.execute(_UPDATE, {"key": after.cbid} | _to_row(after))
+        # What has its event keeps it.
+        known, due = _due(before), _due(after)
+        _set_due(connection, after, {name: at for name, at in due.items() if at != known[name]})
+
+
+def write_change(connection: Connection, before: Buyer, after: Buyer, at: datetime) -> None:
+    """Write the buyer, and the event of its new status, if it has changed."""
+    if after != before:
+        write_buyer(connection, before, after)
+        write_status_event(connection, after, at)
+
+
+def write_verification(
+    connection: Connection,
+    record: NewRecord,
+    *,
+    cbid: str,
+    provider: str,
+    result: tuple[BuyerStatus, tuple[Reason, ...]],
+    subject_index: bytes | None = None,
+    zip_index: bytes | None = None,
+    session_index: bytes | None = None,
+) -> None:
+    """Write that a session was evaluated; the record has the same identifier and time.
+
+    The indexes are keyed hashes: of the buyer or session for the count of ZIP codes tried; of the
+    ZIP code, where it was compared; of the provider session, which the sandbox has none of.
+    """
+    status, reasons = result
+    connection.execute(
+        insert(verifications),
+        {
+            "id": record.id,
+            "account_id": record.account_id,
+            "mode": record.mode,
+            "cbid": cbid,
+            "provider": provider,
+            "subject_index": subject_index,
+            "zip_index": zip_index,
+            "status": status,
+            "reasons": encoded_reasons(reasons),
+            "at": record.at,
+            "session_index": session_index,
+        },
+    )
+
+
+def write_status_event(
+    connection: Connection, buyer: Buyer, at: datetime, *, shown: datetime | None = None
+) -> None:
+    """Write the event of a buyer's new status; `pending` has none.
+
+    `shown` is what a test clock shows; None: the sandbox goes by real time.
+    """
+    status = status_at(buyer, shown or at)
+    if status is BuyerStatus.EXPIRED:
+        # Its event is written here and now.
+        _set_due(connection, buyer, {"expiry_due_at": None, "reminder_due_at": None})
+    type_ = _EVENTS.get(status)
+    if type_ is not None:
+        write_buyer_events(connection, type_, buyer.mode, buyer.cbid, at, buyer)
+
+
+def write_buyer_events(  # noqa: PLR0917 - the columns
+    connection: Connection,
+    type_: EventType,
+    mode: Mode,
+    cbid: str,
+    at: datetime,
+    buyer: Buyer | None = None,
+) -> None:
+    """Write an event of a buyer for every account that has verified or cleared the buyer.
+
+    `buyer` is given where there can be reasons: only the account that made the attempt gets them.
+    An account that knows the buyer by another identifier of the same person gets the event under
+    that identifier: no account learns an identifier that it did not have.
+    """
+    aliases = connection.execute(_ALIASES, {"cbid": cbid}).all()
+    cleared = connection.execute(
+        _CLEARED, {"cbids": [cbid, *(alias.cbid for alias in aliases)]}
+    ).all()
+    verified = connection.execute(_VERIFIED, {"cbid": cbid}).scalars()
+    known = {(account_id, cbid) for account_id in verified}
+    known |= {(alias.account_id, alias.cbid) for alias in aliases}
+    known |= {(use.account_id, use.cbid) for use in cleared}
+    write_events(
+        connection,
+        [
+            NewEvent(
+                *(account_id, mode, type_, name, at),
+                reasons=() if buyer is None else reasons_for(buyer, account_id),
+            )
+            for account_id, name in sorted(known)
+        ],
+    )
+
+
+def erased_name(secret: DeploymentSecret, cbid: str, reach: Reach) -> str:
+    """The name of the deployment value that says that the buyer was erased in this reach."""
+    if isinstance(reach, AccountReach):
+        left = secret.blind_index(reach.account_id, "left", cbid, f"_{reach.mode}")
+        return ERASED_BUYER + left.hex()
+    return ERASED_BUYER + secret.blind_index("erased buyers", "cbid", cbid).hex()
+
+
+def encoded_reasons(reasons: Sequence[str]) -> str:
+    """The reasons as they are stored."""
+    return _encode(reasons).decode()
+
+
+def _due(buyer: Buyer) -> dict[str, datetime | None]:
+    """When to report that time takes away what was verified, and that it soon will.
+
+    The reminder is a matter of the date alone: who is revoked and reinstated gets no second one.
+    """
+    verified = buyer.status is BuyerStatus.VERIFIED
+    return {
+        "expiry_due_at": buyer.expires_at if verified else None,
+        "reminder_due_at": reminder_at(buyer),
+    }
+
+
+def _set_due(connection: Connection, buyer: Buyer, due: dict[str, datetime | None]) -> None:
+    if due:
+        connection.execute(update(buyers).where(buyers.c.cbid == buyer.cbid).values(due))
+
+
+def _to_row(buyer: Buyer) -> dict[str, object]:
+    encoded = {
+        "reasons": encoded_reasons(buyer.reasons),
+        "proofs": _encode(buyer.proofs).decode(),
+    }
+    return asdict(buyer) | encoded
+
+
+def _from_row(row: tuple[Any, ...]) -> Buyer:
+    """A buyer from its columns, as the driver gives them."""
+    cbid, account_id, mode, status, reasons, verified_at, expires_at, simulated, *rest = row
+    proofs, same_as, attempted_by = rest
+    return Buyer(
+        cbid=cbid,
+        account_id=account_id,
+        mode=MODES[mode],
+        status=_STATUSES[status],
+        reasons=decoded_reasons(reasons) if reasons != "[]" else (),
+        verified_at=None if verified_at is None else from_ms(verified_at),
+        expires_at=None if expires_at is None else from_ms(expires_at),
+        simulated=bool(simulated),
+        proofs=_decode_proofs(proofs) if proofs != "[]" else (),
+        same_as=same_as,
+        attempted_by=attempted_by,
+    )
+
+
+# Driven by the list of subjects on both engines, whatever statistics a planner may have.
+_TRIED: Final = {
+    "sqlite": "SELECT z.account_id, z.mode, z.subject_index, z.zip_index, z.at"
+    " FROM json_each(?) s CROSS JOIN zip_attempts z ON z.account_id = s.value ->> 0"
+    " AND z.mode = s.value ->> 1 AND z.subject_index = unhex(s.value ->> 2)",
+    "postgresql": "SELECT account_id, mode, subject_index, z.zip_index, z.at"
+    " FROM unnest(%s::text[], %s::text[], %s::bytea[]) AS s (account_id, mode, subject_index)"
+    " JOIN zip_attempts z USING (account_id, mode, subject_index)",
+}
+_LOCK_TRIED: Final = "SELECT pg_advisory_xact_lock(key) FROM unnest(%s::bigint[]) AS key"
+_delete: Final = DriverStatement(
+    "DELETE FROM zip_attempts"
+    " WHERE account_id = ? AND mode = ? AND subject_index = ? AND zip_index = ?"
+)
+_insert: Final = BulkInsert(zip_attempts, "account_id", "mode", "subject_index", "zip_index", "at")
+
+
+class ZipSubject(NamedTuple):
+    """For whom an account tries ZIP codes; the index is a keyed hash."""
+
+    account_id: str
+    mode: Mode
+    subject_index: bytes
+
+
+class ZipTries:
+    """The ZIP codes that were tried for some subjects, and those that are tried now."""
+
+    def __init__(self, connection: Connection, subjects: Collection[ZipSubject]) -> None:
+        """Read what was tried, in the transaction of the act."""
+        self._connection = connection
+        self._tried: dict[ZipSubject, dict[bytes, datetime]] = {subject: {} for subject in subjects}
+        self._old: list[tuple[object, ...]] = []
+        self._new: list[tuple[object, ...]] = []
+        if not subjects:
+            return
+        _lock(connection, subjects)
+        for account_id, mode, index, zip_index, at in _tried(connection, [*self._tried]):
+            known = self._tried.get(ZipSubject(account_id, MODES[mode], bytes(index)))
+            if known is not None:
+                known[bytes(zip_index)] = from_ms(at)
+
+    def count(self, subject: ZipSubject, zip_index: bytes, at: datetime) -> RateLimited | None:
+        """Note a ZIP code that is tried; the refusal if that would be one too many."""
+        known = self._tried[subject]
+        since = at - ZIP_WINDOW
+        tried = {index: then for index, then in known.items() if then > since}
+        if zip_index in tried:
+            return None
+        if len(tried) >= ZIPS_PER_DAY:
+            wait = min(tried.values()) - since
+            return RateLimited(
+                f"This account has tried {ZIPS_PER_DAY} different ZIP codes for this buyer within "
+                "24 hours.",
+                retry_after=max(1, int(wait.total_seconds()) + 1),
+            )
+        key = (subject.account_id, subject.mode.value, subject.subject_index, zip_index)
+        if zip_index in known:
+            self._old.append(key)
+        known[zip_index] = at
+        self._new.append((*key, to_ms(at)))
+        return None
+
+    def write(self) -> None:
+        """Write what was counted."""
+        if self._old:
+            _delete.for_each(self._connection, self._old)
+        if self._new:
+            _insert(self._connection, self._new)
+
+
+def count_zip(
+    connection: Connection, subject: ZipSubject, zip_index: bytes, at: datetime
+) -> RateLimited | None:
+    """Count one ZIP code that is tried; the refusal if that would be one too many."""
+    tries = ZipTries(connection, [subject])
+    refusal = tries.count(subject, zip_index, at)
+    tries.write()
+    return refusal
+
+
+def _lock(connection: Connection, subjects: Collection[ZipSubject]) -> None:
+    """Have other servers wait who count for one of these subjects, until this transaction ends.
+
+    The embedded database has one writer. Always in the same order, and before any buyer is locked,
+    so that no two transactions wait for each other.
+    """
+    if connection.dialect.name == "postgresql":
+        keys = {int.from_bytes(s.subject_index[:8], signed=True) for s in subjects}
+        connection.exec_driver_sql(_LOCK_TRIED, (sorted(keys),))
+
+
+def _tried(
+    connection: Connection, subjects: Sequence[ZipSubject]
+) -> Sequence[Row[*tuple[Any, ...]]]:
+    """The rows of these subjects, in the driver's own types."""
+    triples = [(account_id, mode.value, index) for account_id, mode, index in subjects]
+    given: tuple[object, ...]
+    if connection.dialect.name == "sqlite":
+        given = (_encode([(a, mode, index.hex()) for a, mode, index in triples]).decode(),)
+    else:
+        given = tuple([*column] for column in zip(*triples, strict=True))
+    return connection.exec_driver_sql(_TRIED[connection.dialect.name], given).fetchall()

@@ -1,0 +1,344 @@
+"""Write an evaluated session: the buyer, the verification with its evidence, what is followed."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Final, NamedTuple, TypeGuard
+
+from msgspec.structs import replace
+from sqlalchemy import Connection, insert, select
+
+from countersign.base.db.tables import verification_evidence, verifications
+from countersign.base.errors import (
+    CountersignError,
+    ProviderSessionNotBound,
+    ProviderSessionNotFound,
+    UnknownSubject,
+)
+from countersign.base.ids import BUYER, SANDBOX_BUYER, base32
+from countersign.base.instant import to_ms
+from countersign.base.mode import Mode
+from countersign.core.access.audit import write_audit
+from countersign.core.access.idempotency import Remember, keep_answer
+from countersign.core.access.secrets import DeploymentSecret
+from countersign.core.buyers import sessions_sql
+from countersign.core.buyers.decision import (
+    OTHER_SUBJECT,
+    SessionDecision,
+    nothing_submitted,
+)
+from countersign.core.buyers.following import to_follow, zip_index
+from countersign.core.buyers.model import (
+    Buyer,
+    BuyerStatus,
+    BuyerStatusView,
+    ProvedSession,
+    VerificationAttempt,
+    after_attempt,
+    after_revocation,
+    times_for,
+)
+from countersign.core.buyers.room import Buyers
+from countersign.core.buyers.schemas import VerifyResult, verify_result
+from countersign.core.buyers.session_evidence import (
+    Evaluation,
+    described,
+    evidence_of,
+    evidence_place,
+)
+from countersign.core.buyers.sessions_sql import (
+    SessionSubject,
+    link,
+    person_to_change,
+)
+from countersign.core.buyers.sql import (
+    ZipSubject,
+    count_zip,
+    encoded_reasons,
+    write_buyer,
+    write_status_event,
+    write_verification,
+)
+from countersign.core.buyers.started_sql import StartedCheck, of_session, settle
+from countersign.core.buyers.verification_record import (
+    verification_id,
+    verification_record,
+)
+from countersign.core.buyers.zips import proved_zip_index
+from countersign.core.parties.sql import bound_now
+from countersign.core.vault.vault import NONCE_BYTES
+from countersign.identity.model import FactSource, Finding
+from countersign_evidence.canonical import Json
+
+_CBID_BYTES: Final = 16
+
+
+class _Found(NamedTuple):
+    """What is known once the buyer has been found."""
+
+    person: SessionSubject
+    before: Buyer | None
+    """The buyer as stored, locked."""
+    cbid: str
+    decision: SessionDecision
+    subject_index: bytes
+    """The keyed hash of the buyer for the count of ZIP codes tried."""
+    zip_index: bytes | None
+    """None where the ZIP code was not compared, so that nothing could be learned of it."""
+
+
+def write_evaluation(
+    connection: Connection,
+    room: Buyers,
+    work: Evaluation,
+    entry: Remember[bytes],
+) -> VerifyResult | CountersignError | None:
+    """Find the buyer, and write the verification with all that belongs to it."""
+    polled = work.polled
+    followed = polled is not None and sessions_sql.is_followed(connection, polled)
+    reach, session = work.integration.reach, work.keys.session
+    started = of_session(connection, reach, session, to_change=True)
+    if work.quiet and not (followed if polled is not None else started):
+        # Erased, or asked about again, while the provider was being asked.
+        return ProviderSessionNotFound()
+    if work.quiet and _is_unsubmitted(started, work):
+        _write_unsubmitted(connection, work, started)
+        return None
+    found = _find(connection, room, work)
+    if isinstance(found, CountersignError):
+        return found
+    person, before, now = found.person, found.before, work.now
+    blank = Buyer(
+        cbid=found.cbid,
+        account_id=work.account_id,
+        mode=work.mode,
+        simulated=work.mode is Mode.TEST,
+    )
+    buyer = after_attempt(before or blank, _attempt(room.access.secret, work, found))
+    if person.revoked:
+        # No one gets away from a revocation by another document or another session.
+        buyer = after_revocation(buyer)
+    write_buyer(connection, before, buyer)
+    verification_id = None
+    if buyer != before or not _is_repeated(connection, work, found):
+        verification_id = _write_verification(connection, room, work, found)
+    if before is None or _without_accounts(buyer) != _without_accounts(before):
+        # The same decision for another account is no news.
+        write_status_event(connection, buyer, work.at, shown=now)
+    link(connection, work.keys, person, buyer, work.at, now)
+    if work.override is not None:
+        write_audit(connection, work.override)
+    view = decision_view(found.decision, now)
+    if buyer.status is BuyerStatus.REVOKED:
+        verified_at, expires_at = times_for(buyer, work.account_id)
+        view = BuyerStatusView(status=buyer.status, verified_at=verified_at, expires_at=expires_at)
+    if started is None or _is_of(started, room, work):
+        _follow(connection, room, work, found)
+        _settle(connection, work, started, (buyer.cbid, view, verification_id))
+    result = verify_result(buyer.cbid, view)
+    keep_answer(connection, entry, result.body)
+    return result
+
+
+def _without_accounts(buyer: Buyer) -> Buyer:
+    """The buyer, whichever accounts it was that asked."""
+    proofs = tuple([replace(proof, accounts=()) for proof in buyer.proofs])
+    return replace(buyer, proofs=proofs, attempted_by=None)
+
+
+def _is_unsubmitted(started: StartedCheck | None, work: Evaluation) -> TypeGuard[StartedCheck]:
+    """Whether nothing was submitted to a session that was started here."""
+    return started is not None and not started.check.cbid and nothing_submitted(work.result)
+
+
+def _is_of(started: StartedCheck, room: Buyers, work: Evaluation) -> bool:
+    """Whether this is asked for the ZIP code of the started check, and for no other reference.
+
+    What is asked for another one says nothing about it.
+    """
+    if work.request.subject_reference not in {None, started.reference}:
+        return False
+    return started.zip_index == zip_index(room, work.account_id, work.request.shipping_zip)
+
+
+def _settle(
+    connection: Connection,
+    work: Evaluation,
+    started: StartedCheck | None,
+    outcome: tuple[str, BuyerStatusView, str | None],
+) -> None:
+    """Write what came of a check that was started here: buyer, status, and a new verification."""
+    if _is_unsubmitted(started, work):
+        # Its buyer can still go on with it, whatever a vendor hears who asks too early.
+        _write_unsubmitted(connection, work, started)
+    elif started is not None:
+        cbid, view, record = outcome
+        decided = {"cbid": cbid, "verification": record or started.check.verification}
+        after = replace(started.check, status=view.status, reasons=view.reasons, **decided)
+        settle(connection, started, after, work.at)
+
+
+def _write_unsubmitted(connection: Connection, work: Evaluation, started: StartedCheck) -> None:
+    """Write of a session to which nothing was submitted only why, or that it is over."""
+    decision = work.decision
+    if decision.is_followed and work.result.reason is None:
+        return
+    over = replace(started.check, status=decision.status, reasons=decision.reasons)
+    settle(connection, started, over, work.at)
+    if decision.is_followed:
+        return
+    for index in (work.keys.session, work.keys.with_reference):
+        if index is not None:
+            sessions_sql.unfollow(connection, work.account_id, work.mode, index)
+
+
+def _find(connection: Connection, room: Buyers, work: Evaluation) -> _Found | CountersignError:
+    person, before = person_to_change(connection, work.keys)
+    if not person.bound:
+        return ProviderSessionNotBound(OTHER_SUBJECT)
+    if before is None and work.override is not None:
+        return UnknownSubject("The buyer was erased in the meantime. Nothing was changed.")
+    # Random, not time-ordered: it is handed around, and must not say when it was made.
+    entropy = room.access.entropy
+    prefix = BUYER if work.mode is Mode.LIVE else SANDBOX_BUYER
+    cbid = person.cbid or f"{prefix}_{base32(int.from_bytes(entropy(_CBID_BYTES), 'big'))}"
+    account_id, tried = work.account_id, None
+    subject_index = room.access.secret.blind_index(account_id, "buyer", cbid)
+    if work.result.outcome is Finding.VERIFIED and work.override is None:
+        # What an operator accepts is no guess.
+        tried = zip_index(room, account_id, work.request.shipping_zip)
+        subject = ZipSubject(account_id, work.mode, subject_index)
+        refusal = count_zip(connection, subject, tried, work.at)
+        if refusal is not None:
+            return refusal
+    decision = work.decision
+    if person.first_verified_at is not None:
+        first, outcome = person.first_verified_at, work.result.outcome
+        decision = decision.since(first, work.integration.rules, outcome)
+    return _Found(person, before, cbid, decision, subject_index, tried)
+
+
+def _attempt(secret: DeploymentSecret, work: Evaluation, found: _Found) -> VerificationAttempt:
+    decision, proof = found.decision, None
+    own = work.account_id if work.for_account_only else None
+    if decision.facts and decision.began_at and decision.expires_at:
+        proof = ProvedSession(
+            session=work.keys.session.hex(),
+            verified_at=to_ms(work.now),
+            began_at=to_ms(decision.began_at),
+            expires_at=to_ms(decision.expires_at),
+            facts=decision.facts,
+            zips=tuple(
+                [
+                    proved_zip_index(
+                        secret,
+                        found.cbid,
+                        zip_,
+                        source,
+                        country_assumed=assumed,
+                        account_id=own if source is FactSource.OPERATOR else None,
+                    )
+                    for zip_, source, assumed in decision.zips
+                ]
+            ),
+            document_expires_on=decision.document_expires_on,
+            accounts=(work.account_id,),
+        )
+    return VerificationAttempt(
+        status=decision.status,
+        at=work.now,
+        expires_at=decision.expires_at,
+        reasons=decision.reasons,
+        proof=proof,
+        withdraws=work.keys.session.hex() if decision.withdraws else None,
+        account_id=work.account_id,
+    )
+
+
+def _is_repeated(connection: Connection, work: Evaluation, found: _Found) -> bool:
+    """Whether the last decision on this session for this account was the same."""
+    last = connection.execute(
+        select(verifications.c.status, verifications.c.reasons, verifications.c.zip_index)
+        .where(
+            verifications.c.cbid == found.cbid,
+            verifications.c.account_id == work.account_id,
+            verifications.c.session_index == found.person.kept_under,
+        )
+        .order_by(verifications.c.id.desc())
+        .limit(1)
+    ).one_or_none()
+    decision = found.decision
+    same = (decision.status, encoded_reasons(decision.reasons), found.zip_index)
+    return last is not None and tuple(last) == same
+
+
+def _write_verification(
+    connection: Connection, room: Buyers, work: Evaluation, found: _Found
+) -> str:
+    """Write the verification with its record, and the evidence under the record's shred key."""
+    cbid, decision, override = found.cbid, found.decision, work.override
+    settings, response = work.integration.settings, work.result.evidence
+    members: dict[str, Json] = {} if settings.base_url is None else {"endpoint": settings.base_url}
+    personal: list[tuple[str, Any]] = [("evidence_sha256", response.sha256 if response else None)]
+    if override is not None:
+        members["override"] = "zip"
+        personal.append(("override", described(override)))
+    record = verification_record(
+        room.access,
+        work,
+        cbid,
+        verification_id(room.access, work.time_ns),
+        settings.provider,
+        work.request.session_id,
+        (decision.status, decision.reasons),
+        personal,
+        members,
+        bound_now(connection, work.account_id, work.mode),
+    )
+    if record.disclosures is None:
+        raise AssertionError("a record with personal fields has disclosures")
+    write_verification(
+        connection,
+        record,
+        cbid=cbid,
+        provider=settings.provider,
+        result=(decision.status, decision.reasons),
+        subject_index=found.subject_index,
+        zip_index=found.zip_index,
+        session_index=found.person.kept_under,
+    )
+    room.journal.write(connection, [record])
+    sealed = work.data_key.seal(
+        shred_key=record.disclosures.shred_key,
+        nonce=room.access.entropy(NONCE_BYTES),
+        plaintext=evidence_of(work, decision, cbid),
+        **evidence_place(work.account_id, record.id),
+    )
+    place = {"record_id": record.id, "account_id": work.account_id, "mode": work.mode}
+    connection.execute(insert(verification_evidence), place | {"payload": sealed})
+    return record.id
+
+
+def _follow(connection: Connection, room: Buyers, work: Evaluation, found: _Found) -> None:
+    """Poll the session from now on, or no longer."""
+    keys, kept_under = work.keys, found.person.kept_under
+    if kept_under == keys.session and keys.with_reference is not None:
+        # The provider has named its subject: what was asked before that is settled.
+        sessions_sql.unfollow(connection, work.account_id, work.mode, keys.with_reference)
+    if not found.decision.is_followed:
+        sessions_sql.unfollow(connection, work.account_id, work.mode, kept_under)
+        return
+    sealed_by = room, work.data_key, work.integration
+    pending = to_follow(*sealed_by, work.request, kept_under, found.cbid, work.time_ns)
+    sessions_sql.follow(connection, pending)
+
+
+def decision_view(decision: SessionDecision, now: datetime) -> BuyerStatusView:
+    """The result of this evaluation, whichever buyer it is about."""
+    status, expires_at = decision.status, decision.expires_at
+    if status is not BuyerStatus.VERIFIED or expires_at is None:
+        return BuyerStatusView(status=status, reasons=decision.reasons)
+    if now >= expires_at:
+        # A session that was decided long ago can have expired before it is sent.
+        status = BuyerStatus.EXPIRED
+    return BuyerStatusView(status=status, verified_at=now, expires_at=expires_at)

@@ -1,0 +1,363 @@
+"""Checkout sessions as a vendor manages them: create, read, list, cancel."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final, NamedTuple
+from urllib.parse import urlencode, urlsplit, urlunsplit
+
+from msgspec import UNSET
+from sqlalchemy import Connection
+
+from countersign.base.db.bulk import do_late
+from countersign.base.errors import (
+    InvalidClientToken,
+    InvalidRequest,
+    OriginNotRegistered,
+    Refusal,
+    VerificationNotConfigured,
+)
+from countersign.base.http import schemas as shared
+from countersign.base.ids import CHECKOUT_SESSION, timed_id
+from countersign.base.instant import from_ns
+from countersign.base.mode import Mode
+from countersign.core.access.idempotency import Remember
+from countersign.core.access.key import (
+    CLIENT_TOKEN,
+    ENTROPY_BYTES,
+    Principal,
+    compose_token,
+    well_formed,
+)
+from countersign.core.access.origins import origin_of, origins_of, parse_origin
+from countersign.core.access.reach import AccountReach
+from countersign.core.access.test_clocks import AccountClock
+from countersign.core.acknowledgments.order_reference import CHECKOUT_FIELD, reference_index
+from countersign.core.buyers.started import providers_for
+from countersign.core.checkout import store
+from countersign.core.checkout.model import (
+    LIFETIME,
+    Collected,
+    Content,
+    Session,
+    Status,
+    decided,
+)
+from countersign.core.checkout.order import checked_order, destination_of
+from countersign.core.checkout.room import Checkout
+from countersign.core.checkout.schemas import (
+    CheckoutSession,
+    CheckoutSessionRequest,
+    CheckoutSessionsQuery,
+)
+from countersign.core.clearances.clear import Cleared, PreparedOrder, clear_together, prepare_order
+from countersign.core.clearances.schemas import ClearanceRequest
+from countersign.core.notices.requirements import requirements_of
+from countersign.core.vault.vault import NONCE_BYTES, SHRED_KEY_BYTES
+
+_ID_ENTROPY: Final = 8
+_ENTROPY: Final = _ID_ENTROPY + ENTROPY_BYTES + SHRED_KEY_BYTES + NONCE_BYTES
+_OF_CONTENT: Final = (
+    *("session_id", "order_reference", "notice_id", "identity_status", "receipt"),
+    *("cleared", "exemption", "return_url", "origin"),
+)
+"""What an account reads of a session's content as it is; null once that is erased."""
+_ADDRESS: Final = "Expected an http or https address without user info - at `$.{}`."
+
+
+class Created(NamedTuple):
+    """A new session, and what is returned of it: with its token."""
+
+    session: Session
+    shown: CheckoutSession
+
+
+async def create_session(
+    room: Checkout,
+    who: Principal,
+    wanted: CheckoutSessionRequest,
+    remember: Remember[CheckoutSession] = None,
+) -> Created:
+    """A link for one buyer and one order; durable when this returns.
+
+    Raises:
+        InvalidRequest: an address is not acceptable, or what is collected lacks something.
+        OriginNotRegistered: with a live key, where an address is of another origin.
+        VerificationNotConfigured: the identity cannot be collected in a live session.
+        NoticeNotFound, NoticeNotReviewed, NoticeNotInForce: the notice cannot be shown.
+    """
+    clock = await room.access.test_clocks.of(who.account_id, who.mode)
+    collect, notice_id = await _to_collect(room, who, wanted, clock)
+    if Collected.IDENTITY in collect:
+        await _require_identity(room, who, wanted.shipping_zip)
+    origin = await _check(room, who, wanted)
+    if Collected.ACKNOWLEDGMENT in collect:
+        if notice_id is None:
+            raise InvalidRequest("A required field is missing - at `$.notice_id`.")
+        await room.clearances.registry.in_force(notice_id, who.mode, clock)
+    content = Content(
+        session_id=wanted.session_id,
+        return_url=wanted.return_url,
+        collect=collect,
+        notice_id=notice_id,
+        cbid=wanted.cbid,
+        shipping_zip=wanted.shipping_zip,
+        product_class=wanted.product_class,
+        origin=origin,
+        locale=wanted.locale or "en",
+        by_browser=wanted.locale is None,
+        order=checked_order(wanted.order),
+        destination=destination_of(wanted.cart, wanted.shipping_zip),
+        exemption=None if wanted.cart is None else wanted.cart.exemption,
+        order_reference=wanted.order_reference,
+    )
+    session, token, drawn = await _new(room, who, content, wanted.expires_in_seconds)
+    shown = view(room, session, session.created_at, token)
+    key = await room.vault.data_key(session.account_id, room.access.clock.time_ns())
+    shred_key, nonce = drawn[:SHRED_KEY_BYTES], drawn[SHRED_KEY_BYTES:]
+    row = store.NewSession(
+        session=session,
+        shred_key=shred_key,
+        session_index=_session_index(room, session.account_id, content.session_id),
+        cbid_index=store.cbid_index(room, session),
+        reference_index=_reference_index(room, session.account_id, content.order_reference),
+        content=store.seal(key, session, shred_key, nonce),
+        kept=None if remember is None else remember(shown),
+    )
+    await room.access.database.write_batched(store.write_new, row)
+    return Created(session, shown)
+
+
+async def _require_identity(room: Checkout, who: Principal, shipping_zip: str | None) -> None:
+    """See that a session of this account can verify its buyer.
+
+    Raises:
+        VerificationNotConfigured: there is no provider.
+        InvalidRequest: without a ZIP code no provider's decision verifies anybody.
+    """
+    names = await providers_for(room.buyers, AccountReach(who.account_id, who.mode))
+    if names and shipping_zip is None:
+        raise InvalidRequest(
+            "A required field is missing: the identity cannot be decided without it - at "
+            "`$.shipping_zip`."
+        )
+    if not names and who.mode is Mode.LIVE:
+        raise VerificationNotConfigured
+
+
+async def _new(
+    room: Checkout, who: Principal, content: Content, seconds: int | None
+) -> tuple[Session, str, bytes]:
+    """A session before it is written, its token, and the random bytes for its content."""
+    clock = await room.access.test_clocks.of(who.account_id, who.mode)
+    time_ns, entropy = room.access.clock.time_ns(), room.access.entropy(_ENTROPY)
+    token = compose_token(f"{CLIENT_TOKEN}_{who.mode}", entropy[_ID_ENTROPY:][:ENTROPY_BYTES])
+    drawn = entropy[_ID_ENTROPY + ENTROPY_BYTES :]
+    now = clock.at(from_ns(time_ns))
+    session = Session(
+        id=timed_id(CHECKOUT_SESSION, time_ns, entropy[:_ID_ENTROPY]),
+        account_id=who.account_id,
+        mode=who.mode,
+        revision=0,
+        token_digest=room.access.secret.key_digest(token),
+        shred_key=drawn[:SHRED_KEY_BYTES],
+        status=Status.OPEN,
+        created_at=now,
+        expires_at=now + (LIFETIME if seconds is None else timedelta(seconds=seconds)),
+        ended_at=None,
+        ack_id=None,
+        clearance_id=None,
+        content=content,
+    )
+    return session, token, drawn
+
+
+async def list_sessions(
+    room: Checkout, who: Principal, query: CheckoutSessionsQuery
+) -> list[Session]:
+    """The sessions of a page of this account and mode, newest first, and one more."""
+    sought, account_id = query.session_id, who.account_id
+    index = None if sought is None else _session_index(room, account_id, sought)
+    return await store.find_many(
+        room,
+        who.reach,
+        session_index=index,
+        reference_index=_reference_index(room, account_id, query.order_reference),
+        after=query.after,
+        limit=query.limit + 1,
+    )
+
+
+async def session_of_token(room: Checkout, token: bytes) -> Session:
+    """The session that this client token is for, also after its end.
+
+    Raises:
+        InvalidClientToken: it is not valid.
+    """
+    text = token.decode("ascii", "replace")
+    if text.startswith(CLIENT_TOKEN + "_") and well_formed(text):
+        session = await store.find_by_token(room, room.access.secret.key_digest(text))
+        if session is not None:
+            return session
+    raise InvalidClientToken
+
+
+async def order_of(room: Checkout, session: Session) -> PreparedOrder | None:
+    """The order of a session, to be decided in a transaction; None: the facts do not suffice."""
+    order = clearance_request(session) if session.may_clear else None
+    if order is None:
+        return None
+    with suppress(Refusal):  # whatever is wrong with the order, the session is completed
+        return await prepare_order(room.clearances, principal_of(session), order)
+    return None
+
+
+def clearance_request(session: Session) -> ClearanceRequest | None:
+    """The order of a session, to be decided; None: its buyer or its ZIP code is not known."""
+    content, cbid = session.asked, session.cbid
+    if cbid is None or content.shipping_zip is None:
+        return None
+    return ClearanceRequest(
+        ack_id=session.ack_id or "",
+        cbid=cbid,
+        shipping_zip=content.shipping_zip,
+        session_id=content.session_id,
+        product_class=content.product_class,
+        order_reference=content.order_reference,
+    )
+
+
+def with_decision(order: PreparedOrder, connection: Connection, session: Session) -> Session:
+    """Decide an order in the transaction of a session's change; its session as it is then.
+
+    No decision is made if the order is refused or the notices must be read again.
+    """
+    [done] = clear_together(connection, [order])
+    do_late(connection)
+    if not isinstance(done, Cleared):
+        return session
+    decision = done.decision
+    reasons = [str(reason) for reason in decision.reasons]
+    return decided(session, decision.clearance_id, cleared=decision.cleared, reasons=reasons)
+
+
+async def cleared(room: Checkout, session: Session) -> Session:
+    """Decide an order that was not decided when the session ended; else no-op.
+
+    It is asked at each look: a buyer for whom too many ZIP codes were tried has new ones tomorrow.
+    """
+    order = await order_of(room, session) if session.may_clear else None
+    if order is None:
+        return session
+    # Notices read as long ago as this session might refuse the decision again.
+    fresh = order._replace(notices=await room.clearances.registry.notices(fresh=True), fresh=True)
+
+    def decide(before: Session, _: datetime) -> Session:
+        return replace(before) if before.may_clear else before
+
+    return await store.change(room, session, decide, partial(with_decision, fresh))
+
+
+def principal_of(session: Session) -> Principal:
+    """The principal of a session: its own token, for the account that created it."""
+    return Principal(
+        key_id=session.id,
+        account_id=session.account_id,
+        mode=session.mode,
+        scopes=frozenset(),
+        credential="checkout_session",
+    )
+
+
+def view(
+    room: Checkout, session: Session, now: datetime, token: str | None = None
+) -> CheckoutSession:
+    """A session as its account reads it; `token` only when it was just made."""
+    content, status = session.content, session.status_at(now)
+    check = content.check if content else None
+    ended_at = session.expires_at if status is Status.EXPIRED else session.ended_at
+    return shared.view(
+        CheckoutSession,
+        session,
+        **{name: getattr(content, name, None) for name in _OF_CONTENT},
+        checkout_session_id=session.id,
+        status=status,
+        collect=list(content.collect) if content else [],
+        provider_identity_session_id=check.provider_session if check else None,
+        reasons=list(content.reasons) if content else [],
+        locale=None if content is None or content.by_browser else content.locale,
+        url=None if token is None else f"{room.public_url}/c/{token}",
+        client_token=token,
+        ended_at=ended_at,
+        unreadable=True if session.is_unreadable else UNSET,
+    )
+
+
+def return_url(session: Session) -> str:
+    """The vendor's address with the session's identifier alone.
+
+    An address stays in histories, logs and analytics, and goes on in `Referer`: what was collected
+    a vendor reads with its key.
+    """
+    parts = urlsplit(session.asked.return_url)
+    query = "&".join(filter(None, (parts.query, urlencode({"checkout_session_id": session.id}))))
+    return urlunsplit(parts._replace(query=query))
+
+
+async def _to_collect(
+    room: Checkout, who: Principal, wanted: CheckoutSessionRequest, clock: AccountClock
+) -> tuple[tuple[Collected, ...], str | None]:
+    """What is collected, the identity first, and the notice: as asked for, or as a cart needs."""
+    if wanted.cart is None:
+        kinds = wanted.collect or [Collected.ACKNOWLEDGMENT]
+        if len(set(kinds)) != len(kinds):
+            raise InvalidRequest("Expected each value once - at `$.collect`.")
+        return tuple(sorted(kinds, reverse=True)), wanted.notice_id
+    if wanted.collect is not None or wanted.notice_id is not None:
+        raise InvalidRequest("Send either cart, or collect and notice_id - at `$.cart`.")
+    registry = room.clearances.registry
+    at, known = clock.at(registry.now()), await registry.notices(fresh=True)
+    needed = requirements_of(known, wanted.cart, who.mode, at).to_collect()
+    kinds = [Collected.IDENTITY] if needed.identity and wanted.cbid is None else []
+    kinds += [Collected.ACKNOWLEDGMENT] if needed.notice_ids else []
+    if not kinds:
+        raise InvalidRequest("This cart needs nothing to be collected - at `$.cart`.")
+    if len(needed.notice_ids) > 1:
+        raise InvalidRequest(
+            "This cart needs several notices: create a session for each of them, with notice_id, "
+            f"that is {', '.join(needed.notice_ids)} - at `$.cart`."
+        )
+    return tuple(kinds), next(iter(needed.notice_ids), None)
+
+
+async def _check(room: Checkout, who: Principal, wanted: CheckoutSessionRequest) -> str | None:
+    """Check addresses and the product's class; returns the origin as browsers write it."""
+    origin = None if wanted.origin is None else parse_origin(wanted.origin)
+    if wanted.origin is not None and origin is None:
+        raise InvalidRequest("Expected scheme, host and port of a page - at `$.origin`.")
+    class_ = wanted.product_class
+    if class_ is not None and class_ not in (await room.clearances.registry.notices()).classes:
+        fresh = await room.clearances.registry.notices(fresh=True)
+        if class_ not in fresh.classes:
+            known = ", ".join(sorted(fresh.classes))
+            raise InvalidRequest(f"Expected one of {known} - at `$.product_class`.")
+    back = origin_of(wanted.return_url)
+    if back is None or "#" in wanted.return_url:
+        raise InvalidRequest(_ADDRESS.format("return_url"))
+    if who.mode is Mode.LIVE:
+        registered = await room.access.database.read(origins_of, who.account_id)
+        for given in (back, origin):
+            if given is not None and given not in registered:
+                raise OriginNotRegistered(f"The origin {given} is not registered for this account.")
+    return origin
+
+
+def _session_index(room: Checkout, account_id: str, session_id: str) -> bytes:
+    return room.access.secret.blind_index(account_id, CHECKOUT_FIELD, session_id)
+
+
+def _reference_index(room: Checkout, account_id: str, reference: str | None) -> bytes | None:
+    return reference_index(room.access.secret, account_id, reference)

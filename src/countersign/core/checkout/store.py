@@ -1,0 +1,423 @@
+"""Checkout sessions in the database: a row each, its content sealed.
+
+A change is decided from a state that was read, and written only if that is still the state: of two
+at the same time, one is decided again. In one process the changes of a session take turns, so that
+many of them cost as much as they are, and not the square of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import msgspec
+import structlog
+from msgspec import structs
+from sqlalchemy import Connection, Select, delete, select, update
+
+from countersign.base.db.bulk import BulkInsert, DriverStatement, SelectAmong
+from countersign.base.db.tables import blanks, checkout_sessions, copy_mails, shred_keys
+from countersign.base.errors import CheckoutSessionClosed, DamagedValue, NotFound, Overloaded
+from countersign.base.ids import CHECKOUT_SESSION, EARLIER_SESSION, is_id
+from countersign.base.instant import from_ms, from_ns, to_ms
+from countersign.base.mode import MODES, Mode
+from countersign.base.reason import Reason
+from countersign.core.access.idempotency import (
+    IdempotencyEntry,
+    Remember,
+    keep_answer,
+    keep_answers,
+)
+from countersign.core.access.reach import Reach
+from countersign.core.buyers.identity_check import IdentityCheck
+from countersign.core.checkout.model import Content, Session, Status, seen_by
+from countersign.core.checkout.room import Checkout
+from countersign.core.events.model import EventType, NewEvent
+from countersign.core.events.sql import write_events
+from countersign.core.vault.vault import NONCE_BYTES, DataKey, Place
+from countersign_evidence.record import CBID_FIELD
+
+_log: Final = structlog.get_logger("countersign.checkout")
+
+Also: TypeAlias = Callable[[Connection, Session], Session]
+"""Writes more in the transaction of a change; returns the session as it is with that."""
+
+_Row: TypeAlias = tuple[Any, ...]
+"""The columns of `_SELECT`."""
+
+_c: Final = checkout_sessions.c
+_SELECT: Final = (
+    "SELECT s.id, s.account_id, s.mode, s.revision, s.token_digest, k.key, s.status, s.created_at,"
+    " s.expires_at, s.ended_at, s.ack_id, s.clearance_id, s.check_revision, s.consents, s.content"
+    " FROM checkout_sessions s LEFT JOIN shred_keys k ON k.record_id = s.id WHERE "
+)
+_select: Final = SelectAmong(_SELECT + "s.id {}")
+_select_by_token: Final = SelectAmong(_SELECT + "s.token_digest {}")
+_update: Final = DriverStatement(
+    "UPDATE checkout_sessions SET revision = ?, status = ?, expires_at = ?, expiry_due_at = ?,"
+    " ended_at = ?, ack_id = ?, clearance_id = ?, check_revision = ?, content = ?, cbid_index = ?"
+    " WHERE id = ? AND revision = ?"
+)
+_hold: Final = DriverStatement(
+    "UPDATE checkout_sessions SET revision = revision WHERE id = ? AND revision = ?"
+)
+_STATUSES: Final = {status.value: status for status in Status}
+_COLUMNS: Final = (
+    *("id", "account_id", "mode", "revision", "token_digest", "session_index", "cbid_index"),
+    *("status", "created_at", "expires_at", "expiry_due_at", "content", "check_revision"),
+    *("consents", "reference_index"),
+)
+_insert: Final = BulkInsert(checkout_sessions, *_COLUMNS)
+_insert_keys: Final = BulkInsert(shred_keys, "record_id", "key")
+_EVENTS: Final[Mapping[Status, EventType]] = {
+    Status.COMPLETED: EventType.CHECKOUT_SESSION_COMPLETED,
+    Status.DECLINED: EventType.CHECKOUT_SESSION_DECLINED,
+    Status.EXPIRED: EventType.CHECKOUT_SESSION_EXPIRED,
+    Status.CANCELLED: EventType.CHECKOUT_SESSION_CANCELLED,
+}
+_ROUNDS_MAX: Final = 8
+"""Retries of one change that another server or a poll interrupts."""
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder(Content).decode
+
+
+class _Earlier(msgspec.Struct):
+    """The former member of stored contents that `checks` replaced."""
+
+    attempts: int = 0
+    starting: str | None = None
+    check: IdentityCheck | None = None
+    earlier: tuple[IdentityCheck, ...] = ()
+    begun: tuple[IdentityCheck, ...] = ()
+
+    def checks(self) -> Iterator[IdentityCheck]:
+        opened = {one.attempt: one for one in (*self.earlier, self.check) if one is not None}
+        owners = {one.attempt: one for one in self.begun}
+        for number in range(1, self.attempts + 1):
+            provider = self.starting if number == self.attempts else None
+            check = opened.get(number, IdentityCheck(attempt=number, provider=provider or ""))
+            if (own := owners.get(number)) is not None:
+                check = structs.replace(
+                    check, browser=own.browser, is_back=own.is_back, back_at=own.back_at
+                )
+            yield check
+
+
+_decode_earlier: Final = msgspec.json.Decoder(_Earlier).decode
+
+
+def _read_content(text: bytes) -> Content:
+    content = _decode(text)
+    if content.checks:
+        return content
+    return structs.replace(content, checks=(*_decode_earlier(text).checks(),))
+
+
+class NewSession(NamedTuple):
+    """A session to write, and what is kept of the response."""
+
+    session: Session
+    shred_key: bytes
+    session_index: bytes
+    cbid_index: bytes | None
+    reference_index: bytes | None
+    content: bytes
+    kept: IdempotencyEntry | None
+
+
+def write_new(connection: Connection, new: Sequence[NewSession]) -> Sequence[None]:
+    """An act for `write_batched`: write these sessions."""
+    rows = []
+    for session, _, session_index, cbid_index, reference_index, content, _ in new:
+        expires_at = to_ms(session.expires_at)
+        rows.append(
+            (
+                *(session.id, session.account_id, session.mode.value, session.revision),
+                *(session.token_digest, session_index, cbid_index, session.status.value),
+                *(to_ms(session.created_at), expires_at, expires_at, content, 0, 0),
+                reference_index,
+            )
+        )
+    _insert(connection, rows)
+    _insert_keys(connection, [(item.session.id, item.shred_key) for item in new])
+    keep_answers(connection, [item.kept for item in new if item.kept is not None])
+    return [None] * len(new)
+
+
+def seal(key: DataKey, session: Session, shred_key: bytes, nonce: bytes) -> bytes:
+    """The content of a session, encrypted for its row."""
+    text = _encode(session.content)
+    place = _place(session.account_id, session.id)
+    return key.seal(shred_key=shred_key, nonce=nonce, plaintext=text, **place)
+
+
+def _place(account_id: str, session_id: str) -> Place:
+    return Place(table="checkout_sessions", column="content", account=account_id, row_id=session_id)
+
+
+async def find(room: Checkout, reach: Reach, session_id: str) -> Session:
+    """A session in reach.
+
+    Raises:
+        NotFound: there is none.
+    """
+    row = await _row(room, session_id)
+    if row is None or not reach.covers(row[1], Mode(row[2])):
+        raise NotFound("The session was not found.")
+    return await _opened(room, row)
+
+
+async def find_by_token(room: Checkout, digest: bytes) -> Session | None:
+    """The session of a client token."""
+    row = await room.access.database.read_batched(_rows_by_token, digest)
+    return None if row is None else await _opened(room, row)
+
+
+async def find_by_id(room: Checkout, session_id: str) -> Session | None:
+    """A session of any account: what is shown of it depends on what is known of its token."""
+    row = await _row(room, session_id)
+    return None if row is None else await _opened(room, row)
+
+
+async def _row(room: Checkout, session_id: str) -> _Row | None:
+    if not any(is_id(prefix, session_id) for prefix in (CHECKOUT_SESSION, EARLIER_SESSION)):
+        return None
+    return await room.access.database.read_batched(_rows_by_id, session_id)
+
+
+def _rows_by_id(connection: Connection, ids: Sequence[str]) -> list[_Row | None]:
+    found = {row[0]: row for row in _select(connection, set(ids))}
+    return [found.get(id_) for id_ in ids]
+
+
+def _rows_by_token(connection: Connection, digests: Sequence[bytes]) -> list[_Row | None]:
+    found = {row[4]: row for row in _select_by_token(connection, set(digests))}
+    return [found.get(digest) for digest in digests]
+
+
+async def find_many(
+    room: Checkout,
+    reach: Reach,
+    *,
+    session_index: bytes | None,
+    reference_index: bytes | None,
+    after: str | None,
+    limit: int,
+) -> list[Session]:
+    """Sessions in reach, newest first."""
+    wanted = select(_c.id).where(reach.rows(checkout_sessions))
+    # Sorted by identifier, those of earlier versions would precede every newer one.
+    wanted = wanted.where(_c.id.startswith(CHECKOUT_SESSION))
+    if session_index is not None:
+        wanted = wanted.where(_c.session_index == session_index)
+    if reference_index is not None:
+        wanted = wanted.where(_c.reference_index == reference_index)
+    if after is not None:
+        wanted = wanted.where(_c.id < after)
+    rows = await room.access.database.scan(_rows, wanted.order_by(_c.id.desc()).limit(limit))
+    return [await _listed(room, row) for row in rows]
+
+
+def _rows(connection: Connection, wanted: Select[tuple[str]]) -> list[_Row]:
+    ids = [*connection.execute(wanted).scalars()]
+    return [row for row in _rows_by_id(connection, ids) if row is not None]
+
+
+async def _listed(room: Checkout, row: _Row) -> Session:
+    """A session of a list; a damaged one does not break the list."""
+    try:
+        return await _opened(room, row)
+    except (DamagedValue, msgspec.MsgspecError) as error:
+        _log.error("checkout_session_damaged", session_id=row[0], reason=type(error).__name__)
+        return replace(_session(row, None), is_unreadable=True)
+
+
+async def change(
+    room: Checkout,
+    session: Session,
+    transition: Callable[[Session, datetime], Session],
+    also: Also | None = None,
+    *,
+    remember: Remember[Session] = None,
+) -> Session:
+    """Change a session from the state that it is in; durable when this returns.
+
+    `transition` refuses by raising, and changes nothing by returning what it was given. `also` and
+    the event of an end are written in the same transaction. Where the session comes out of `also`
+    as it was before all of this, nothing is written of it.
+
+    Raises:
+        Overloaded: too many others change it at the same time, here or at other servers.
+    """
+    given, browser = session, session.browser
+    session = seen_by(session, browser)
+    changed = transition(session, await clock_of(room, session))
+    if changed is session:
+        return given
+    async with room.changes.turn(session.id) as waited:
+        for number in range(_ROUNDS_MAX):
+            if waited or number:
+                session = seen_by(await _again(room, session), browser)
+                changed = transition(session, await clock_of(room, session))
+            if changed is session:
+                return session
+            time_ns = room.access.clock.time_ns()
+            key = await room.vault.data_key(session.account_id, time_ns)
+            change_ = _Change(room, session, changed, key, from_ns(time_ns), also, remember)
+            written = await room.access.database.write(_write_change, change_)
+            if written is not None:
+                return written
+    raise Overloaded
+
+
+async def _again(room: Checkout, session: Session) -> Session:
+    """The same session as it is stored now."""
+    return await find(room, session.reach, session.id)
+
+
+async def count_consent(room: Checkout, session: Session) -> Session:
+    """Count what a visitor decided about being remembered; durable when this returns.
+
+    The revision does not change: anyone with the link can watch it, and would learn that a buyer is
+    known.
+
+    Raises:
+        CheckoutSessionClosed: the session went on, or this was counted, in another tab.
+    """
+    if not await room.access.database.write(_count_consent, session):
+        raise CheckoutSessionClosed("It went on in another tab.")
+    return replace(session, consents=session.consents + 1)
+
+
+def _count_consent(connection: Connection, before: Session) -> bool:
+    same = update(checkout_sessions).where(
+        _c.id == before.id, _c.revision == before.revision, _c.consents == before.consents
+    )
+    return connection.execute(same.values(consents=before.consents + 1)).rowcount == 1
+
+
+class _Change(NamedTuple):
+    """A change that is decided, on its way into a transaction."""
+
+    room: Checkout
+    before: Session
+    after: Session
+    key: DataKey
+    at: datetime
+    also: Also | None
+    remember: Remember[Session]
+
+
+def _write_change(connection: Connection, change_: _Change) -> Session | None:
+    """Write the change and return the new session; None if it has changed since it was read."""
+    room, before, after, _, at, also, remember = change_
+    same = before.id, before.revision
+    if also is not None:
+        # The other writes belong to this state alone, which must not change meanwhile.
+        if _hold(connection, *same).rowcount != 1:
+            return None
+        after = also(connection, after)
+        if after == before:
+            return before
+    after = replace(after, revision=before.revision + 1)
+    content = None
+    if after.content is not None and before.shred_key is not None:
+        content = seal(change_.key, after, before.shred_key, room.access.entropy(NONCE_BYTES))
+    ends = to_ms(after.expires_at)
+    changed = _update(
+        connection,
+        *(after.revision, after.status.value, ends, ends if after.status is Status.OPEN else None),
+        None if after.ended_at is None else to_ms(after.ended_at),
+        *(after.ack_id, after.clearance_id, after.check_revision, content),
+        *(cbid_index(room, after), *same),
+    )
+    if changed.rowcount != 1:
+        return None
+    event = _EVENTS.get(after.status)
+    if after.status is not before.status and event is not None:
+        write_events(connection, [NewEvent(after.account_id, after.mode, event, after.id, at)])
+    stopped = _stopped(after)
+    if stopped and stopped != _stopped(before):
+        type_ = EventType.CHECKOUT_SESSION_BLOCKED
+        blocked = NewEvent(after.account_id, after.mode, type_, after.id, at, reasons=stopped)
+        write_events(connection, [blocked])
+    keep_answer(connection, remember, after)
+    return after
+
+
+def _stopped(session: Session) -> tuple[Reason, ...]:
+    """Why the buyer of an open session cannot go on."""
+    content = session.content
+    return content.stopped_by if content and session.status is Status.OPEN else ()
+
+
+def erase_contents(connection: Connection, ids: Sequence[str]) -> None:
+    """Erase the personal data of these sessions; their rows remain."""
+    connection.execute(delete(shred_keys).where(shred_keys.c.record_id.in_(ids)))
+    for id_ in ids:
+        bare = blanks(checkout_sessions, "session") | {"revision": _c.revision + 1}
+        connection.execute(update(checkout_sessions).where(_c.id == id_).values(bare))
+    _forget_mails(connection, ids)  # last: none is accepted any more
+
+
+def delete_ended(connection: Connection, before: datetime, limit: int) -> int:
+    """Delete at most `limit` sessions that ended before this time; returns how many."""
+    old = select(_c.id).where(_c.ended_at < before).limit(limit)
+    ids = [*connection.execute(old).scalars()]
+    connection.execute(delete(shred_keys).where(shred_keys.c.record_id.in_(ids)))
+    connection.execute(delete(checkout_sessions).where(_c.id.in_(ids)))
+    _forget_mails(connection, ids)
+    return len(ids)
+
+
+async def clock_of(room: Checkout, session: Session) -> datetime:
+    """Now, by the test clock where the session is of a sandbox."""
+    return await room.access.test_clocks.now(session.account_id, session.mode)
+
+
+def cbid_index(room: Checkout, session: Session) -> bytes | None:
+    """The blind index by which the session of a buyer is found to be erased."""
+    cbid = session.subject
+    if cbid is None:
+        return None
+    return room.access.secret.blind_index(session.account_id, CBID_FIELD, cbid)
+
+
+async def _opened(room: Checkout, row: _Row) -> Session:
+    id_, account_id, *_, content = row
+    shred_key = row[5]
+    if content is None or shred_key is None:
+        return _session(row, None)
+    place = _place(account_id, id_)
+    text = await room.vault.open(content, shred_key=shred_key, **place)
+    return _session(row, _read_content(text))
+
+
+def _session(row: _Row, content: Content | None) -> Session:
+    """A session from its columns, as the driver gives them, and from what is sealed in it."""
+    id_, account_id, mode, revision, token_digest, shred_key, status, *rest = row
+    created_at, expires_at, ended_at, ack_id, clearance_id, check_revision, consents, _ = rest
+    return Session(
+        id=id_,
+        account_id=account_id,
+        mode=MODES[mode],
+        revision=revision,
+        token_digest=token_digest,
+        shred_key=shred_key,
+        status=_STATUSES[status],
+        created_at=from_ms(created_at),
+        expires_at=from_ms(expires_at),
+        ended_at=None if ended_at is None else from_ms(ended_at),
+        ack_id=ack_id,
+        clearance_id=clearance_id,
+        check_revision=check_revision,
+        consents=consents,
+        content=content,
+    )
+
+
+def _forget_mails(connection: Connection, ids: Sequence[str]) -> None:
+    """Destroy all mails of these sessions, also those that wait."""
+    connection.execute(delete(copy_mails).where(copy_mails.c.checkout_session_id.in_(ids)))

@@ -1,0 +1,402 @@
+"""Clear an order: one decision over acknowledgment, buyer and ZIP, written down as evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import BytesIO
+from typing import Any, Final, NamedTuple
+
+from msgspec import to_builtins
+from msgspec.structs import replace
+from sqlalchemy import Connection
+
+from countersign.base.db.bulk import BulkInsert, late_statements
+from countersign.base.db.tables import clearances
+from countersign.base.errors import CountersignError, InvalidRequest, OrderReferenceMismatch
+from countersign.base.ids import ACKNOWLEDGMENT, CLEARANCE, is_id, timed_id
+from countersign.base.instant import from_ns, rfc3339, rfc3339_ms, to_ms
+from countersign.core.access.idempotency import NONCE_BYTES, Keep, leave_answers, taken
+from countersign.core.access.key import Principal
+from countersign.core.acknowledgments.order_reference import of_another_order, reference_index
+from countersign.core.buyers.model import BuyerStatus, best_proof, status_view
+from countersign.core.buyers.rules import VerificationRules, zip5
+from countersign.core.buyers.zips import proves_zip
+from countersign.core.clearances.facts_sql import BatchFacts
+from countersign.core.clearances.keys import Signers
+from countersign.core.clearances.model import (
+    ClearanceInput,
+    ClearanceResult,
+    GrantedClearance,
+    NewClearance,
+    OrderFacts,
+    binds,
+    expiry,
+    failed_checks,
+    live_would_refuse,
+    reasons_of,
+    relied_on,
+    valid_earlier,
+    with_reference,
+)
+from countersign.core.clearances.room import Clearances
+from countersign.core.clearances.schemas import ClearanceDecision, ClearanceRequest
+from countersign.core.clearances.token import order_digest, token_claims
+from countersign.core.gate.reply import encode
+from countersign.core.log.append_record import SEAL_ENTROPY, seal_disclosures
+from countersign.core.log.record import NewRecord, RecordType
+from countersign.core.notices.obligations import COMPARED_ZIP, NOTHING
+from countersign.core.notices.registry import KnownNotices
+from countersign.core.parties.model import Bound
+from countersign_evidence.canonical import canonical_json
+from countersign_evidence.disclosure import SALT_BYTES
+from countersign_evidence.record import (
+    CBID_FIELD,
+    REFERENCE_FIELD,
+    SESSION_FIELD,
+    Draft,
+    SealedRecord,
+    entropy_needed,
+    make_records,
+)
+
+SHIPPING_FIELD: Final = "shipping"
+VERIFICATION_FIELD: Final = "verification"
+RECORD_ENTROPY: Final = entropy_needed(4) + SEAL_ENTROPY
+"""Random bytes that the record of one decision takes: it has four personal fields.
+
+An order with a reference takes a salt more.
+"""
+_ID_ENTROPY: Final = 8
+_insert_clearances: Final = BulkInsert(
+    clearances, "id", "account_id", "mode", "ack_id", "kid", "expires_at", "at"
+)
+
+
+class Cleared(NamedTuple):
+    """A decision as the account gets it; `body` is the response."""
+
+    decision: ClearanceDecision
+    body: bytes
+    live_would_refuse: tuple[str, ...]
+    """See `ClearanceResult`."""
+
+
+class PreparedOrder(NamedTuple):
+    """An order on its way into a transaction, and what it is decided with."""
+
+    room: Clearances
+    new: NewClearance
+    signers: Signers
+    notices: KnownNotices
+    fresh: bool
+    """True if the notices are current."""
+    input_required: bool
+    entry: Keep | None
+
+
+async def clear_order(
+    room: Clearances,
+    who: Principal,
+    order: ClearanceRequest,
+    entry: Keep | None = None,
+    *,
+    input_required: bool = False,
+) -> Cleared:
+    """Decide whether an order may ship; durable when this returns.
+
+    The same order gets the same clearance while that is valid and all conditions still hold.
+    `input_required`: decide as if the buyer were in `requires_input`.
+    """
+    item = await prepare_order(room, who, order, entry, input_required=input_required)
+    while (cleared := await room.access.database.write_batched(clear_together, item)) is None:
+        # A reason against the notice counts only after a fresh read.
+        item = item._replace(notices=await room.registry.notices(fresh=True), fresh=True)
+    return cleared
+
+
+async def prepare_order(
+    room: Clearances,
+    who: Principal,
+    order: ClearanceRequest,
+    entry: Keep | None = None,
+    *,
+    input_required: bool = False,
+) -> PreparedOrder:
+    """Prepare the input of `clear_together`, which may run in another act's transaction.
+
+    Raises:
+        InvalidRequest: no notice is about such a class of products.
+    """
+    access, vault, class_ = room.access, room.log.vault.vault, order.product_class
+    notices, fresh = await room.registry.notices(), False
+    if class_ is not None and class_ not in notices.classes:
+        # A typing error, not goods that need a dealer, unless a new notice names them.
+        notices, fresh = await room.registry.notices(fresh=True), True
+        if class_ not in notices.classes:
+            known = ", ".join(sorted(notices.classes))
+            raise InvalidRequest(f"Expected one of {known} - at `$.product_class`.")
+    reference = order.order_reference
+    another = await of_another_order(access, who, order.session_id, reference)
+    test_clock = await access.test_clocks.of(who.account_id, who.mode)
+    time_ns = access.clock.time_ns()
+    at = from_ns(time_ns)
+    more = 0 if reference is None else SALT_BYTES
+    entropy = access.entropy(_ID_ENTROPY + RECORD_ENTROPY + more)
+    index, account_id, zip_ = access.secret.blind_index, who.account_id, zip5(order.shipping_zip)
+    # The identity of an order as one text.
+    whole = [order.ack_id, order.session_id, zip_, class_, order.shipping_address]
+    new = NewClearance(
+        clearance_id=timed_id(CLEARANCE, time_ns, entropy[:_ID_ENTROPY]),
+        account_id=account_id,
+        mode=who.mode,
+        order=order,
+        session_index=index(account_id, SESSION_FIELD, order.session_id),
+        cbid_index=index(account_id, CBID_FIELD, order.cbid),
+        order_index=index(account_id, "order", canonical_json(whole).decode()),
+        zip_index=index(account_id, "zip", zip_),
+        reference_index=reference_index(access.secret, account_id, reference),
+        session_of_another=another,
+        at=at,
+        clock_at=test_clock.at(at),
+        key=await vault.data_key(account_id, time_ns),
+        entropy=entropy[_ID_ENTROPY:],
+    )
+    signers = await room.keys.signers(who.mode)
+    return PreparedOrder(room, new, signers, notices, fresh, input_required, entry)
+
+
+def clear_together(
+    connection: Connection, items: Sequence[PreparedOrder]
+) -> Sequence[Cleared | CountersignError | None]:
+    """Decide these orders one after the other, and leave the decisions to be written together.
+
+    None, and nothing written, for an order whose notices may be too old to decide by. See
+    `slot_taken` for an order that was decided before. What is left is written with the commit, or
+    by `do_late` before the same transaction reads it.
+    """
+    room, late = items[0].room, late_statements(connection)
+    if late is None:
+        raise ValueError("nothing would write what is left on this connection")
+    outcomes: list[Cleared | CountersignError | None] = [
+        *taken(connection, [item.entry for item in items])
+    ]
+    facts = BatchFacts(connection, room.access.secret, [item.new for item in items])
+    decided: list[tuple[int, PreparedOrder, ClearanceResult]] = []
+    for place, given in enumerate(items):
+        if outcomes[place] is not None:
+            continue
+        of_order = facts.of(given.new)
+        new = with_reference(given.new, of_order)
+        if new is None:
+            outcomes[place] = OrderReferenceMismatch()
+            continue
+        item = given if new is given.new else given._replace(new=new)
+        result = _decide(item, of_order)
+        if result is None:
+            continue
+        refusal = facts.count_zip(item.new) if result.zip_compared else None
+        if refusal is not None:
+            outcomes[place] = refusal
+            continue
+        facts.apply(item.new, result)
+        decided.append((place, item, result))
+    written = [(item.new, result) for _, item, result in decided if result.is_new]
+    drafts = [_draft(*one, facts.bound(one[0])) for one in written]
+    records = [
+        _record(*one, sealed) for one, sealed in zip(written, make_records(drafts), strict=True)
+    ]
+    room.log.journal.leave(connection, late, records)
+    _insert_clearances.leave(connection, late, [_row(*one) for one in written])
+    facts.leave(connection, late)
+    # Asking the system for a few bytes releases the interpreter each time.
+    drawn, kept = BytesIO(room.access.entropy(NONCE_BYTES * len(decided))), []
+    for place, item, result in decided:
+        outcomes[place] = cleared = _cleared(item, result)
+        if item.entry is not None:
+            kept.append(item.entry(cleared.body, drawn.read(NONCE_BYTES)))
+    leave_answers(connection, late, kept)
+    return outcomes
+
+
+def _row(new: NewClearance, result: ClearanceResult) -> tuple[object, ...]:
+    ack_id, granted = new.order.ack_id, result.granted
+    return (
+        new.clearance_id,
+        new.account_id,
+        new.mode.value,
+        ack_id if is_id(ACKNOWLEDGMENT, ack_id) else None,
+        granted and granted.kid,
+        granted and to_ms(granted.expires_at),
+        to_ms(new.at),
+    )
+
+
+def _decide(item: PreparedOrder, facts: OrderFacts) -> ClearanceResult | None:
+    new, case = item.new, case_of(item, facts)
+    if not item.fresh and facts.acknowledgment is not None and not case.notice_in_force:
+        return None
+    failed = failed_checks(case)
+    reasons = reasons_of(case, failed)
+    earlier = None if reasons else valid_earlier(new, facts)
+    granted, ends = earlier, expiry(case)
+    if earlier is not None and earlier.reference_index is None and new.reference_index is not None:
+        # The new record names the order's reference, but does not prolong the clearance.
+        granted, ends = None, min(ends, earlier.expires_at)
+    if not reasons and granted is None:
+        granted = GrantedClearance(
+            clearance_id=new.clearance_id,
+            kid=item.signers.at(new.at).kid,
+            at=new.at,
+            clock_at=new.clock_at,
+            expires_at=ends,
+            reference_index=new.reference_index,
+        )
+    return ClearanceResult(
+        reasons=reasons,
+        obligations=() if reasons else (*case.following.obligations, COMPARED_ZIP),
+        granted=granted,
+        is_new=granted is None or granted.clearance_id == new.clearance_id,
+        binds=binds(case, failed),
+        zip_compared=case.zip_proved is not None,
+        verification=case.verification,
+        live_would_refuse=live_would_refuse(case),
+    )
+
+
+def case_of(item: PreparedOrder, facts: OrderFacts) -> ClearanceInput:
+    """The input of the decision about this order."""
+    new, floor, acknowledgment = item.new, item.room.floor, facts.acknowledgment
+    rules = facts.buyer_rules.at_least(floor) if facts.buyer_rules else floor
+    view = None
+    if facts.buyer is not None:
+        view = status_view(facts.buyer, new.account_id, rules, new.clock_at)
+        if item.input_required:
+            view = replace(view, status=BuyerStatus.REQUIRES_INPUT)
+    shown = current = None
+    if acknowledgment is not None:
+        id_, named = acknowledgment.notice_id, acknowledgment.notice_version
+        versions = item.notices.versions.get(id_, ())
+        shown = next((v for v in versions if v.content.version == named), None)
+        real = new.clock_at == new.at
+        current = item.notices.current(id_, new.mode, new.clock_at, remember=real)
+    proof = best_proof(facts.buyer, rules, new.account_id) if facts.buyer else None
+    return ClearanceInput(
+        new=new,
+        facts=facts,
+        cbid_indexes=_cbid_indexes(item, facts),
+        notice_in_force=shown is not None and shown is current,
+        following=NOTHING if shown is None else shown.following,
+        standing=view,
+        zip_proved=_zip_proved(item, facts, rules),
+        verification=relied_on(facts, proof),
+    )
+
+
+def _cbid_indexes(item: PreparedOrder, facts: OrderFacts) -> frozenset[bytes]:
+    """A buyer that was found to be a known one has several identifiers."""
+    new, buyer, use = item.new, facts.buyer, facts.use
+    indexes = {new.cbid_index}
+    if buyer is not None:
+        if buyer.cbid != new.order.cbid:
+            index = item.room.access.secret.blind_index(new.account_id, CBID_FIELD, buyer.cbid)
+            indexes.add(index)
+        if use is not None and facts.bound_to == buyer.cbid:
+            indexes.add(use.cbid_index)
+    return frozenset(indexes)
+
+
+def _zip_proved(item: PreparedOrder, facts: OrderFacts, rules: VerificationRules) -> bool | None:
+    buyer, new = facts.buyer, item.new
+    if buyer is None or (buyer.simulated and buyer.account_id != new.account_id):
+        return None
+    if buyer.simulated and not buyer.proofs:
+        verified = buyer.verified_at is not None
+        return new.zip_index in facts.sandbox_zips if verified else None
+    proof = best_proof(buyer, rules, new.account_id)
+    if proof is None:
+        return None
+    secret, zip_ = item.room.access.secret, new.order.shipping_zip
+    return proves_zip(secret, new.account_id, buyer.cbid, proof, rules, zip_)
+
+
+def _cleared(item: PreparedOrder, result: ClearanceResult) -> Cleared:
+    """The response to an order: its new clearance, or the earlier one again."""
+    new, order, granted, token = item.new, item.new.order, result.granted, None
+    if granted is not None:
+        claims = token_claims(
+            item.room.public_url,
+            new.mode,
+            new.account_id,
+            granted,
+            ack_id=order.ack_id,
+            order_sha256=order_digest(order.shipping_zip, order.product_class, order.session_id),
+            obligations=result.obligations,
+        )
+        token = item.signers.of(granted.kid, new.at).sign(claims)
+    decision = ClearanceDecision(
+        clearance_id=granted.clearance_id if granted else new.clearance_id,
+        cleared=granted is not None,
+        reasons=result.reasons,
+        obligations=result.obligations,
+        expires_at=granted.expires_at if granted else None,
+        token=token,
+    )
+    return Cleared(decision, encode(decision), result.live_would_refuse)
+
+
+def _record(new: NewClearance, result: ClearanceResult, written: SealedRecord) -> NewRecord:
+    """Who the buyer is and where the order goes are disclosures, encrypted."""
+    return NewRecord(
+        id=new.clearance_id,
+        account_id=new.account_id,
+        mode=new.mode,
+        type=RecordType.CLEARANCE,
+        notice_id=None,
+        at=new.at,
+        body=written.body,
+        digest=written.digest,
+        disclosures=seal_disclosures(
+            new.key,
+            new.clearance_id,
+            written.disclosures,
+            new.entropy[-SEAL_ENTROPY:],
+            account_id=new.account_id,
+            # A granted clearance is found by its acknowledgment, which is of the same session.
+            session_index=None if result.granted else new.session_index,
+            cbid_index=new.cbid_index,
+            reference_index=new.reference_index,
+        ),
+    )
+
+
+def _draft(new: NewClearance, result: ClearanceResult, bound: Bound) -> Draft:
+    """The record of a decision; its members are those of spec/evidence-format.md."""
+    order, granted = new.order, result.granted
+    members: dict[str, Any] = {
+        **bound.members(),
+        "type": RecordType.CLEARANCE.value,
+        "id": new.clearance_id,
+        "mode": new.mode.value,
+        "at": rfc3339_ms(new.at),
+        "account": new.account_id,
+        "ack_id": order.ack_id if is_id(ACKNOWLEDGMENT, order.ack_id) else None,
+        "cleared": granted is not None,
+        "reasons": result.reasons,
+        "obligations": result.obligations,
+        "expires_at": rfc3339(granted.expires_at) if granted else None,
+    }
+    if new.clock_at != new.at:
+        members["test_clock"] = rfc3339_ms(new.clock_at)
+    shipping = {
+        "zip": order.shipping_zip,
+        "address": to_builtins(order.shipping_address),
+        "product_class": order.product_class,
+    }
+    personal = (
+        (CBID_FIELD, order.cbid),
+        (SESSION_FIELD, order.session_id),
+        (SHIPPING_FIELD, shipping),
+        (VERIFICATION_FIELD, result.verification),
+        *([(REFERENCE_FIELD, order.order_reference)] if order.order_reference else []),
+    )
+    return Draft(members, personal, new.entropy[:-SEAL_ENTROPY])

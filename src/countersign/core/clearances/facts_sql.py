@@ -1,0 +1,280 @@
+"""The stored facts about orders to decide: a few statements for many orders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+import msgspec
+from sqlalchemy import Connection
+
+from countersign.base.db.bulk import BulkInsert, DriverStatement, Late, SelectAmong
+from countersign.base.db.tables import acknowledgment_uses
+from countersign.base.errors import RateLimited
+from countersign.base.instant import from_ms
+from countersign.base.mode import MODES, Mode
+from countersign.core.access.secrets import DeploymentSecret
+from countersign.core.buyers.model import Buyer
+from countersign.core.buyers.rules import VerificationRules
+from countersign.core.buyers.sql import ZipSubject, ZipTries, followed_buyers, verification_rules_of
+from countersign.core.clearances.model import (
+    AcknowledgmentFacts,
+    AcknowledgmentUse,
+    ClearanceResult,
+    ClearanceRules,
+    GrantedClearance,
+    NewClearance,
+    OrderFacts,
+    StoredVerification,
+)
+from countersign.core.log.record import RecordType
+from countersign.core.parties.model import Bound
+from countersign.core.parties.sql import PartiesInForce
+
+_update_use: Final = DriverStatement(
+    "UPDATE acknowledgment_uses SET order_index = ?, clearance_id = ? WHERE ack_id = ?"
+)
+_insert_uses: Final = BulkInsert(
+    acknowledgment_uses,
+    *("ack_id", "account_id", "mode", "cbid", "cbid_index", "order_index", "clearance_id"),
+)
+
+
+class _Record(msgspec.Struct):
+    notice_version: str = ""
+    test_clock: datetime | None = None
+
+
+_read_record: Final = msgspec.json.Decoder(_Record).decode
+
+_select_acknowledgments: Final = SelectAmong(
+    "SELECT r.id, r.account_id, r.mode, r.at, r.notice_id, r.body, d.record_id, d.session_index,"  # noqa: S608 - our own names
+    " d.cbid_index, d.reference_index FROM records r LEFT JOIN disclosures d ON d.record_id = r.id"
+    f" WHERE r.type = '{RecordType.ACKNOWLEDGMENT.value}' AND r.id {{}}"
+)
+# Two servers that clear with one acknowledgment take turns (PostgreSQL; the embedded database has
+# one writer), in one order.
+_select_uses: Final = SelectAmong(
+    "SELECT ack_id, cbid, cbid_index, order_index, clearance_id, closed_at"
+    " FROM acknowledgment_uses WHERE ack_id {} ORDER BY ack_id",
+    for_update=True,
+)
+_select_earlier: Final = SelectAmong(
+    "SELECT c.id, c.kid, c.at, c.expires_at, r.body, d.reference_index FROM clearances c"
+    " JOIN records r ON r.id = c.id LEFT JOIN disclosures d ON d.record_id = c.id WHERE c.id {}"
+)
+_select_verifications: Final = SelectAmong(
+    "SELECT id, account_id, mode, cbid, status, session_index, subject_index, zip_index"
+    " FROM verifications WHERE cbid {} ORDER BY id"
+)
+_select_blocks: Final = SelectAmong("SELECT account_id, mode, cbid FROM buyer_blocks WHERE cbid {}")
+_select_rules: Final = SelectAmong(
+    "SELECT account_id, acknowledgment_max_age, lifetime, product_class_required"
+    " FROM clearance_settings WHERE account_id {}"
+)
+
+
+class BatchFacts:
+    """The facts about the orders of one transaction, and their changes."""
+
+    def __init__(
+        self, connection: Connection, secret: DeploymentSecret, batch: Sequence[NewClearance]
+    ) -> None:
+        """Read all of it; what an acknowledgment is bound to is locked."""
+        ack_ids = sorted({new.order.ack_id for new in batch})
+        self._secret = secret
+        self._uses = {
+            ack_id: AcknowledgmentUse(
+                cbid, cbid_index, order_index, clearance_id, closed is not None
+            )
+            for ack_id, cbid, cbid_index, order_index, clearance_id, closed in _select_uses(
+                connection, ack_ids
+            )
+        }
+        self._added: dict[str, NewClearance] = {}
+        self._changed: set[str] = set()
+        self._acknowledgments = _acknowledgments(connection, ack_ids)
+        self._earlier = _earlier(connection, self._uses.values())
+        cbids = [new.order.cbid for new in batch]
+        cbids += [use.cbid for use in self._uses.values() if use.cbid]
+        self._buyers = followed_buyers(connection, cbids)
+        self._blocks = {*_select_blocks(connection, {b.cbid for b in self._buyers.values()})}
+        self._verifications = _verifications(connection, self._buyers)
+        self._simulated = _simulated(self._verifications, self._buyers)
+        accounts = {new.account_id for new in batch}
+        self._parties = PartiesInForce(connection, accounts)
+        self._rules = rules_of(connection, accounts)
+        self._buyer_rules: Mapping[str, VerificationRules] = {}
+        if any(buyer.proofs or not buyer.simulated for buyer in self._buyers.values()):
+            self._buyer_rules = verification_rules_of(connection, accounts)
+        subjects = {subject for new in batch if (subject := self._subject(new)) is not None}
+        self._tries = ZipTries(connection, subjects)
+
+    def of(self, new: NewClearance) -> OrderFacts:
+        account_id, ack_id = new.account_id, new.order.ack_id
+        acknowledgment = self._acknowledgments.get((account_id, new.mode, ack_id))
+        use = self._uses.get(ack_id) if acknowledgment is not None else None
+        buyer = self._buyer(new)
+        bound = self._buyers.get(use.cbid) if use and use.cbid else None
+        simulated = self._simulated.get(buyer.cbid) if buyer else None
+        return OrderFacts(
+            acknowledgment=acknowledgment,
+            use=use,
+            earlier=self._earlier.get(use.clearance_id) if use and use.clearance_id else None,
+            buyer=buyer,
+            is_blocked=buyer is not None
+            and (account_id, new.mode.value, buyer.cbid) in self._blocks,
+            bound_to=bound.cbid if bound else None,
+            buyer_rules=self._buyer_rules.get(account_id),
+            sandbox_zips=simulated.zips if simulated else frozenset(),
+            rules=self._rules.get(account_id) or ClearanceRules(),
+            verifications=self._verifications_of(new, buyer),
+        )
+
+    def count_zip(self, new: NewClearance) -> RateLimited | None:
+        """The refusal if the ZIP code of this order is one too many for its buyer."""
+        subject = self._subject(new)
+        return subject and self._tries.count(subject, new.zip_index, new.at)
+
+    def apply(self, new: NewClearance, result: ClearanceResult) -> None:
+        """Bind the acknowledgment as decided; the orders that follow in the batch see it."""
+        ack_id, granted = new.order.ack_id, result.granted
+        use = self._uses.get(ack_id)
+        if use is None and result.binds:
+            use = self._uses[ack_id] = AcknowledgmentUse(new.order.cbid, new.cbid_index)
+            self._added[ack_id] = new
+        if use is not None and granted is not None and result.is_new:
+            self._uses[ack_id] = use._replace(
+                order_index=new.order_index, clearance_id=new.clearance_id
+            )
+            self._changed.add(ack_id)
+            self._earlier[new.clearance_id] = granted
+
+    def leave(self, connection: Connection, late: Late) -> None:
+        """Write what the orders change, or leave it for the end of the transaction."""
+        added = [
+            (id_, new.account_id, new.mode.value, *self._uses[id_][:4])
+            for id_, new in sorted(self._added.items())
+        ]
+        _insert_uses.leave(connection, late, added)
+        for id_ in sorted(self._changed.difference(self._added)):
+            use = self._uses[id_]
+            _update_use.leave(connection, late, use.order_index, use.clearance_id, id_)
+        self._tries.write()
+
+    def _buyer(self, new: NewClearance) -> Buyer | None:
+        buyer = self._buyers.get(new.order.cbid)
+        return buyer if buyer is not None and buyer.mode is new.mode else None
+
+    def bound(self, new: NewClearance) -> Bound:
+        """The parties' records that the record of the decision binds."""
+        return self._parties.of(new.account_id, new.mode)
+
+    def _verifications_of(
+        self, new: NewClearance, buyer: Buyer | None
+    ) -> Sequence[StoredVerification]:
+        """The account's own verifications of the buyer, oldest first."""
+        cbids = {new.order.cbid, buyer.cbid} if buyer is not None else set[str]()
+        found = [one for cbid in cbids for one in self._verifications.get(cbid, ())]
+        own = (new.account_id, new.mode)
+        return sorted(one for one in found if (one.account_id, one.mode) == own)
+
+    def _subject(self, new: NewClearance) -> ZipSubject | None:
+        buyer = self._buyer(new)
+        if buyer is None:
+            return None
+        # In the sandbox the guesses of a session count, as in its verification: there each ZIP
+        # code makes another buyer.
+        simulated = self._simulated.get(buyer.cbid)
+        index = simulated.subject_index if simulated else None
+        if index is None or buyer.account_id != new.account_id:
+            index = self._secret.blind_index(new.account_id, "buyer", buyer.cbid)
+        return ZipSubject(new.account_id, new.mode, index)
+
+
+class _Simulated(NamedTuple):
+    """Of a simulated buyer: its session's keyed hash, and those of the ZIP codes it was given."""
+
+    subject_index: bytes | None
+    zips: frozenset[bytes]
+
+
+def _acknowledgments(
+    connection: Connection, ack_ids: Iterable[str]
+) -> dict[tuple[str, Mode, str], AcknowledgmentFacts]:
+    """The existing ones of these acknowledgments, by account, mode and identifier."""
+    found = {}
+    for row in _select_acknowledgments(connection, ack_ids):
+        id_, account_id, mode, at, notice_id, body, kept, *indexes = row
+        session_index, cbid_index, reference_index = indexes
+        record = _read_record(body)
+        found[account_id, MODES[mode], id_] = AcknowledgmentFacts(
+            # By the clock that its age goes by.
+            accepted_at=record.test_clock or from_ms(at),
+            notice_id=notice_id,
+            notice_version=record.notice_version,
+            session_index=session_index,
+            cbid_index=cbid_index,
+            reference_index=reference_index,
+            erased=kept is None,
+        )
+    return found
+
+
+def _earlier(
+    connection: Connection, uses: Iterable[AcknowledgmentUse]
+) -> dict[str, GrantedClearance]:
+    """The newest clearances that were granted for these orders, by identifier."""
+    ids = [use.clearance_id for use in uses if use.clearance_id]
+    return {
+        id_: GrantedClearance(
+            clearance_id=id_,
+            kid=kid,
+            at=from_ms(at),
+            clock_at=_read_record(body).test_clock or from_ms(at),
+            expires_at=from_ms(expires_at),
+            reference_index=reference,
+        )
+        for id_, kid, at, expires_at, body, reference in (
+            _select_earlier(connection, ids) if ids else ()
+        )
+    }
+
+
+def _verifications(
+    connection: Connection, buyers: Mapping[str, Buyer]
+) -> dict[str, list[StoredVerification]]:
+    """The verifications of these buyers, by any of their identifiers that are known here."""
+    cbids = {*buyers, *(buyer.cbid for buyer in buyers.values())}
+    found: dict[str, list[StoredVerification]] = {}
+    for id_, account_id, mode, cbid, *of_it in (
+        _select_verifications(connection, cbids) if cbids else ()
+    ):
+        one = StoredVerification(id_, account_id, MODES[mode], *of_it)
+        found.setdefault(cbid, []).append(one)
+    return found
+
+
+def _simulated(
+    verifications: Mapping[str, Sequence[StoredVerification]], buyers: Mapping[str, Buyer]
+) -> dict[str, _Simulated]:
+    """The simulated ones of these buyers."""
+    cbids = {buyer.cbid for buyer in buyers.values() if buyer.simulated and not buyer.proofs}
+    return {
+        cbid: _Simulated(made[-1].subject_index, frozenset(z for v in made if (z := v.zip_index)))
+        for cbid in cbids
+        if (made := verifications.get(cbid))
+    }
+
+
+def rules_of(connection: Connection, account_ids: Iterable[str]) -> dict[str, ClearanceRules]:
+    """The clearance rules of these accounts; those without any use the defaults."""
+    return {
+        account_id: ClearanceRules(
+            acknowledgment_max_age=timedelta(seconds=max_age),
+            lifetime=timedelta(seconds=lifetime),
+            product_class_required=bool(class_required),
+        )
+        for account_id, max_age, lifetime, class_required in _select_rules(connection, account_ids)
+    }

@@ -1,0 +1,248 @@
+"""Report what was done for an order that was cleared: in steps, each of them a record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from itertools import combinations
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection, func, insert, select, update
+
+from countersign.base.db.tables import acknowledgment_uses, clearances, fulfilments
+from countersign.base.errors import (
+    ClearanceNotGranted,
+    Erased,
+    FulfilmentContradicted,
+    InvalidRequest,
+    NotFound,
+)
+from countersign.base.http.body import in_utc
+from countersign.base.ids import FULFILMENT, timed_id
+from countersign.base.instant import from_ns, parse_rfc3339, rfc3339, to_the_second
+from countersign.core.access.key import Principal, Scope
+from countersign.core.clearances.read import (
+    CARRIER_FIELD,
+    TRACKING_FIELD,
+    StoredClearance,
+    decided_in,
+    fulfilments_of,
+    report_of,
+    stored_clearance,
+)
+from countersign.core.clearances.room import Clearances
+from countersign.core.clearances.schemas import Fulfilment, FulfilmentReceipt, FulfilmentRequest
+from countersign.core.events.model import EventType, NewEvent
+from countersign.core.events.sql import write_events
+from countersign.core.gate.act import Acts, Writing
+from countersign.core.log.append_record import account_fact
+from countersign.core.log.record import RecordType
+from countersign.core.notices.obligations import ADULT_SIGNATURE
+from countersign.core.parties.sql import bound_now
+from countersign_evidence.canonical import Json
+
+_PERSONAL: Final = (CARRIER_FIELD, TRACKING_FIELD)
+_SIGNATURE: Final = "adult_signature_obtained"
+# What the record itself holds; null: this report does not state it.
+_TIMES: Final = ("shipped_at", "delivered_at")
+_OPEN: Final = (_SIGNATURE, *_TIMES)
+CLOCKS_APART: Final = timedelta(minutes=5)
+"""How much earlier than its predecessor an event may be: clocks differ."""
+
+
+class _Reported(NamedTuple):
+    """One report of an order, as it was made."""
+
+    fulfilment_id: str
+    clearance_id: str
+    facts: Mapping[str, Json]
+
+
+FULFILMENTS: Final = Acts("Clearances", Clearances, scope=Scope.CLEARANCES_CREATE)
+
+
+@FULFILMENTS.act(
+    "POST /v1/clearances/{clearance_id}/fulfilment",
+    "Report the fulfilment of an order, step by step",
+    refusals=(NotFound, ClearanceNotGranted, FulfilmentContradicted, Erased),
+)
+async def fulfil_order(
+    room: Clearances,
+    who: Principal,
+    clearance_id: str,
+    reported: FulfilmentRequest,
+    write: Writing,
+) -> FulfilmentReceipt:
+    """Report the fulfilment of an order, in one step or in several.
+
+    The order is closed when every obligation is reported; it still takes what was not reported
+    before, such as the delivery. A report cannot be changed, and a report that repeats what is
+    known gets the receipt of the earlier one.
+    """
+    facts, receipt = _facts(reported), None
+    if not facts:
+        names = ", ".join(reported.__struct_fields__[:-1])
+        raise InvalidRequest(f"At least one of these fields is required: {names}.")
+    while receipt is None:
+        stored = await stored_clearance(room, who, clearance_id)
+        earlier = [
+            _Reported(report.fulfilment_id, report.clearance_id, _facts(report))
+            for record in stored.fulfilments
+            for report in [await report_of(room, who, record)]
+        ]
+        confirmed = reported.confirm_order_of_events is True
+        receipt = await _write(room, who, stored, earlier, facts, confirmed=confirmed, write=write)
+    return receipt
+
+
+def _facts(report: FulfilmentRequest | Fulfilment) -> dict[str, Json]:
+    """The stated facts, by field."""
+    values = {name: getattr(report, name) for name in (*_OPEN, *_PERSONAL)}
+    return {
+        name: rfc3339(in_utc(value, f"$.{name}")) if isinstance(value, datetime) else value
+        for name, value in values.items()
+        if value is not None
+    }
+
+
+async def _write(
+    room: Clearances,
+    who: Principal,
+    stored: StoredClearance,
+    earlier: list[_Reported],
+    facts: Mapping[str, Json],
+    *,
+    confirmed: bool,
+    write: Writing,
+) -> FulfilmentReceipt | None:
+    """The receipt; None if another report was written after `earlier` was read."""
+    decided = decided_in(stored.record.body)
+    if not decided.cleared or stored.ack_id is None:
+        raise ClearanceNotGranted
+    _refuse_erased(stored, facts)
+    _refuse_contradiction(earlier, facts)
+    repeated = _repeated(earlier, facts)
+    time_ns = room.access.clock.time_ns()
+    key = await room.log.vault.vault.data_key(who.account_id, time_ns)
+    # Closed by at least one report, with the signature if the order asks for it.
+    signature = any(duty.get("type") == ADULT_SIGNATURE for duty in decided.obligations)
+    obtained = any(said.get(_SIGNATURE) for said in (facts, *(one.facts for one in earlier)))
+    at, of_order = from_ns(time_ns), acknowledgment_uses.c.ack_id == stored.ack_id
+    first_decision = select(func.min(clearances.c.at)).where(
+        clearances.c.ack_id == stored.ack_id,
+        clearances.c.account_id == who.account_id,
+        clearances.c.expires_at.is_not(None),
+    )
+
+    def fulfil(
+        connection: Connection,
+    ) -> FulfilmentReceipt | NotFound | FulfilmentContradicted | None:
+        # Two reports at once take turns.
+        lock = select(acknowledgment_uses.c.closed_at).where(of_order).with_for_update()
+        use = connection.execute(lock).one_or_none()
+        if use is None:  # the evidence of the order has ended since it was read
+            return NotFound("The clearance was not found.")
+        closed_at = use.closed_at
+        known = [row.id for row in fulfilments_of(connection, [str(stored.ack_id)])]
+        if known != [one.fulfilment_id for one in earlier]:
+            return None
+        if repeated is not None:
+            written = repeated.fulfilment_id, repeated.clearance_id
+        else:
+            decided_at = connection.execute(first_decision).scalar_one()
+            odd = _out_of_order(decided_at, earlier, facts)
+            if odd is not None and not confirmed:
+                return FulfilmentContradicted(
+                    f"By this report, {odd}. If its times are right, repeat it with "
+                    "`confirm_order_of_events` true: it is kept then, and shown as odd."
+                )
+            closes = closed_at is None and (obtained or not signature)
+            written = add(connection, closes=closes, confirms=odd is not None), stored.record.id
+            closed_at = at if closes else closed_at
+        return FulfilmentReceipt(
+            fulfilment_id=written[0], clearance_id=written[1], closed_at=to_the_second(closed_at)
+        )
+
+    def add(connection: Connection, *, closes: bool, confirms: bool) -> str:
+        members: dict[str, Json] = {"clearance_id": stored.record.id}
+        members |= {name: facts.get(name) for name in _OPEN}
+        if confirms:
+            members["order_of_events_confirmed"] = True
+        record = account_fact(
+            key,
+            room.access.entropy,
+            RecordType.FULFILMENT,
+            record_id=timed_id(FULFILMENT, time_ns, room.access.entropy(8)),
+            account_id=who.account_id,
+            mode=who.mode,
+            time_ns=time_ns,
+            members=members | bound_now(connection, who.account_id, who.mode).members(),
+            personal=[(name, facts.get(name)) for name in _PERSONAL],
+        )
+        row = {
+            "id": record.id,
+            "account_id": who.account_id,
+            "mode": who.mode,
+            "clearance_id": stored.record.id,
+            "ack_id": stored.ack_id,
+            "adult_signature": bool(facts.get(_SIGNATURE)),
+            "closes": closes,
+            "at": at,
+        }
+        room.log.journal.write(connection, [record])
+        connection.execute(insert(fulfilments), row)
+        if closes:
+            connection.execute(update(acknowledgment_uses).where(of_order).values(closed_at=at))
+            closed = NewEvent(
+                who.account_id, who.mode, EventType.CLEARANCE_CLOSED, stored.record.id, at
+            )
+            write_events(connection, [closed])
+        return record.id
+
+    return await write(fulfil)
+
+
+def _refuse_erased(stored: StoredClearance, facts: Mapping[str, Json]) -> None:
+    """Personal data that was erased does not come back by a report that is repeated."""
+    erased = any(record.payload is None for record in (stored.record, *stored.fulfilments))
+    if erased and not facts.keys().isdisjoint(_PERSONAL):
+        names = " and ".join(f"`{name}`" for name in _PERSONAL)
+        raise Erased(f"The personal data of this order was erased. Report without {names}.")
+
+
+def _refuse_contradiction(earlier: list[_Reported], facts: Mapping[str, Json]) -> None:
+    for one in earlier:
+        for name, value in one.facts.items():
+            # "No signature" holds until one is reported.
+            later = name == _SIGNATURE and value is False
+            if not later and facts.get(name, value) != value:
+                raise FulfilmentContradicted(
+                    f"Report {one.fulfilment_id} of this order has another `{name}`."
+                )
+
+
+def _out_of_order(
+    decided_at: datetime, earlier: list[_Reported], facts: Mapping[str, Json]
+) -> str | None:
+    """The contradiction of the newly reported times with the order of events; None: none.
+
+    Contradictions within earlier reports are not repeated.
+    """
+    known = {name for one in earlier for name in one.facts}
+    said = {name: value for one in earlier for name, value in one.facts.items()} | {**facts}
+    times = [(name, parse_rfc3339(str(said[name]))) for name in _TIMES if name in said]
+    for (before, then), (name, at) in combinations([("", decided_at), *times], 2):
+        if then - at > CLOCKS_APART and not known.issuperset({before, name} - {""}):
+            first = f"`{before}`" if before else "the first decision that cleared the order"
+            return f"`{name}` is {rfc3339(at)}, and {first} {rfc3339(then)}"
+    return None
+
+
+def _repeated(earlier: list[_Reported], facts: Mapping[str, Json]) -> _Reported | None:
+    """The report that states the most of these facts, if earlier reports state them all."""
+    stated: dict[str, Json] = {}
+    for one in earlier:
+        stated |= one.facts
+    if any(stated.get(name) != value for name, value in facts.items()):
+        return None
+    return max(earlier, key=lambda one: len(facts.items() & one.facts.items()), default=None)

@@ -1,0 +1,322 @@
+"""Clearances: may this order ship? One decision over acknowledgment, buyer, ZIP and order.
+
+Each condition is a check of its own, and all that fail are reported at once, in the order of the
+table. No law is coded here: coverage and obligations are data of the notice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from countersign.base.mode import Mode
+from countersign.core.buyers.model import Buyer, BuyerStatus, BuyerStatusView, ProvedSession
+from countersign.core.buyers.rules import VerificationRules, zip5
+from countersign.core.clearances.schemas import ClearanceReason, ClearanceRequest
+from countersign.core.notices.obligations import Following
+from countersign.core.vault.vault import DataKey
+
+LIFETIME_MAX: Final = timedelta(days=7)
+"""No clearance is valid for longer, so no token is."""
+_AGE_MAX: Final = timedelta(days=365)
+
+
+class ClearanceRules(Struct, frozen=True, kw_only=True):
+    """An account's rules for clearances."""
+
+    acknowledgment_max_age: timedelta = timedelta(days=7)
+    """How old an acknowledgment may be when its order is cleared."""
+    lifetime: timedelta = timedelta(hours=24)
+    """How long a clearance is valid, unless the verification ends before."""
+    product_class_required: bool = True
+    """True if live orders must state the product class."""
+
+    def seconds(self) -> dict[str, int]:
+        """Its lengths of time, as they are shown and stored."""
+        return {
+            "acknowledgment_max_age_seconds": int(self.acknowledgment_max_age.total_seconds()),
+            "lifetime_seconds": int(self.lifetime.total_seconds()),
+        }
+
+    def mistake(self) -> str | None:
+        """The error in these rules, in a sentence."""
+        if not timedelta(minutes=1) <= self.acknowledgment_max_age <= _AGE_MAX:
+            return f"An acknowledgment can be valid for one minute to {_AGE_MAX.days} days."
+        if not timedelta(minutes=1) <= self.lifetime <= LIFETIME_MAX:
+            return f"A clearance can be valid for one minute to {LIFETIME_MAX.days} days."
+        return None
+
+
+class NewClearance(Struct, frozen=True, kw_only=True):
+    """An order on its way to a decision. Indexes are keyed hashes, made per account."""
+
+    clearance_id: str
+    """Of the decision, if it is a new one."""
+    account_id: str
+    mode: Mode
+    order: ClearanceRequest
+    session_index: bytes
+    cbid_index: bytes
+    order_index: bytes
+    """Of the order: two requests with the same one, about one buyer, are about the same order."""
+    zip_index: bytes
+    reference_index: bytes | None
+    """Of the vendor's reference of the order: as given, else that of the acknowledgment."""
+    session_of_another: bool
+    """Whether its checkout sessions all have another reference than it was given."""
+    at: datetime
+    """The real time, which is that of the record."""
+    clock_at: datetime
+    """The time that the conditions go by: later than `at` where a test clock is ahead."""
+    key: DataKey
+    entropy: bytes
+    """Random bytes to seal its record."""
+
+
+class AcknowledgmentFacts(Struct, frozen=True, kw_only=True):
+    """An acknowledgment of this account and mode, as far as clearing needs it."""
+
+    accepted_at: datetime
+    notice_id: str
+    notice_version: str
+    session_index: bytes | None
+    cbid_index: bytes | None
+    reference_index: bytes | None
+    erased: bool
+
+
+class AcknowledgmentUse(NamedTuple):
+    """The binding of an acknowledgment: a buyer, and once it is cleared, an order."""
+
+    cbid: str | None
+    """None once the buyer is erased; the index stays."""
+    cbid_index: bytes
+    order_index: bytes | None = None
+    clearance_id: str | None = None
+    """The newest clearance of the order that was granted."""
+    closed: bool = False
+    """True if every obligation of the order is reported."""
+
+
+class GrantedClearance(Struct, frozen=True, kw_only=True):
+    """The claims of a token about its clearance."""
+
+    clearance_id: str
+    kid: str
+    """Id of the key that signs it."""
+    at: datetime
+    clock_at: datetime
+    expires_at: datetime
+    """To the second."""
+    reference_index: bytes | None = None
+    """See `NewClearance`; nothing in a token is about it."""
+
+
+class StoredVerification(NamedTuple):
+    """The stored data of a verification."""
+
+    id: str
+    account_id: str
+    mode: Mode
+    status: str
+    session_index: bytes | None
+    """The provider session; None in the sandbox, and for a buyer who was remembered."""
+    subject_index: bytes | None
+    zip_index: bytes | None
+
+
+class OrderFacts(Struct, frozen=True, kw_only=True):
+    """The stored facts about an order."""
+
+    acknowledgment: AcknowledgmentFacts | None
+    use: AcknowledgmentUse | None
+    earlier: GrantedClearance | None
+    """The newest that was granted with the acknowledgment."""
+    buyer: Buyer | None
+    """The buyer that the identifier resolves to."""
+    is_blocked: bool
+    """Whether the account refuses the buyer's orders."""
+    bound_to: str | None
+    """The current identifier of the buyer that the acknowledgment is bound to."""
+    buyer_rules: VerificationRules | None
+    """Those of the account; None if it uses the defaults."""
+    sandbox_zips: frozenset[bytes]
+    """The ZIP codes that the sandbox verified the buyer with, as keyed hashes."""
+    rules: ClearanceRules
+    verifications: Sequence[StoredVerification]
+    """The account's own of the buyer, oldest first."""
+
+
+class ClearanceInput(Struct, frozen=True, kw_only=True):
+    """The input of a decision."""
+
+    new: NewClearance
+    facts: OrderFacts
+    cbid_indexes: frozenset[bytes]
+    """Of the identifiers that are known to name the buyer."""
+    notice_in_force: bool
+    following: Following
+    """Coverage and obligations of the acknowledged version."""
+    standing: BuyerStatusView | None
+    """The buyer's standing for this account; None if there is no such buyer."""
+    zip_proved: bool | None
+    """Whether the ZIP code is one that was proved; None: there is nothing to compare it with."""
+    verification: str | None
+    """The account's own verification that the decision relies on; see `relied_on`."""
+
+
+class ClearanceResult(Struct, frozen=True, kw_only=True):
+    """A decision and its consequences."""
+
+    reasons: tuple[str, ...]
+    obligations: tuple[Mapping[str, Any], ...]
+    granted: GrantedClearance | None
+    """Of this order; None: it is not cleared."""
+    is_new: bool
+    """Whether it is written down: else an earlier clearance is still valid."""
+    binds: bool
+    """Whether the acknowledgment belongs to this buyer from now on."""
+    zip_compared: bool
+    verification: str | None
+    """See `ClearanceInput`."""
+    live_would_refuse: tuple[str, ...]
+    """Reasons that the order of a test key would meet with a live key only."""
+
+
+_REFUSES_BINDING: Final = frozenset(
+    {
+        ClearanceReason.ACKNOWLEDGMENT_NOT_FOUND,
+        ClearanceReason.ACKNOWLEDGMENT_ERASED,
+        ClearanceReason.SESSION_MISMATCH,
+        ClearanceReason.BUYER_MISMATCH,
+    }
+)
+
+
+def valid_earlier(new: NewClearance, facts: OrderFacts) -> GrantedClearance | None:
+    """The clearance of this same order that is still valid."""
+    use, earlier = facts.use, facts.earlier
+    if use is None or earlier is None or use.order_index != new.order_index:
+        return None
+    return earlier if new.clock_at < earlier.expires_at else None
+
+
+def with_reference(new: NewClearance, facts: OrderFacts) -> NewClearance | None:
+    """The order with the reference of its acknowledgment, if it comes without one.
+
+    None: it comes with another than the acknowledgment, or than its valid clearance, has; or than
+    its checkout sessions, unless one of the two has this one.
+    """
+    earlier = valid_earlier(new, facts)
+    known = {one.reference_index for one in (facts.acknowledgment, earlier) if one} - {None}
+    if new.session_of_another and not known:
+        return None
+    if new.reference_index is None:
+        acknowledged = facts.acknowledgment and facts.acknowledgment.reference_index
+        return replace(new, reference_index=acknowledged) if acknowledged else new
+    return new if known <= {new.reference_index} else None
+
+
+def failed_checks(case: ClearanceInput) -> list[ClearanceReason]:
+    """Every condition that the order does not meet, in the order of the table."""
+    new, use, rules = case.new, case.facts.use, case.facts.rules
+    order, known = new.order, case.facts.acknowledgment
+    there = known is not None
+    status = case.standing.status if case.standing is not None else None
+    erased = known is not None and known.erased
+    bound_to = known.cbid_index if known is not None else None
+    if bound_to is None and use is not None:
+        bound_to = use.cbid_index
+    address = order.shipping_address
+    checks = {
+        ClearanceReason.ACKNOWLEDGMENT_NOT_FOUND: not there,
+        ClearanceReason.ACKNOWLEDGMENT_ERASED: erased,
+        ClearanceReason.SESSION_MISMATCH: known is not None
+        and not erased
+        and known.session_index != new.session_index,
+        ClearanceReason.ACKNOWLEDGMENT_ALREADY_USED: use is not None
+        and use.order_index not in {None, new.order_index},
+        ClearanceReason.ORDER_ALREADY_FULFILLED: use is not None
+        and use.order_index == new.order_index
+        and use.closed,
+        ClearanceReason.ACKNOWLEDGMENT_TOO_OLD: known is not None
+        and new.clock_at - known.accepted_at > rules.acknowledgment_max_age,
+        ClearanceReason.NOTICE_NOT_IN_FORCE: there and not case.notice_in_force,
+        ClearanceReason.PRODUCT_CLASS_MISSING: new.mode is Mode.LIVE and _lacks_class(rules, order),
+        ClearanceReason.NOTICE_NOT_SUFFICIENT: there
+        and not case.following.covers(order.product_class),
+        ClearanceReason.BUYER_NOT_FOUND: status is None,
+        ClearanceReason.BUYER_MISMATCH: bound_to is not None and bound_to not in case.cbid_indexes,
+        ClearanceReason.BUYER_NOT_VERIFIED: status in {BuyerStatus.PENDING, BuyerStatus.FAILED},
+        ClearanceReason.BUYER_REQUIRES_INPUT: status is BuyerStatus.REQUIRES_INPUT,
+        ClearanceReason.BUYER_EXPIRED: status is BuyerStatus.EXPIRED,
+        ClearanceReason.BUYER_REVOKED: status is BuyerStatus.REVOKED,
+        ClearanceReason.REFUSED_BY_VENDOR: case.facts.is_blocked,
+        # A verified buyer whose ZIP code is not known has proved none.
+        ClearanceReason.ZIP_MISMATCH: case.zip_proved is False
+        or (case.zip_proved is None and status is BuyerStatus.VERIFIED),
+        # Today's verifications keep ZIP codes only: an address has to carry the one compared.
+        ClearanceReason.ADDRESS_MISMATCH: address is not None
+        and zip5(address.postal_code) != zip5(order.shipping_zip),
+    }
+    return [reason for reason, failed in checks.items() if failed]
+
+
+def reasons_of(case: ClearanceInput, failed: list[ClearanceReason]) -> tuple[str, ...]:
+    """The reasons to report: after `buyer_requires_input` follow the buyer's."""
+    reasons: list[str] = []
+    for reason in failed:
+        reasons.append(reason.value)
+        if reason is ClearanceReason.BUYER_REQUIRES_INPUT and case.standing is not None:
+            reasons += [of_buyer.value for of_buyer in case.standing.reasons]
+    return tuple(reasons)
+
+
+def live_would_refuse(case: ClearanceInput) -> tuple[str, ...]:
+    """The reasons against the order of a test key that hold for live keys only."""
+    missing = case.new.mode is Mode.TEST and _lacks_class(case.facts.rules, case.new.order)
+    return (ClearanceReason.PRODUCT_CLASS_MISSING.value,) if missing else ()
+
+
+def binds(case: ClearanceInput, failed: list[ClearanceReason]) -> bool:
+    """Whether an acknowledgment that names no buyer now belongs to this one.
+
+    It does at the first clearance that asks for a verified buyer, granted or not: one cannot try
+    buyer after buyer with it.
+    """
+    verified = case.standing is not None and case.standing.status is BuyerStatus.VERIFIED
+    return verified and _REFUSES_BINDING.isdisjoint(failed)
+
+
+def relied_on(facts: OrderFacts, proof: ProvedSession | None) -> str | None:
+    """The record of the account's own verification of the buyer that a decision relies on.
+
+    It is the newest of the session by which the buyer counts as verified, or else the newest that
+    found the buyer verified, or else the newest. None: the account has made none.
+    """
+    best = max(
+        facts.verifications,
+        key=lambda one: (
+            proof is not None and (one.session_index or b"").hex() == proof.session,
+            one.status == BuyerStatus.VERIFIED,
+            one.id,
+        ),
+        default=None,
+    )
+    return None if best is None else best.id
+
+
+def expiry(case: ClearanceInput) -> datetime:
+    """Until when a clearance of now is valid: never longer than the verification is."""
+    end = case.new.clock_at + case.facts.rules.lifetime
+    if case.standing is not None and case.standing.expires_at is not None:
+        end = min(end, case.standing.expires_at)
+    return end.replace(microsecond=0)
+
+
+def _lacks_class(rules: ClearanceRules, order: ClearanceRequest) -> bool:
+    return rules.product_class_required and order.product_class is None

@@ -1,0 +1,314 @@
+"""Clearances read back, with what was reported of their orders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+from sqlalchemy import ColumnElement, Connection, Row, Table, bindparam, select, union
+
+from countersign.base.db.rows import rows as of_all
+from countersign.base.db.tables import Field, clearances, disclosures, fulfilments, records
+from countersign.base.errors import NotFound
+from countersign.base.http.paging import Page, page_of
+from countersign.base.ids import CLEARANCE, is_id
+from countersign.base.instant import from_ns, to_the_second
+from countersign.base.mode import Mode
+from countersign.core.access.key import Principal, Scope
+from countersign.core.acknowledgments.find import SELECT_RECORDS, evidence_of
+from countersign.core.clearances import schemas
+from countersign.core.clearances.clear import SHIPPING_FIELD
+from countersign.core.clearances.model import GrantedClearance
+from countersign.core.clearances.room import Clearances
+from countersign.core.clearances.token import order_digest, token_claims
+from countersign.core.gate.act import Acts
+from countersign.core.log.append_record import open_disclosures
+from countersign.core.log.blind_runs import found_by
+from countersign.core.log.ended import missing
+from countersign.core.log.record import RecordType, Sealed
+from countersign_evidence.disclosure import read_disclosure
+from countersign_evidence.record import CBID_FIELD, REFERENCE_FIELD, SESSION_FIELD
+
+CARRIER_FIELD: Final = "carrier"
+TRACKING_FIELD: Final = "tracking_number"
+
+_SELECT_RECORDS: Final = (
+    SELECT_RECORDS.add_columns(disclosures.c.reference_index)
+    .where(records.c.id.in_(bindparam("ids", expanding=True)))
+    .order_by(records.c.id)
+)
+
+
+class ReadDecision(msgspec.Struct):
+    """The members of a clearance's record that are read back."""
+
+    cleared: bool
+    reasons: tuple[str, ...]
+    obligations: tuple[dict[str, Any], ...]
+    test_clock: datetime | None = None
+
+
+class _Reported(msgspec.Struct):
+    clearance_id: str
+    adult_signature_obtained: bool | None
+    shipped_at: datetime | None
+    delivered_at: datetime | None
+    order_of_events_confirmed: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+decided_in: Final = msgspec.json.Decoder(ReadDecision).decode
+_read_reported: Final = msgspec.json.Decoder(_Reported).decode
+
+
+class StoredRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A record as stored; without payload and shred key, its disclosures are erased."""
+
+    id: str
+    at: datetime
+    body: bytes
+    payload: bytes | None
+    shred_key: bytes | None
+    origin: str | None
+    leaf_index: int | None
+    """Its place in the log, once sealed."""
+    reference_index: bytes | None
+    erased_at: datetime | None
+
+
+class StoredClearance(msgspec.Struct, frozen=True, kw_only=True):
+    """A clearance as stored."""
+
+    record: StoredRecord
+    ack_id: str | None
+    kid: str | None
+    expires_at: datetime | None
+    fulfilments: Sequence[StoredRecord]
+    """Of its order, whichever of its clearances they were reported for; oldest first."""
+    closed_at: datetime | None
+
+
+CLEARANCES: Final = Acts("Clearances", Clearances, scope=Scope.CLEARANCES_READ, personal=True)
+
+
+@CLEARANCES.act("GET /v1/clearances", "Find clearances, newest first")
+async def list_clearances(
+    room: Clearances, who: Principal, query: schemas.ClearancesQuery
+) -> Page[schemas.Clearance]:
+    """The account's clearances, newest first."""
+    fields: Sequence[Field] = (SESSION_FIELD, CBID_FIELD, REFERENCE_FIELD)
+    sought, index = {f: getattr(query, f) for f in fields}, room.access.secret.blind_index
+    indexes: dict[str, bytes] = {
+        f: index(who.account_id, f, value) for f, value in sought.items() if value is not None
+    }
+    found = await room.access.database.scan(_find, who, query, indexes)
+    page = page_of(found, query.limit, lambda stored: stored.record.id)
+    views = [await _view(room, who, stored) for stored in page.data]
+    return Page(data=views, next_cursor=page.next_cursor)
+
+
+@CLEARANCES.act(
+    "GET /v1/clearances/{clearance_id}",
+    "Get one clearance, with the reports of its fulfilment",
+    refusals=(NotFound,),
+)
+async def get_clearance(room: Clearances, who: Principal, clearance_id: str) -> schemas.Clearance:
+    """One clearance of this account."""
+    return await _view(room, who, await stored_clearance(room, who, clearance_id))
+
+
+async def stored_clearance(room: Clearances, who: Principal, clearance_id: str) -> StoredClearance:
+    stored = None
+    if is_id(CLEARANCE, clearance_id):
+        stored = await room.access.database.read(_get, who, clearance_id)
+    if stored is None:
+        raise await missing(room.access.database, who, clearance_id, "clearance")
+    return stored
+
+
+def fulfilments_of(connection: Connection, ack_ids: Sequence[str]) -> Sequence[Row[Any]]:
+    """The rows of the reports on the orders of these acknowledgments, oldest first."""
+    of_orders = select(fulfilments).where(fulfilments.c.ack_id.in_(ack_ids))
+    return connection.execute(of_orders.order_by(fulfilments.c.id)).all()
+
+
+def _get(connection: Connection, who: Principal, clearance_id: str) -> StoredClearance | None:
+    rows = connection.execute(
+        select(clearances).where(clearances.c.id == clearance_id, *_own(clearances, who))
+    ).all()
+    return next(iter(_read(connection, rows)), None)
+
+
+def _own(table: Table, who: Principal) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return table.c.account_id == who.account_id, table.c.mode == who.mode
+
+
+def _find(
+    connection: Connection,
+    who: Principal,
+    query: schemas.ClearancesQuery,
+    indexes: Mapping[str, bytes],
+) -> list[StoredClearance]:
+    """One more than the page holds, if there are as many; the blind indexes are by field."""
+    # The filter decides the first table: acknowledgment, blind index, or else the account's
+    # records. The conditions are on that table, so the planner has no choice.
+    statement = select(clearances)
+    id_: ColumnElement[str] = clearances.c.id
+    if query.ack_id is not None:
+        statement = statement.where(clearances.c.ack_id == query.ack_id, *_own(clearances, who))
+    if SESSION_FIELD in indexes:
+        # Those refused are found by their session, those cleared by their acknowledgment's.
+        of_session = (
+            *_own(disclosures, who),
+            found_by(connection, disclosures.c.session_index, indexes[SESSION_FIELD]),
+        )
+        cleared = clearances.alias()
+        granted = (
+            select(cleared.c.id)
+            .join(disclosures, disclosures.c.record_id == cleared.c.ack_id)
+            .where(cleared.c.expires_at.is_not(None), *of_session)
+        )
+        refused = select(disclosures.c.record_id).where(*of_session)
+        statement = statement.where(clearances.c.id.in_(union(refused, granted)))
+    own = {CBID_FIELD: disclosures.c.cbid_index, REFERENCE_FIELD: disclosures.c.reference_index}
+    found = [found_by(connection, own[f], indexes[f]) for f in own.keys() & indexes.keys()]
+    if found:
+        statement = statement.join(disclosures, disclosures.c.record_id == clearances.c.id)
+        statement = statement.where(*_own(disclosures, who), *found)
+        id_ = disclosures.c.record_id
+    if query.ack_id is None and not indexes:
+        id_ = records.c.id
+        statement = statement.join(records, records.c.id == clearances.c.id).where(
+            *_own(records, who), records.c.type == RecordType.CLEARANCE
+        )
+    if query.after is not None:
+        statement = statement.where(id_ < query.after)
+    statement = statement.order_by(id_.desc()).limit(query.limit + 1)
+    return _read(connection, connection.execute(statement).all())
+
+
+def _read(connection: Connection, rows: Sequence[Row[Any]]) -> list[StoredClearance]:
+    """These clearances, with what belongs to them: three queries, however many they are."""
+    reports: dict[str, list[Row[Any]]] = {r.ack_id: [] for r in rows if r.expires_at is not None}
+    for report in fulfilments_of(connection, sorted(reports)) if reports else ():
+        reports[report.ack_id].append(report)
+    ids = [row.id for row in rows]
+    ids += [report.id for of_order in reports.values() for report in of_order]
+    found = of_all(connection, _SELECT_RECORDS, StoredRecord, {"ids": ids}) if ids else ()
+    stored = {one.id: one for one in found}
+    return [
+        StoredClearance(
+            record=stored[row.id],
+            ack_id=row.ack_id,
+            kid=row.kid,
+            expires_at=row.expires_at,
+            fulfilments=[stored[report.id] for report in of_order],
+            closed_at=next((report.at for report in of_order if report.closes), None),
+        )
+        for row in rows
+        for of_order in [reports.get(row.ack_id, []) if row.expires_at is not None else []]
+    ]
+
+
+async def _view(room: Clearances, who: Principal, stored: StoredClearance) -> schemas.Clearance:
+    """The clearance as its account reads it; without its order once that is erased."""
+    record, decided = stored.record, decided_in(stored.record.body)
+    personal = await _opened(room, who, record)
+    shipping = personal.get(SHIPPING_FIELD, {})
+    sealed = None
+    if record.origin is not None and record.leaf_index is not None:
+        sealed = Sealed(record.origin, record.leaf_index)
+    return schemas.Clearance(
+        clearance_id=record.id,
+        livemode=who.mode is Mode.LIVE,
+        ack_id=stored.ack_id,
+        cbid=personal.get(CBID_FIELD),
+        session_id=personal.get(SESSION_FIELD),
+        order_reference=await _reference(room, who, stored, personal),
+        shipping_zip=shipping.get("zip"),
+        shipping_address=shipping.get("address"),
+        product_class=shipping.get("product_class"),
+        cleared=decided.cleared,
+        reasons=decided.reasons,
+        obligations=decided.obligations,
+        created_at=record.at.replace(microsecond=0),
+        expires_at=stored.expires_at,
+        test_clock=to_the_second(decided.test_clock) or msgspec.UNSET,
+        token=await _token(room, who, stored, personal, decided),
+        fulfilments=[await report_of(room, who, report) for report in stored.fulfilments],
+        closed_at=to_the_second(stored.closed_at),
+        evidence=evidence_of(sealed),
+        erased_at=to_the_second(record.erased_at),
+    )
+
+
+async def _reference(
+    room: Clearances, who: Principal, stored: StoredClearance, personal: Mapping[str, Any]
+) -> str | None:
+    """The order's reference: its own, else the acknowledgment's."""
+    if REFERENCE_FIELD in personal or stored.record.reference_index is None:
+        return personal.get(REFERENCE_FIELD)
+    ids = {"ids": [stored.ack_id]}
+    of_order = await room.access.database.read(of_all, _SELECT_RECORDS, StoredRecord, ids)
+    opened = [await _opened(room, who, one) for one in of_order]
+    return next((one.get(REFERENCE_FIELD) for one in opened), None)
+
+
+async def _token(
+    room: Clearances,
+    who: Principal,
+    stored: StoredClearance,
+    personal: Mapping[str, Any],
+    decided: ReadDecision,
+) -> str | None:
+    """The token as it was issued; None unless it is granted and still valid."""
+    record, now = stored.record, from_ns(room.access.clock.time_ns())
+    if not personal or stored.expires_at is None or stored.kid is None:
+        return None
+    test_clock = await room.access.test_clocks.of(who.account_id, who.mode)
+    if test_clock.at(now) >= stored.expires_at:
+        return None
+    granted = GrantedClearance(
+        clearance_id=record.id,
+        kid=stored.kid,
+        at=record.at,
+        clock_at=decided.test_clock or record.at,
+        expires_at=stored.expires_at,
+    )
+    shipping = personal[SHIPPING_FIELD]
+    claims = token_claims(
+        room.public_url,
+        who.mode,
+        who.account_id,
+        granted,
+        ack_id=stored.ack_id or "",
+        order_sha256=order_digest(
+            shipping["zip"], shipping["product_class"], personal[SESSION_FIELD]
+        ),
+        obligations=decided.obligations,
+    )
+    return (await room.keys.signers(who.mode)).of(stored.kid, now).sign(claims)
+
+
+async def report_of(room: Clearances, who: Principal, record: StoredRecord) -> schemas.Fulfilment:
+    """One report; without its personal fields once they are erased."""
+    personal = await _opened(room, who, record)
+    return schemas.Fulfilment(
+        fulfilment_id=record.id,
+        reported_at=record.at.replace(microsecond=0),
+        carrier=personal.get(CARRIER_FIELD),
+        tracking_number=personal.get(TRACKING_FIELD),
+        **msgspec.structs.asdict(_read_reported(record.body)),
+    )
+
+
+async def _opened(room: Clearances, who: Principal, record: StoredRecord) -> Mapping[str, Any]:
+    """The personal fields of a record; none once they are erased."""
+    if record.payload is None or record.shred_key is None:
+        return {}
+    vault = room.log.vault.vault
+    opened = await open_disclosures(
+        vault, who.account_id, record.id, record.payload, record.shred_key
+    )
+    return {name: value for _, name, value in map(read_disclosure, opened)}

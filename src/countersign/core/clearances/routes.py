@@ -1,0 +1,112 @@
+"""Clearing orders, reading clearances back, and reporting what was done."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from countersign.base.errors import (
+    OrderReferenceMismatch,
+)
+from countersign.base.http.body import parse_body
+from countersign.base.http.schemas import Request
+from countersign.base.mode import Mode
+from countersign.core.access.key import Scope
+from countersign.core.access.reach import refuse_test_buyer
+from countersign.core.clearances import schemas
+from countersign.core.clearances.clear import clear_order
+from countersign.core.clearances.fulfil import FULFILMENTS
+from countersign.core.clearances.read import CLEARANCES
+from countersign.core.clearances.room import Clearances
+from countersign.core.gate.reply import LIVE_WOULD_REFUSE, PERSONAL, Call, Header, Reply, encode
+from countersign.core.gate.route import Route, grouped
+
+_JWK_SET: Final[tuple[Header, ...]] = (
+    (b"content-type", b"application/jwk-set+json"),
+    # Less than the overlap of a rotation, by far.
+    (b"cache-control", b"public, max-age=300"),
+    (b"access-control-allow-origin", b"*"),
+)
+
+
+class KeysQuery(Request, frozen=True, kw_only=True):
+    """The public keys of which mode."""
+
+    mode: Mode = Mode.LIVE
+
+
+class _Cleared(msgspec.Struct):
+    cleared: bool
+
+
+_read_cleared: Final = msgspec.json.Decoder(_Cleared).decode
+
+
+async def clear(room: Clearances, call: Call, *, input_required: bool = False) -> Reply:
+    """Decide whether an order may ship. The response contains every reason against it."""
+    # `input_required` decides as if the buyer's status were `requires_input`, to rehearse that.
+    order = parse_body(call.body, schemas.ClearanceRequest)
+    refuse_test_buyer(call.principal.mode, order.cbid)
+    cleared = await clear_order(
+        room, call.principal, order, call.entry, input_required=input_required
+    )
+    if not cleared.live_would_refuse:
+        return Reply(cleared.body)
+    reasons = ", ".join(cleared.live_would_refuse).encode()
+    return Reply(cleared.body, (*PERSONAL, (LIVE_WOULD_REFUSE, reasons)))
+
+
+def is_granted(response: bytes) -> bool:
+    """Whether this response of `clear` grants a clearance.
+
+    It holds only as long as nothing changes: a repeated request, even with the same
+    `Idempotency-Key`, is decided again. The response has the same bytes if nothing has changed.
+    """
+    return bool(_read_cleared(response).cleared)
+
+
+async def get_keys(room: Clearances, call: Call) -> Reply:
+    """The public keys that clearance tokens of a mode are signed with (RFC 7517).
+
+    Live, unless test is asked for: no warehouse takes a token of the sandbox for real because it
+    left something out.
+    """
+    query: KeysQuery = call.query
+    return Reply(encode(await room.keys.published([query.mode])), _JWK_SET)
+
+
+_ROUTES: Final = grouped(
+    "Clearances",
+    Clearances,
+    Route(
+        address="POST /v1/clearances",
+        handler=clear,
+        operation="clearOrder",
+        slot_decides=True,
+        decide_again=is_granted,
+        summary="Decide whether an order may ship",
+        scope=Scope.CLEARANCES_CREATE,
+        request=schemas.ClearanceRequest,
+        response=schemas.ClearanceDecision,
+        refusals=(OrderReferenceMismatch,),
+        response_examples={
+            "cleared": {},
+            "not cleared": {
+                "cleared": False,
+                "reasons": ["acknowledgment_too_old", "buyer_expired"],
+                "obligations": [],
+                "expires_at": None,
+                "token": None,
+            },
+        },
+        optional_response_headers={
+            "Countersign-Live-Would-Refuse": "Test keys only: reasons that a live key would get "
+            "for this order. Absent in a replayed response."
+        },
+        links={"getClearance": {"clearance_id": "/clearance_id"}},
+    ),
+    Route(address="GET /.well-known/jwks.json", handler=get_keys, query=KeysQuery),
+)
+
+ROUTES: Final = (*_ROUTES, *CLEARANCES.routes, *FULFILMENTS.routes)

@@ -1,0 +1,256 @@
+"""Bodies of clearances, with examples."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Any, Final
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from countersign.base.http.examples import (
+    CLEARANCE_ID,
+    ORDER,
+    YOUR_REFERENCE,
+    AckId,
+    AckReference,
+    BuyerId,
+    BuyerReference,
+    ClearanceId,
+    GivenAck,
+    GivenBuyer,
+    GivenSession,
+    OrderReference,
+    SessionId,
+    SessionReference,
+)
+from countersign.base.http.paging import Listing, cursor
+from countersign.base.http.schemas import (
+    Evidence,
+    NamesOrder,
+    Opaque,
+    Reference,
+    Request,
+    Timestamp,
+    ZipCode,
+)
+from countersign.base.reason import Reason
+from countersign.core.notices.obligations import ProductClass
+
+
+class ClearanceReason(StrEnum):
+    """Why an order is not cleared; docs/clearances.md says what to do about each reason."""
+
+    ACKNOWLEDGMENT_NOT_FOUND = "acknowledgment_not_found"
+    ACKNOWLEDGMENT_ERASED = "acknowledgment_erased"
+    SESSION_MISMATCH = "session_mismatch"
+    ACKNOWLEDGMENT_ALREADY_USED = "acknowledgment_already_used"
+    ORDER_ALREADY_FULFILLED = "order_already_fulfilled"
+    ACKNOWLEDGMENT_TOO_OLD = "acknowledgment_too_old"
+    NOTICE_NOT_IN_FORCE = "notice_not_in_force"
+    PRODUCT_CLASS_MISSING = "product_class_missing"
+    NOTICE_NOT_SUFFICIENT = "notice_not_sufficient"
+    BUYER_NOT_FOUND = "buyer_not_found"
+    BUYER_MISMATCH = "buyer_mismatch"
+    BUYER_NOT_VERIFIED = "buyer_not_verified"
+    BUYER_REQUIRES_INPUT = "buyer_requires_input"
+    BUYER_EXPIRED = "buyer_expired"
+    BUYER_REVOKED = "buyer_revoked"
+    REFUSED_BY_VENDOR = "refused_by_vendor"
+    ZIP_MISMATCH = "zip_mismatch"
+    ADDRESS_MISMATCH = "address_mismatch"
+
+
+_ADDRESS: Final = {"line1": "1 Main Street", "state": "CA", "postal_code": "94105"}
+
+Code = Annotated[str, Meta(extra_json_schema={"enum": sorted({*ClearanceReason, *Reason})})]
+"""A reason of a clearance, or of its buyer."""
+
+
+class ShippingAddress(Request, frozen=True, kw_only=True, omit_defaults=True):
+    """The address that the order ships to."""
+
+    postal_code: ZipCode
+    line1: Opaque | None = None
+    line2: Opaque | None = None
+    city: Opaque | None = None
+    state: Opaque | None = None
+    country: Opaque | None = None
+
+
+class ClearanceRequest(NamesOrder, frozen=True, kw_only=True):
+    """An order to decide about."""
+
+    ack_id: Annotated[AckReference, Meta(description="The acknowledgment of the notice.")]
+    cbid: Annotated[BuyerReference, Meta(description="The buyer identifier.")]
+    shipping_zip: Annotated[ZipCode, Meta(description="The order's destination: ZIP or ZIP+4.")]
+    session_id: Annotated[
+        SessionReference,
+        Meta(description="Your checkout session, the same as in the acknowledgment."),
+    ]
+    order_reference: Annotated[
+        OrderReference | None,
+        Meta(description=f"{YOUR_REFERENCE} Left out: the acknowledgment's."),
+    ] = None
+    product_class: (
+        Annotated[
+            ProductClass,
+            Meta(
+                description=(
+                    "The class of the product: `accessory`, `manufacturing_machine`, `barrel`, "
+                    "or another class that a published notice names. Any other is refused with "
+                    "400, which lists the known ones. The account may require it for live "
+                    "orders."
+                ),
+            ),
+        ]
+        | None
+    ) = None
+    shipping_address: Annotated[
+        ShippingAddress | None,
+        Meta(
+            description="Must contain the ZIP code; the rest is not compared.", examples=[_ADDRESS]
+        ),
+    ] = None
+
+    def __repr__(self) -> str:
+        return f"<Order of {self.ack_id}: hidden>"
+
+
+AdultSignature = Annotated[bool, Meta(examples=[True])]
+FulfilmentId = Annotated[str, Meta(examples=["ful_01kmcg2a7ke4d1p8z6h0s5n9ry"])]
+Obligations = Annotated[
+    tuple[Mapping[str, Any], ...],
+    Meta(
+        description="The duties for the order, each with a `type`.",
+        examples=[[{"type": "compared", "what": "zip"}]],
+    ),
+]
+Cleared = Annotated[bool, Meta(examples=[True])]
+Until = Annotated[Timestamp | None, Meta(examples=["2026-11-21T21:31:05Z"])]
+Shipped = Annotated[Timestamp | None, Meta(examples=["2026-11-21T16:05:00Z"])]
+Closed = Annotated[Timestamp | None, Meta(examples=["2026-11-21T21:02:11Z"])]
+Token = Annotated[str, Meta(examples=["eyJhbGciOiJFZERTQSIsImtpZCI6InRlc3QtY2xl…"])]
+
+
+class FulfilmentRequest(Request, frozen=True, kw_only=True):
+    """The fulfilment of an order; at least one field is required."""
+
+    carrier: Annotated[Reference, Meta(examples=["UPS"])] | None = None
+    tracking_number: Annotated[Reference, Meta(examples=["1Z999AA10123456784"])] | None = None
+    shipped_at: Shipped = None
+    delivered_at: Timestamp | None = None
+    adult_signature_obtained: AdultSignature | None = None
+    confirm_order_of_events: Annotated[
+        bool | None,
+        Meta(
+            description="True if the times of this report are right, although the order was "
+            "shipped before it was cleared, or delivered before it was shipped. The evidence shows "
+            "that you confirmed it, and readers name it as odd.",
+            examples=[True],
+        ),
+    ] = None
+
+
+class ClearancesQuery(
+    Listing[Annotated[str, cursor("the id of that page's last clearance", CLEARANCE_ID)]],
+    NamesOrder,
+    frozen=True,
+    kw_only=True,
+):
+    ack_id: Annotated[
+        GivenAck | None, Meta(description="Only clearances requested with this acknowledgment.")
+    ] = None
+    session_id: Annotated[
+        GivenSession | None, Meta(description="Only items with this checkout session.")
+    ] = None
+    cbid: Annotated[
+        GivenBuyer | None, Meta(description="Only items with this buyer identifier.")
+    ] = None
+    order_reference: Annotated[
+        OrderReference | None, Meta(description="Only items with this order reference.")
+    ] = None
+
+
+class ClearanceDecision(Struct, frozen=True, kw_only=True):
+    """Whether an order may ship: only if `cleared` is true."""
+
+    clearance_id: ClearanceId
+    cleared: Cleared
+    reasons: Annotated[
+        tuple[Code, ...],
+        Meta(
+            description="All reasons against the order, in a stable order; empty if it is cleared."
+        ),
+    ]
+    obligations: Obligations
+    expires_at: Until
+    token: Annotated[
+        Token | None,
+        Meta(description="A JWS (EdDSA) that a warehouse can check offline; null: not cleared."),
+    ]
+
+
+class Fulfilment(Struct, frozen=True, kw_only=True):
+    """A report of fulfilment."""
+
+    fulfilment_id: FulfilmentId
+    clearance_id: ClearanceId
+    reported_at: Annotated[Timestamp, Meta(examples=["2026-11-21T21:02:11Z"])]
+    carrier: Annotated[str | None, Meta(examples=["UPS"])]
+    tracking_number: Annotated[str | None, Meta(examples=["1Z999AA10123456784"])]
+    shipped_at: Shipped
+    delivered_at: Timestamp | None
+    adult_signature_obtained: AdultSignature | None
+    order_of_events_confirmed: Annotated[
+        bool | UnsetType,
+        Meta(
+            description="Present and true if the times contradict the order of events, and the "
+            "vendor confirmed them.",
+            examples=[True],
+        ),
+    ] = UNSET
+
+
+class FulfilmentReceipt(Struct, frozen=True, kw_only=True):
+    """The stored report, and whether the order is closed."""
+
+    fulfilment_id: FulfilmentId
+    clearance_id: ClearanceId
+    closed_at: Annotated[Closed, Meta(description="null: not every obligation is reported yet.")]
+
+
+class Clearance(Struct, frozen=True, kw_only=True):
+    """A stored clearance. A field that is null was not given, or was erased."""
+
+    clearance_id: ClearanceId
+    livemode: bool
+    ack_id: Annotated[
+        AckId | None, Meta(description="null: the value that was sent is not a valid identifier.")
+    ]
+    cbid: BuyerId | None
+    session_id: SessionId | None
+    order_reference: Annotated[str | None, Meta(examples=[ORDER])]
+    shipping_zip: Annotated[str | None, Meta(examples=["94105"])]
+    shipping_address: Annotated[Mapping[str, str] | None, Meta(examples=[_ADDRESS])]
+    product_class: Annotated[str | None, Meta(examples=["accessory"])]
+    cleared: Cleared
+    reasons: tuple[Code, ...]
+    obligations: Obligations
+    created_at: Timestamp
+    expires_at: Until
+    test_clock: (
+        Annotated[
+            Timestamp,
+            Meta(
+                description="The account's test clock; present only if it was ahead. `expires_at` "
+                "refers to this clock."
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    token: Annotated[Token | None, Meta(description="null: not cleared, or no longer valid.")]
+    fulfilments: Annotated[
+        list[Fulfilment], Meta(description="The reports about the order, oldest first.")
+    ]
+    closed_at: Closed
+    evidence: Evidence
+    erased_at: Timestamp | None

@@ -1,0 +1,250 @@
+"""The text of a dossier's PDF about an acknowledgment, as rows and sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from countersign.base.instant import parse_rfc3339
+from countersign.base.mode import Mode
+from countersign.core.acknowledgments.model import Capture, VersionSource
+from countersign.core.dossiers.process_words import (
+    SENTENCES,
+    SERVICE_CLOCK,
+    changes,
+    in_one_request,
+    span,
+)
+from countersign.core.paper.text import clocks, code_points, han_font, row, showable, time_text
+from countersign_evidence.process import PROCESS, Binding, Surface
+
+_LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?![A-Za-z0-9])")
+_LONG_LINE: Final = 700
+"""Characters from which on a line may break over pages, and has its id on each.
+
+An initial counts for ten: there may be code points below it.
+"""
+_CHECKED: Final = frozenset({Binding.IDENTITY_SESSION, Binding.PASSKEY, Binding.COOKIE})
+"""Bindings of a session in which this service itself found the buyer."""
+_SAYERS: Final = ("operator", "vendor", "client", "provider")
+"""The parties whose word can stand alone, in the order of the table."""
+
+
+def is_hosted(record: Mapping[str, Any]) -> bool:
+    return bool(record["capture"] == Capture.HOSTED)
+
+
+def accepted_words(record: Mapping[str, Any], account: str, index: int) -> str:
+    """The accepted notice, the buyer and the time in one sentence."""
+    sentence: str = SENTENCES["summary_hosted" if is_hosted(record) else "summary"]
+    return sentence.format(at=time_text(record["accepted_at"]), account=account, index=index)
+
+
+def lines_of(
+    bullets: Sequence[Mapping[str, Any]], fields: Mapping[str, Any], absent: str
+) -> list[dict[str, Any]]:
+    """The lines with their initials; where letters could be mistaken, with their code points."""
+    given = fields.get("initials_per_line") or [None] * len(bullets)
+    process = fields.get(PROCESS)
+    timed = [None] * len(bullets)
+    if process and not in_one_request(process):
+        timed = process["lines"]
+    return [
+        showable({"id": line["id"], "text": line["text"]}, keep="\n")
+        | {
+            "long": len(line["text"]) + 10 * len(text or "") > _LONG_LINE,
+            "initials": None if text is None else showable(text),
+            "note": absent if text is None else code_points(text),
+            "han": han_font(text or ""),
+            "times": _line_times(times),
+        }
+        for line, text, times in zip(bullets, given, timed, strict=True)
+    ]
+
+
+def _line_times(line: Mapping[str, Any] | None) -> dict[str, str] | None:
+    if line is None:
+        return None
+    utc, pacific = clocks(parse_rfc3339(line["initialed_at"]))
+    shown, _ = clocks(parse_rfc3339(line["shown_at"]))
+    return {
+        "utc": utc,
+        "pacific": pacific,
+        "note": showable(f"line served {shown}, {span(line)} before; {changes(line)}"),
+    }
+
+
+def notice_words(notice: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a tree of JSON values
+    """The notice as a page shows it, but for its lines."""
+    # A screen reader needs the language's first subtag.
+    language = _LANGUAGE.match(notice.get("language") or "")
+    shown = {
+        "title": notice["title"],
+        "heading": notice["heading"],
+        "language": language[0].lower() if language else "en",
+        "attestation": notice["attestation_text"],
+        "han": han_font(
+            " ".join(line["text"] for line in notice["bullets"]), notice.get("language") or ""
+        ),
+    }
+    return showable(shown, keep="\n")
+
+
+def notice_rows(
+    notice: Mapping[str, Any], record: Mapping[str, Any], review: tuple[str, str | None]
+) -> list[dict[str, Any]]:
+    """The notice, the source of its text, and its gaps.
+
+    `review` is who compared it with the official text, and where that comes from.
+    """
+    editorial, gaps = notice.get("editorial"), notice.get("text_gaps")
+    version = "assumed"
+    if record["notice_version_source"] == VersionSource.ASSERTED:
+        version = "hosted" if is_hosted(record) else "asserted"
+    law = [notice[name] for name in ("source_law", "source_bill") if notice.get(name)]
+    return [
+        row("Notice", f"{record['notice_id']}, version {record['notice_version']}"),
+        row("Version", SENTENCES["versions"][version]),
+        row("Law", "; ".join(law) or "not given"),
+        row("Official text", notice.get("source_url") or "not given", link=True),
+        row(
+            "Editorial wording",
+            f"the publisher's own words, not the law's: {', '.join(editorial)}"
+            if editorial
+            else "no part is marked as the publisher's own words",
+        ),
+        *([row("Gaps in the text", "; ".join(gaps), "as stated by the publisher")] if gaps else []),
+        row("Reviewed", *review),
+        row("Notice SHA-256", record["notice_digest"], mono=True),
+    ]
+
+
+def captured_row(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The sender of the initials, the channel and the credential."""
+    by = SENTENCES["credentials"].get(record["credential"], record["credential"])
+    how = SENTENCES["captures"].get(record["capture"], record["capture"])
+    return row("Captured", how, f"submitted with {by}")
+
+
+def recorded_rows(
+    record: Mapping[str, Any], fields: Mapping[str, Any], absent: str
+) -> list[dict[str, Any]]:
+    """Data recorded with the initials, each with its source."""
+
+    def given(name: str, value: str | None) -> str:
+        if name not in fields:
+            return absent
+        return "not given" if value is None else value
+
+    ip, agent = fields.get("ip") or {}, fields.get("user_agent") or {}
+    cbid = fields.get("cbid")
+    sources = SENTENCES["sources"][Capture.HOSTED if is_hosted(record) else Capture.VENDOR_API]
+    return [
+        row("Accepted", time_text(record["accepted_at"]), SERVICE_CLOCK),
+        row("Account (vendor)", record["account"]),
+        row("Mode", record["mode"]),
+        captured_row(record),
+        row("Session", given("session_id", fields.get("session_id"))),
+        row(
+            "Buyer identifier",
+            given("cbid", cbid),
+            _found_by(record, fields) if cbid else None,
+        ),
+        row("IP address", given("ip", ip.get("ip")), _ip_note(ip, sources)),
+        row("User agent", given("user_agent", agent.get("user_agent")), _source(agent, sources)),
+    ]
+
+
+def _found_by(record: Mapping[str, Any], fields: Mapping[str, Any]) -> str:
+    """The source of the buyer's identifier: a check in the session, or the vendor."""
+    process = fields.get(PROCESS) or {}
+    if is_hosted(record) and process.get("binding") in _CHECKED and process.get("verification"):
+        return f"found by the identity check {process['verification']}"
+    return "as given; not checked whether it exists"
+
+
+def _source(field: Mapping[str, Any], sources: Mapping[str, str]) -> str | None:
+    source: str | None = field.get("source")
+    if not source:
+        return None
+    return sources.get(source, source) + (", shortened" if field.get("truncated") else "")
+
+
+def _ip_note(ip: Mapping[str, Any], sources: Mapping[str, str]) -> str | None:
+    # Only a proxy of the service is believed to know the address of a client.
+    parts = [_source(ip, {**sources, "header": sources.get("proxy", sources["header"])})]
+    if ip.get("peer_ip"):
+        parts.append(f"the request itself came from {ip['peer_ip']}")
+    if ip.get("forwarded"):
+        parts.append(f"header as sent: {ip['forwarded']}")
+    return "; ".join(part for part in parts if part) or None
+
+
+def said_of(record: Mapping[str, Any], fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The facts that rest on one party's word alone: the party, and a sentence."""
+    words = SENTENCES["said"]
+    hosted = is_hosted(record)
+    yield "operator", words["accepted"]
+    if not hosted:
+        yield "vendor", words["shown"]
+    for name in ("ip", "user_agent"):
+        if source := (fields.get(name) or {}).get("source"):
+            yield _whose(source, name, hosted=hosted), words[name]
+    if PROCESS in fields:
+        yield "client", words["claimed"]
+
+
+def _whose(source: str, name: str, *, hosted: bool) -> str:
+    """The party that asserts a field: the service, if it or its proxy observed it."""
+    if source == "connection" or (hosted and name == "ip"):
+        return "operator"
+    return "client" if hosted else "vendor"
+
+
+def said_rows(said: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
+    """A row for each party, with all its sentences."""
+    of = {who: " ".join(words for by, words in said if by == who) for who in _SAYERS}
+    return [row(SENTENCES["said_by"][who], words) for who, words in of.items() if words]
+
+
+def not_proved(
+    mode: str,
+    record: Mapping[str, Any] | None,
+    fields: Mapping[str, Any],
+    *,
+    seen: bool,
+) -> list[str]:
+    """The limits of the proof, with those of an acknowledgment if there is one.
+
+    `seen`: whether anyone but the operator has signed the checkpoint.
+    """
+    process = fields.get(PROCESS)
+    by_vendor, hosted = (record is not None and is_hosted(record) is way for way in (False, True))
+    holds = {
+        "test": mode == Mode.TEST,
+        "who_vendor": by_vendor,
+        "who_hosted": hosted,
+        "read_hosted": hosted,
+        "component": process is not None and process["surface"] != Surface.PAGE,
+        "claimed": process is not None,
+        "screen": by_vendor,
+        "same": True,
+        "facts": True,
+        "others": True,
+        "law": True,
+        "operator": not seen,
+    }
+    return [SENTENCES["proves_not"][name] for name, holding in holds.items() if holding]
+
+
+def how_rows(verify_url: str, id_: str, digest: str) -> list[str]:
+    """The ways to check the dossier that this document comes in, and its record by hand."""
+    values = {"verify_url": verify_url, "id": id_, "digest": digest}
+    return [way.format_map(values) for way in SENTENCES["how"].values()]
+
+
+def alone_in_time(*, seen: bool) -> str:
+    """The text in place of missing witnesses or time-stamps."""
+    words: str = SENTENCES["seal"]["none_here" if seen else "none"]
+    return words

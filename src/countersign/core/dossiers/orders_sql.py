@@ -1,0 +1,232 @@
+"""The records of one order in the database, of any type, and the places in the log that they have.
+
+The selection depends only on the records under a checkpoint, so the dossier under one checkpoint
+stays the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from sqlalchemy import ColumnElement, Connection, Select, Table, null, select
+
+from countersign.base.db.tables import (
+    clearances,
+    deployment_records,
+    disclosures,
+    erasures,
+    fulfilments,
+    log_entries,
+    parties,
+    records,
+    shred_keys,
+    verifications,
+)
+from countersign.base.ids import ACKNOWLEDGMENT, is_id
+from countersign.core.access.key import Principal
+from countersign.core.acknowledgments.find import refusing_damage
+from countersign.core.log import tree_sql
+from countersign.core.log.blind_runs import found_by
+from countersign.core.log.record import RecordType
+from countersign_evidence.verification import party_digests
+
+_REPORTS_MAX: Final = 8
+_EVENTS_MAX: Final = 16
+_PLACE: Final = (log_entries.c.log_id, log_entries.c.leaf_index)
+
+
+class Stored(NamedTuple):
+    """A record as stored; without payload and shred key, it has no disclosures left."""
+
+    id: str
+    type: str
+    body: bytes
+    payload: bytes | None
+    shred_key: bytes | None
+    log_id: int | None
+    leaf_index: int | None
+    """Its place in the log; both None while it waits."""
+
+
+class Within(NamedTuple):
+    """The account and mode of the records, and the log size up to which they count; None: all."""
+
+    who: Principal
+    log_id: int | None = None
+    size: int | None = None
+    alone: bool = False
+    """For an acknowledgment without its clearance."""
+
+    def holds(self, row: Stored) -> bool:
+        if self.size is None:
+            return self.log_id is None or row.log_id in {None, self.log_id}
+        return (
+            row.log_id == self.log_id and row.leaf_index is not None and row.leaf_index < self.size
+        )
+
+
+class _NoticeEvent(msgspec.Struct):
+    notice_digest: str
+
+
+class _Erasure(msgspec.Struct):
+    erased: tuple[str, ...]
+
+
+_read_event: Final = msgspec.json.Decoder(_NoticeEvent).decode
+_read_erasure: Final = msgspec.json.Decoder(_Erasure).decode
+_members: Final = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def find_record(connection: Connection, who: Principal, id_: str) -> Stored | None:
+    """One record of this account and mode."""
+    return next(iter(_read(connection, Within(who), [id_])), None)
+
+
+def find_order(connection: Connection, within: Within, id_: str) -> list[Stored]:
+    """The records of the order of an acknowledgment or clearance, but for identity checks."""
+    if is_id(ACKNOWLEDGMENT, id_):
+        ack_id: str | None = id_
+        clearance_id = None if within.alone else _clearance_of(connection, within, id_)
+    else:
+        ack_id = connection.execute(
+            select(clearances.c.ack_id).where(clearances.c.id == id_)
+        ).scalar_one_or_none()
+        clearance_id = id_
+    found = _read(connection, within, [one for one in (ack_id, clearance_id) if one])
+    if clearance_id in {row.id for row in found}:
+        found += _reports(connection, within, str(clearance_id))
+    for row in found:
+        if row.type == RecordType.ACKNOWLEDGMENT:
+            return found + _events(connection, within, row)
+    return found
+
+
+def find_checks(connection: Connection, within: Within, ids: Collection[str]) -> list[Stored]:
+    """These records, as far as they are identity checks."""
+    return [row for row in _read(connection, within, ids) if row.type == RecordType.VERIFICATION]
+
+
+def find_check_of(
+    connection: Connection, within: Within, cbid: str, cbid_index: bytes
+) -> list[Stored]:
+    """The newest check of a buyer by this account; `cbid_index` finds one that a hold keeps."""
+    own = verifications.c.account_id == within.who.account_id
+    check = select(records.c.id).where(records.c.type == RecordType.VERIFICATION)
+    ids = set[str]()
+    for newest in (
+        select(verifications.c.id)
+        .where(own, verifications.c.cbid == cbid)
+        .order_by(verifications.c.id.desc()),
+        check.join(disclosures, disclosures.c.record_id == records.c.id)
+        .where(found_by(connection, disclosures.c.cbid_index, cbid_index))
+        .order_by(records.c.id.desc()),
+    ):
+        ids |= set(connection.execute(newest.limit(_EVENTS_MAX)).scalars())
+    found = sorted(_read(connection, within, ids), key=lambda row: row.id)
+    return found[-1:]
+
+
+def find_around(connection: Connection, within: Within, found: Sequence[Stored]) -> list[Stored]:
+    """The records of parties that these name, and those of their erasures."""
+    scopes = parties.c.scope.in_(("deployment", within.who.account_id))
+    with refusing_damage(", ".join(row.id for row in found)):
+        members = [_members(row.body) for row in found]
+    digests = {bytes.fromhex(d) for each in members for d in party_digests(each) if d}
+    named = connection.execute(
+        select(parties.c.record_id).where(
+            scopes, parties.c.mode == within.who.mode, parties.c.digest.in_(digests)
+        )
+    ).scalars()
+    erased = connection.execute(
+        select(erasures.c.erasure_id).where(erasures.c.record_id.in_([row.id for row in found]))
+    ).scalars()
+    around = _read(connection, within, {*named, *erased})
+    # After a restore an erasure can name several records: it would show which belong together.
+    return [
+        row
+        for row in around
+        if row.type != RecordType.ERASURE or len(_read_erasure(row.body).erased) == 1
+    ]
+
+
+def paths(
+    connection: Connection, log_id: int, indexes: Iterable[int], size: int
+) -> list[Sequence[bytes]]:
+    """For each of these entries, the hashes that lead to the root of the tree of this size."""
+    return [tree_sql.inclusion(connection, log_id, index, size) for index in indexes]
+
+
+def _clearance_of(connection: Connection, within: Within, ack_id: str) -> str | None:
+    """The newest clearance of an acknowledgment: one that was granted, if there is one."""
+    rows = connection.execute(
+        select(clearances.c.id, clearances.c.expires_at, *_PLACE)
+        .outerjoin(log_entries, log_entries.c.record_id == clearances.c.id)
+        .where(
+            clearances.c.ack_id == ack_id,
+            clearances.c.account_id == within.who.account_id,
+            clearances.c.mode == within.who.mode,
+        )
+    )
+    known = [
+        (row.expires_at is not None, row.id)
+        for row in rows
+        if within.holds(Stored(row.id, "", b"", None, None, row.log_id, row.leaf_index))
+    ]
+    return max(known)[1] if known else None
+
+
+def _reports(connection: Connection, within: Within, clearance_id: str) -> list[Stored]:
+    """The newest reports of the fulfilment of a clearance."""
+    ack_id = select(clearances.c.ack_id).where(clearances.c.id == clearance_id).scalar_subquery()
+    ids = connection.execute(
+        select(fulfilments.c.id)
+        .where(fulfilments.c.ack_id == ack_id, fulfilments.c.clearance_id == clearance_id)
+        .order_by(fulfilments.c.id)
+    ).scalars()
+    found = sorted(_read(connection, within, ids.all()), key=lambda row: row.id)
+    return found[-_REPORTS_MAX:]
+
+
+def _events(connection: Connection, within: Within, acknowledgment: Stored) -> list[Stored]:
+    """The newest events of the notice that was acknowledged."""
+    with refusing_damage(acknowledgment.id):
+        digest = _read_event(acknowledgment.body).notice_digest
+    rows = connection.execute(
+        _of(deployment_records)
+        .where(
+            deployment_records.c.mode == within.who.mode,
+            deployment_records.c.type == RecordType.NOTICE_EVENT,
+        )
+        .order_by(deployment_records.c.id)
+    )
+    found = [Stored(*row) for row in rows]
+    with refusing_damage(acknowledgment.id):
+        own = [row for row in found if _read_event(row.body).notice_digest == digest]
+    return [row for row in own if within.holds(row)][-_EVENTS_MAX:]
+
+
+def _read(connection: Connection, within: Within, ids: Iterable[str]) -> list[Stored]:
+    """These records, as far as they count."""
+    found: list[Stored] = []
+    wanted = list(ids)
+    for table in (records, deployment_records) if wanted else ():
+        statement = _of(table).where(table.c.id.in_(wanted), table.c.mode == within.who.mode)
+        if table is records:
+            statement = statement.where(records.c.account_id == within.who.account_id)
+        found += [Stored(*row) for row in connection.execute(statement)]
+    return [row for row in found if within.holds(row)]
+
+
+def _of(table: Table) -> Select[Any]:
+    """The records in a table, with what is needed to show and to prove them."""
+    payload: ColumnElement[Any] = null()
+    key: ColumnElement[Any] = null()
+    source = table.outerjoin(log_entries, log_entries.c.record_id == table.c.id)
+    if table is records:
+        payload, key = disclosures.c.payload, shred_keys.c.key
+        source = source.outerjoin(disclosures, disclosures.c.record_id == table.c.id)
+        source = source.outerjoin(shred_keys, shred_keys.c.record_id == table.c.id)
+    return select(table.c.id, table.c.type, table.c.body, payload, key, *_PLACE).select_from(source)

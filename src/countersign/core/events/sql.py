@@ -1,0 +1,364 @@
+"""Events: written in the transaction of what they report, read in one order that never changes.
+
+On the embedded database one transaction writes at a time, so the numbers of rows are the order of
+commits. On PostgreSQL they are not: a transaction with a smaller number may commit later, and a
+reader who is already past it would never see its rows. So each row has the number of its
+transaction, readers see a row only when no transaction with a smaller or equal number is still
+running, and the order is that of transaction and row.
+
+Acknowledgments come by the thousand, and what is reported of each is its identifier, which has the
+time of its creation. Events written or sealed together for one account are one row, with the number
+of its last event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from itertools import chain, islice
+from typing import Any, Final
+
+import msgspec
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    and_,
+    case,
+    delete,
+    func,
+    insert,
+    literal_column,
+    select,
+    true,
+    tuple_,
+    update,
+)
+
+from countersign.base.db.bulk import BulkInsert, DriverStatement, Late
+from countersign.base.db.rows import of_row
+from countersign.base.db.tables import NUMBERS, accounts, events, webhook_endpoints
+from countersign.base.ids import made_at_ms
+from countersign.base.instant import from_ms, to_ms
+from countersign.base.mode import Mode
+from countersign.base.reason import Reason
+from countersign.core.access.reach import Reach
+from countersign.core.events.model import EventType, NewEvent, Position, RecordedEvent
+
+TX: Final = {"sqlite": "0", "postgresql": "pg_current_xact_id()::text::bigint"}
+_OWN_TX: Final[dict[str, ColumnElement[int]]] = {
+    dialect: literal_column(tx, events.c.tx.type) for dialect, tx in TX.items()
+}
+CREATED_AND_SEALED: Final = "acknowledgment.*"
+"""The type of a row whose acknowledgments were each created and then sealed, in one transaction."""
+_BOTH: Final = EventType.ACKNOWLEDGMENT_CREATED, EventType.ACKNOWLEDGMENT_SEALED
+_encode: Final = msgspec.json.Encoder().encode
+_decode_reasons: Final = msgspec.json.Decoder(tuple[Reason, ...]).decode
+_INSERT: Final = BulkInsert(
+    events,
+    *("account_id", "mode", "type", "object_id", "version", "at", "reasons"),
+    tx=TX,
+)
+# The numbers after the last row's. On PostgreSQL they are this row's own, committed or not.
+_LAST: Final = {
+    "sqlite": "SELECT coalesce(max(seq), 0) AS last FROM events",
+    "postgresql": f"SELECT nextval('events_seq_seq') - {NUMBERS} AS last",
+}
+_INSERT_SEVERAL: Final = {
+    dialect: DriverStatement(
+        "INSERT INTO events (tx, object_id, first_seq, seq, account_id, mode, type, objects, at)"  # noqa: S608 - our own names
+        f" SELECT {tx}, '', last + 1, last + ?, ?, ?, ?, ?, ? FROM ({_LAST[dialect]}) AS numbers"
+    )
+    for dialect, tx in TX.items()
+}
+# The type is no condition: PostgreSQL would begin with all acknowledgments if it has last counted
+# when there were few.
+_SEALED: Final = DriverStatement(
+    "SELECT r.account_id, r.mode, r.id, r.type FROM log_entries e JOIN records r"
+    " ON r.id = e.record_id WHERE e.log_id = ? AND e.leaf_index >= ? AND e.leaf_index < ?"
+    " ORDER BY e.leaf_index"
+)
+_FIRST_UNSETTLED: Final[ColumnElement[int]] = literal_column(
+    "(pg_snapshot_xmin(pg_current_snapshot())::text::bigint)", events.c.tx.type
+)
+_NEXT_TX: Final[ColumnElement[int]] = literal_column(
+    "(pg_snapshot_xmax(pg_current_snapshot())::text::bigint)", events.c.tx.type
+)
+SEQ_MAX: Final = (1 << 63) - 1
+_LOOKED_AT: Final = 1000
+WINDOW: Final = 10_000
+"""How many events one page of a type is picked from; the next page goes on after them."""
+POSITION: Final = tuple_(events.c.tx, events.c.seq)
+
+
+def write_events(connection: Connection, new: Sequence[NewEvent]) -> None:
+    """Write these events, in this order, in the transaction of what they report."""
+    if new:
+        _INSERT(connection, _rows(new))
+
+
+def leave_events(connection: Connection, late: Late, new: Sequence[NewEvent]) -> None:
+    """Leave these events, in this order, for the end of the transaction."""
+    _INSERT.leave(connection, late, _rows(new))
+
+
+def _rows(new: Sequence[NewEvent]) -> list[tuple[object, ...]]:
+    return [
+        (
+            *(e.account_id, e.mode.value, e.type.value, e.object_id, e.version),
+            to_ms(e.at),
+            _encode(e.reasons).decode() if e.reasons else None,
+        )
+        for e in new
+    ]
+
+
+def write_one_event(connection: Connection, new: NewEvent) -> RecordedEvent:
+    """Write an event, and return the stored event."""
+    row = connection.execute(
+        insert(events)
+        .values(tx=_OWN_TX[connection.dialect.name], **(new._asdict() | {"reasons": None}))
+        .returning(events)
+    ).one()
+    return next(to_events(row))
+
+
+def leave_acknowledged(
+    connection: Connection,
+    late: Late,
+    mode: Mode,
+    new: Iterable[tuple[str, str]],
+    sealed_at: int | None,
+) -> None:
+    """Leave the events of new acknowledgments of a mode for the end of the transaction.
+
+    `new` are account and acknowledgment; `sealed_at` is when the same transaction seals them, in
+    Unix milliseconds.
+    """
+    type_ = EventType.ACKNOWLEDGMENT_CREATED.value if sealed_at is None else CREATED_AND_SEALED
+    for values in _several(mode, type_, new, sealed_at):
+        _INSERT_SEVERAL[connection.dialect.name].leave(connection, late, *values)
+
+
+def write_sealed_events(
+    connection: Connection, log_id: int, start: int, end: int, at: datetime
+) -> None:
+    """Report the acknowledgments among the log entries `start` to `end` (exclusive) as sealed."""
+    rows = _SEALED(connection, log_id, start, end)
+    found = [row[:3] for row in rows if row[3] == "acknowledgment"]
+    for mode in {row[1] for row in found}:
+        own = ((account_id, id_) for account_id, of, id_ in found if of == mode)
+        type_ = EventType.ACKNOWLEDGMENT_SEALED.value
+        for values in _several(Mode(mode), type_, own, to_ms(at)):
+            _INSERT_SEVERAL[connection.dialect.name](connection, *values)
+
+
+def _several(
+    mode: Mode, type_: str, of: Iterable[tuple[str, str]], at: int | None
+) -> Iterator[tuple[object, ...]]:
+    """The values of rows with these events; without a time, they have that of the newest object."""
+    accounts_: dict[str, list[str]] = {}
+    for account_id, id_ in of:
+        accounts_.setdefault(account_id, []).append(id_)
+    each = 2 if type_ == CREATED_AND_SEALED else 1
+    room = NUMBERS // each
+    for account_id, ids in accounts_.items():
+        for start in range(0, len(ids), room):
+            own = ids[start : start + room]
+            when = made_at_ms(max(own)) if at is None else at
+            yield len(own) * each, account_id, mode.value, type_, " ".join(own), when
+
+
+def write_notice_events(
+    connection: Connection, notice_id: str, version: str, modes: Sequence[Mode], at: datetime
+) -> None:
+    """Report a published notice version to every account."""
+    ids = connection.execute(select(accounts.c.id).order_by(accounts.c.id)).scalars().all()
+    type_ = EventType.NOTICE_PUBLISHED
+    write_events(
+        connection,
+        [NewEvent(id_, mode, type_, notice_id, at, version) for mode in modes for id_ in ids],
+    )
+
+
+def settled(connection: Connection) -> ColumnElement[bool]:
+    """The condition that no event can appear before this one later."""
+    if connection.dialect.name == "sqlite":
+        return true()
+    return events.c.tx < _FIRST_UNSETTLED
+
+
+def end_of_events(connection: Connection) -> Position:
+    """The position before all events that commit from now on.
+
+    This includes uncommitted events of other transactions.
+    """
+    if connection.dialect.name == "sqlite":
+        return Position(0, connection.execute(select(func.max(events.c.seq))).scalar_one() or 0)
+    return Position(connection.execute(select(_FIRST_UNSETTLED)).scalar_one() - 1, SEQ_MAX)
+
+
+def last_before(connection: Connection, reach: Reach, at: datetime) -> Position:
+    """The position of the last event in reach before a time; the beginning if there is none."""
+    row = connection.execute(
+        select(events.c.tx, events.c.seq)
+        .where(reach.rows(events), events.c.at < at)
+        .order_by(events.c.at.desc(), events.c.tx.desc(), events.c.seq.desc())
+        .limit(1)
+    ).one_or_none()
+    return Position(-1, 0) if row is None else Position(row.tx, row.seq)
+
+
+def after(connection: Connection, reach: Reach, position: Position, limit: int) -> Select[Any]:
+    """The statement for the rows with settled events in reach after a position, oldest first.
+
+    The first row may have some that are not after it.
+    """
+    return (
+        select(events)
+        .where(reach.rows(events), tuple_(*position) < POSITION, settled(connection))
+        .order_by(events.c.tx, events.c.seq)
+        .limit(limit)
+    )
+
+
+def to_events(row: Row[*tuple[Any, ...]]) -> Iterator[RecordedEvent]:
+    """The events of a row, in their order."""
+    if row.objects is None:
+        yield _event(row, row.seq, EventType(row.type), row.object_id, row.at)
+        return
+    types = _BOTH if row.type == CREATED_AND_SEALED else (EventType(row.type),)
+    of_each = ((type_, id_) for id_ in row.objects.split(" ") for type_ in types)
+    for seq, (type_, id_) in enumerate(of_each, row.first_seq):
+        is_sealed = type_ is EventType.ACKNOWLEDGMENT_SEALED
+        yield _event(row, seq, type_, id_, row.at if is_sealed else from_ms(made_at_ms(id_)))
+
+
+def _event(
+    row: Row[*tuple[Any, ...]], seq: int, type_: EventType, object_id: str, at: datetime
+) -> RecordedEvent:
+    return of_row(
+        row,
+        RecordedEvent,
+        position=Position(row.tx, seq),
+        type=type_,
+        object_id=object_id,
+        created_at=at,
+        reasons=_decode_reasons(row.reasons) if row.reasons else (),
+    )
+
+
+def holds(number: ColumnElement[int] | int) -> ColumnElement[bool]:
+    """The condition that the event with this number is in this row."""
+    first = func.coalesce(events.c.first_seq, events.c.seq)
+    return and_(events.c.seq >= number, events.c.seq < number + NUMBERS, first <= number)
+
+
+def numbered(row: Row[*tuple[Any, ...]], number: int) -> RecordedEvent:
+    """The event with this number in the row that holds it."""
+    return next(event for event in to_events(row) if event.position.seq == number)
+
+
+def find(connection: Connection, reach: Reach, seq: int) -> RecordedEvent | None:
+    """The event with this number, if it is in reach."""
+    row = connection.execute(
+        select(events).where(holds(seq), reach.rows(events), settled(connection))
+    ).one_or_none()
+    return None if row is None else numbered(row, seq)
+
+
+def next_events(
+    connection: Connection, reach: Reach, position: Position, limit: int
+) -> list[RecordedEvent]:
+    """Settled events in reach after a position, oldest first."""
+    rows = connection.execute(after(connection, reach, position, limit))
+    return [*islice(_later(rows, position), limit)]
+
+
+def _later(rows: Iterable[Row[*tuple[Any, ...]]], position: Position) -> Iterator[RecordedEvent]:
+    return (e for e in chain.from_iterable(map(to_events, rows)) if e.position > position)
+
+
+def find_page(
+    connection: Connection,
+    reach: Reach,
+    *,
+    type_: EventType | None,
+    position: Position | None,
+    since: datetime | None,
+    limit: int,
+) -> tuple[Sequence[RecordedEvent], RecordedEvent | None]:
+    """Events after a position, oldest first; none appears later before those of a page.
+
+    Fewer than `limit` may not be all: then the second is the event to continue after.
+    """
+    position = position or Position(-1, 0)
+    if since is not None:
+        position = max(position, last_before(connection, reach, since))
+    # A type that is seldom or never found must not walk over all events while others wait.
+    number = limit if type_ is None else WINDOW
+    window = after(connection, reach, position, number)
+    rows = window.subquery()
+    statement = select(rows).order_by(rows.c.tx, rows.c.seq).limit(limit)
+    if type_ is not None:
+        of_type = [type_, CREATED_AND_SEALED] if type_ in _BOTH else [type_]
+        statement = statement.where(rows.c.type.in_(of_type))
+    if since is not None:
+        statement = statement.where(rows.c.at >= since)
+    picked = connection.execute(statement).all()
+    wanted = (
+        event
+        for event in _later(picked, position)
+        if type_ in {None, event.type} and (since is None or event.created_at >= since)
+    )
+    found = [*islice(wanted, limit)]
+    if len(found) == limit:
+        return found, None
+    if len(picked) == limit:
+        last: Row[*tuple[Any, ...]] | None = picked[-1]
+    else:
+        last = connection.execute(window.limit(1).offset(number - 1)).one_or_none()
+    return found, None if last is None else [*to_events(last)][-1]
+
+
+def renumber_restored(connection: Connection) -> bool:
+    """Correct what a logical restore into another PostgreSQL cluster leaves behind.
+
+    Rows with a transaction number that this cluster has not reached are from another cluster. They
+    would stay invisible until then, and later ones would come before them. Restored events then
+    count as written by transaction 0, in the order of their rows. Returns whether there was
+    something to correct.
+    """
+    if connection.dialect.name == "sqlite":
+        return False
+    # The newest are enough: a server runs this before it writes.
+    newest = select(events.c.seq, events.c.tx).order_by(events.c.seq.desc()).limit(_LOOKED_AT)
+    rows = newest.subquery()
+    foreign = select(rows.c.seq).where(rows.c.tx >= _NEXT_TX).limit(1)
+    if connection.execute(foreign).first() is None:
+        return False
+    end = connection.execute(select(func.max(events.c.seq))).scalar_one()
+    connection.execute(update(events).values(tx=0))
+    cursor = webhook_endpoints.c.cursor_seq
+    connection.execute(
+        update(webhook_endpoints).values(
+            cursor_tx=0, cursor_seq=case((cursor > end, end), else_=cursor)
+        )
+    )
+    return True
+
+
+def delete_old_events(connection: Connection, before: datetime, limit: int) -> int:
+    """Delete at most `limit` rows of events from before this time; returns how many.
+
+    The last row stays: on the embedded database the numbers continue from it.
+    """
+    first = select(events.c.seq).order_by(events.c.seq).limit(limit)
+    return connection.execute(
+        delete(events).where(
+            events.c.seq.in_(first),
+            events.c.at < before,
+            events.c.seq < select(func.max(events.c.seq)).scalar_subquery(),
+        )
+    ).rowcount

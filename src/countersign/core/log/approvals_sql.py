@@ -1,0 +1,86 @@
+"""Approvers of changes of the logs' keys, proposals, and approvals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, func, insert, select
+
+from countersign.base.db.rows import row
+from countersign.base.db.tables import log_approvals, log_proposals, log_rosters
+from countersign_evidence.approval import Roster, make_roster
+
+_NONE = Roster(0, ())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredProposal:
+    """A proposal, with the keys that it would add, as JSON (their private halves are sealed)."""
+
+    id: str
+    log_id: int
+    text: bytes
+    keys: bytes
+    at: datetime
+
+
+def roster(connection: Connection) -> Roster:
+    """The roster in force; a deployment begins with one that needs no approval."""
+    row = connection.execute(
+        select(log_rosters).order_by(log_rosters.c.number.desc()).limit(1)
+    ).first()
+    return _NONE if row is None else make_roster(row.threshold, row.approvers.split())
+
+
+def add_roster(connection: Connection, made: Roster, proposal_id: str, at: datetime) -> None:
+    """Put a roster in force, as a proposal asked for."""
+    number = connection.execute(select(func.coalesce(func.max(log_rosters.c.number), 0)))
+    connection.execute(
+        insert(log_rosters),
+        {
+            "number": number.scalar_one() + 1,
+            "threshold": made.threshold,
+            "approvers": "\n".join(approver.vkey for approver in made.approvers),
+            "proposal_id": proposal_id,
+            "at": at,
+        },
+    )
+
+
+def is_in_force(connection: Connection, proposal_id: str) -> bool:
+    """Whether a roster was put in force by this proposal."""
+    same = select(log_rosters.c.number).where(log_rosters.c.proposal_id == proposal_id)
+    return connection.execute(same).first() is not None
+
+
+def add_proposal(connection: Connection, proposal: StoredProposal) -> None:
+    connection.execute(insert(log_proposals), asdict(proposal))
+
+
+def newest_proposal(connection: Connection) -> StoredProposal | None:
+    """The newest proposal: an earlier one can no longer be approved."""
+    newest = select(log_proposals).order_by(log_proposals.c.id.desc()).limit(1)
+    return row(connection, newest, StoredProposal)
+
+
+def add_approval(
+    connection: Connection, proposal_id: str, approver: str, line: bytes, at: datetime
+) -> bool:
+    """Keep the signature line of an approver (a verifier key); False if there is one already."""
+    if approver in dict(approvals_of(connection, proposal_id)):
+        return False
+    row = {"proposal_id": proposal_id, "approver": approver, "line": line, "at": at}
+    connection.execute(insert(log_approvals), row)
+    return True
+
+
+def approvals_of(connection: Connection, proposal_id: str) -> Sequence[tuple[str, bytes]]:
+    """The verifier keys of those who have approved a proposal, each with the signature line."""
+    rows = connection.execute(
+        select(log_approvals.c.approver, log_approvals.c.line)
+        .where(log_approvals.c.proposal_id == proposal_id)
+        .order_by(log_approvals.c.at, log_approvals.c.approver)
+    )
+    return [(row.approver, row.line) for row in rows]

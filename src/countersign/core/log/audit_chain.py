@@ -1,0 +1,135 @@
+"""The audit as a chain, whose head is sealed in the live log: spec/evidence-format.md, section 21.
+
+Acts write their entries without waiting for each other. Once an hour those that are not chained yet
+are, in the order of their identifiers, and the head becomes a record, if it moved: from then on an
+entry that is changed, taken away or put between others contradicts the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
+from hashlib import sha256
+from typing import Any, Final
+
+import msgspec
+from sqlalchemy import Connection, Row, insert, select, text
+
+from countersign.base.clock import Entropy
+from countersign.base.db.tables import audit_chain, audit_log, deployment_records
+from countersign.base.instant import from_ns, rfc3339_ms
+from countersign.base.mode import Mode
+from countersign.core.log.record import RecordType
+from countersign.core.log.room import LogRoom
+from countersign_evidence.canonical import canonical_json
+
+SEALED_EVERY: Final = timedelta(hours=1)
+FIRST: Final = bytes(32)
+"""The hash before the first entry."""
+_PREFIX: Final = b"countersign/audit/v1\n"
+_SALT_BYTES: Final = 16
+_PAGE: Final = 500
+_c: Final = audit_chain.c
+_LOCK: Final = text("SELECT pg_advisory_xact_lock(hashtext('countersign audit_chain'))")
+
+
+class _Head(msgspec.Struct):
+    head: str
+
+
+def digest_of(salt: bytes, before: bytes, entry: Row[*tuple[Any, ...]]) -> bytes:
+    """The digest of an entry of the chain, which has the digest of the one before it in it."""
+    members = {
+        "id": entry.id,
+        "at": rfc3339_ms(entry.at),
+        "actor": entry.actor,
+        "action": entry.action,
+        "subject": entry.subject,
+        "details": entry.details,
+    }
+    return sha256(_PREFIX + salt + before + canonical_json(members)).digest()
+
+
+async def seal_audit(room: LogRoom, *, now_too: bool = False) -> str | None:
+    """Chain new entries, and seal the head if it moved and the last sealed head is an hour old.
+
+    Gives the head that was sealed; None: none was. `now_too`: also if that one is younger.
+    """
+    return await room.database.write(_seal, room, now_too=now_too)
+
+
+def _seal(connection: Connection, room: LogRoom, *, now_too: bool) -> str | None:
+    if connection.dialect.name == "postgresql":
+        connection.execute(_LOCK)
+    now = from_ns(room.clock.time_ns())
+    last = _last_sealed(connection)
+    if last is not None and now < last.at + SEALED_EVERY and not now_too:
+        return None
+    head = _chain(connection, room.access.entropy).hex()
+    sealed = FIRST.hex() if last is None else msgspec.json.decode(last.body, type=_Head).head
+    if head == sealed:
+        return None
+    record = room.recorder.of_deployment(RecordType.AUDIT_HEAD, Mode.LIVE, {"head": head})
+    room.journal.write(connection, [record])
+    return head
+
+
+def _last_sealed(connection: Connection) -> Row[*tuple[Any, ...]] | None:
+    r = deployment_records.c
+    heads = select(r.at, r.body).where(r.type == RecordType.AUDIT_HEAD, r.mode == Mode.LIVE)
+    return connection.execute(heads.order_by(r.id.desc()).limit(1)).one_or_none()
+
+
+def _chain(connection: Connection, entropy: Entropy) -> bytes:
+    """Chain new entries; returns the head."""
+    newest = select(_c.position, _c.digest).order_by(_c.position.desc()).limit(1)
+    last = connection.execute(newest).one_or_none()
+    position, head = (0, FIRST) if last is None else (last.position, last.digest)
+    new = (
+        select(audit_log)
+        .outerjoin(audit_chain, _c.entry_id == audit_log.c.id)
+        .where(_c.entry_id.is_(None))
+        .order_by(audit_log.c.id)
+    )
+    for entry in connection.execute(new).all():
+        position += 1
+        salt = entropy(_SALT_BYTES)
+        head = digest_of(salt, head, entry)
+        row = {"position": position, "entry_id": entry.id, "salt": salt, "digest": head}
+        connection.execute(insert(audit_chain), row)
+    return head
+
+
+async def check_audit(room: LogRoom) -> AsyncIterator[str]:
+    """Errors of the chain, and the sealed heads that it lacks."""
+    heads = await room.database.scan(_sealed_heads)
+    before, after = FIRST, 0
+    while page := await room.database.scan(_page, after):
+        for link in page:
+            if link.position != after + 1:
+                yield f"entry {after + 1} of the audit's chain is missing"
+            if link.id is None:
+                yield f"the audit lacks the entry {link.entry_id}"
+            elif digest_of(link.salt, before, link) != link.digest:
+                yield f"the audit's entry {link.entry_id} is not as it was chained"
+            before, after = link.digest, link.position
+            heads.pop(link.digest.hex(), None)
+    for record_id in heads.values():
+        yield f"the audit's chain does not have the head that the record {record_id} sealed"
+
+
+def _sealed_heads(connection: Connection) -> dict[str, str]:
+    r = deployment_records.c
+    found = connection.execute(select(r.id, r.body).where(r.type == RecordType.AUDIT_HEAD))
+    return {msgspec.json.decode(row.body, type=_Head).head: row.id for row in found}
+
+
+def _page(connection: Connection, after: int) -> Sequence[Row[*tuple[Any, ...]]]:
+    links = (
+        select(_c.position, _c.entry_id, _c.salt, _c.digest, audit_log)
+        .outerjoin(audit_log, audit_log.c.id == _c.entry_id)
+        .where(_c.position > after)
+        .order_by(_c.position)
+        .limit(_PAGE)
+    )
+    return connection.execute(links).all()

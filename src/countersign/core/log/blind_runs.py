@@ -1,0 +1,140 @@
+"""Blind indexes: records are found by keyed hashes of the name of a buyer, session or order.
+
+Keys are random. On the embedded database an index of them would dirty a page for each, and more the
+more is stored. So the keys of new disclosures wait in `blind_recent`, in the order of records, and
+the server moves a thousand at a time to `blind_runs`, in the order of keys: a run. A look-up asks
+what waits and every run, and 64 runs become one, a 64th of all keys at a time. Each step is one
+transaction, in which a key goes from one place to another: at any moment it is in exactly one.
+
+PostgreSQL has its indexes.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from sqlalchemy import Column, ColumnElement, Connection, String, and_, bindparam, text
+
+from countersign.base.db.bulk import DriverStatement, late_statements
+from countersign.base.db.database import Database
+from countersign.base.db.tables import disclosures
+from countersign.base.loops import forever
+
+PERIOD_SECONDS: Final = 5.0
+RUN_ROWS: Final = 1024
+"""Records whose keys go to a new run."""
+GROUP: Final = 64
+"""Runs 64 n to 64 n + 63 become the first of them, once there is a later one."""
+_SLICES: Final = 64
+
+_RUNS: Final = (
+    "WITH RECURSIVE runs (run) AS (SELECT min(run) FROM blind_runs UNION ALL"
+    " SELECT (SELECT min(b.run) FROM blind_runs AS b WHERE b.run > runs.run)"
+    " FROM runs WHERE runs.run IS NOT NULL) SELECT run FROM runs WHERE run IS NOT NULL"
+)
+"""Steps from each run to the next by one look-up in the primary key."""
+_FOUND: Final = text(
+    "SELECT record_id FROM blind_recent WHERE session_index IN :keys OR cbid_index IN :keys"  # noqa: S608 - our own names
+    " OR reference_index IN :keys"
+    f" UNION ALL SELECT record_id FROM blind_runs WHERE run IN ({_RUNS}) AND key IN :keys"
+)
+_LAST: Final = DriverStatement(
+    "SELECT record_id, (SELECT coalesce(max(run) + 1, 0) FROM blind_runs) FROM blind_recent"
+    " ORDER BY record_id LIMIT 1 OFFSET ?"
+)
+_FIRST_KEYS: Final = DriverStatement(
+    "SELECT run, (SELECT min(key) FROM blind_runs AS b WHERE b.run = r.run)"  # noqa: S608 - our own names
+    f" FROM ({_RUNS}) AS r"
+)
+# No-op if another process has just done it.
+_MOVE: Final = DriverStatement(
+    "INSERT OR IGNORE INTO blind_runs SELECT ?, key, record_id FROM ("
+    " SELECT session_index AS key, record_id FROM blind_recent WHERE record_id <= ? UNION ALL"
+    " SELECT cbid_index, record_id FROM blind_recent WHERE record_id <= ? UNION ALL"
+    " SELECT reference_index, record_id FROM blind_recent WHERE record_id <= ?"
+    ") WHERE key IS NOT NULL ORDER BY key, record_id"
+)
+_MOVED: Final = DriverStatement("DELETE FROM blind_recent WHERE record_id <= ?")
+_OTHERS: Final = f"run IN ({', '.join('?' * (GROUP - 1))}) AND key < ?"
+_MERGE: Final = DriverStatement(
+    f"INSERT OR IGNORE INTO blind_runs SELECT ?, key, record_id FROM blind_runs WHERE {_OTHERS}"  # noqa: S608 - marks
+    " ORDER BY key, record_id"
+)
+_MERGED: Final = DriverStatement(f"DELETE FROM blind_runs WHERE {_OTHERS}")  # noqa: S608 - marks
+_AFTER_ALL: Final = b"\xff" * 64
+
+
+class NewRun(NamedTuple):
+    """The keys of the oldest records that wait, up to this one, become a run."""
+
+    run: int
+    last: str
+
+
+class Slice(NamedTuple):
+    """The keys before `end` of a group's other runs go to its first one."""
+
+    first: int
+    end: bytes
+
+
+Step: TypeAlias = NewRun | Slice
+
+
+def found_by(connection: Connection, column: Column[Any], *indexes: bytes) -> ColumnElement[bool]:
+    """The condition that disclosures have one of these blind indexes in `column`."""
+    own = column.in_(indexes)
+    if connection.dialect.name != "sqlite":
+        return own
+    found = _FOUND.bindparams(bindparam("keys", indexes, unique=True, expanding=True))
+    return and_(disclosures.c.record_id.in_(found.columns(record_id=String)), own)
+
+
+def next_step(connection: Connection, rows: int = RUN_ROWS) -> Step | None:
+    """The next step; None: nothing to do. `rows` is of how many records a new run has keys."""
+    waiting = _LAST(connection, rows - 1).fetchone()
+    if waiting is not None:
+        return NewRun(run=waiting[1], last=waiting[0])
+    runs = _FIRST_KEYS(connection).fetchall()
+    for run, _ in runs:
+        group = run - run % GROUP
+        if run != group and runs[-1][0] >= group + GROUP:
+            first_key = min(key for one, key in runs if group < one < group + GROUP)
+            return Slice(group, _end_of_slice(first_key))
+    return None
+
+
+def _end_of_slice(key: bytes) -> bytes:
+    """Keys are as good as random: those that begin alike are a 64th."""
+    wide = 256 // _SLICES
+    end = (key[0] // wide + 1) * wide
+    return bytes([end]) if end < 256 else _AFTER_ALL
+
+
+def do_step(connection: Connection, step: Step) -> None:
+    """Leave it to be done with the commit, which does not keep the event loop."""
+    late = late_statements(connection)
+    if late is None:
+        raise ValueError("nothing would do what is left on this connection")
+    if isinstance(step, NewRun):
+        _MOVE.leave(connection, late, step.run, step.last, step.last, step.last)
+        _MOVED.leave(connection, late, step.last)
+        return
+    others = (*range(step.first + 1, step.first + GROUP), step.end)
+    _MERGE.leave(connection, late, step.first, *others)
+    _MERGED.leave(connection, late, *others)
+
+
+async def merge(database: Database, rows: int = RUN_ROWS) -> int:
+    """Do every pending step; returns their number."""
+    done = 0
+    while (step := await database.scan(next_step, rows)) is not None:
+        await database.write(do_step, step)
+        done += 1
+    return done
+
+
+async def keep_merged(database: Database) -> None:
+    """Merge now and then, until cancelled: on the embedded database."""
+    await forever("merging", partial(merge, database), PERIOD_SECONDS)

@@ -1,0 +1,263 @@
+"""Check the tables outside of the logs: each record against its row, disclosures and notice.
+
+The log protects a record's bytes. This module checks the rest of the database: columns against
+their records, nothing deleted, nothing withheld from the log. It reads whole tables as they stand:
+they may contain anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from datetime import datetime
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+import msgspec
+from sqlalchemy import Connection, TextClause, select, text, type_coerce
+from sqlalchemy.types import NullType
+
+from countersign.base.db.rows import chunks
+from countersign.base.db.tables import disclosures, erasures, shred_keys
+from countersign.base.errors import DamagedValue
+from countersign.base.instant import from_ms, rfc3339_ms
+from countersign.base.mode import Mode
+from countersign.core.log.append_record import open_disclosures
+from countersign.core.log.notice_twins import unmatched_events
+from countersign.core.log.record import RecordType
+from countersign.core.log.room import LogRoom
+from countersign_evidence.disclosure import b64url
+
+_PAGE: Final = 500
+
+
+def _records_in(table: str, own: str) -> TextClause:
+    # As plain text: SQLAlchemy's types refuse what an honest service would never have written.
+    return text(
+        f"SELECT r.id, {own}, r.mode, r.type, r.at, r.digest, r.body,"  # noqa: S608 - our own names
+        " EXISTS (SELECT 1 FROM log_entries e WHERE e.record_id = r.id),"
+        " EXISTS (SELECT 1 FROM log_pending p WHERE p.record_id = r.id),"
+        f" d.account_id, d.mode, x.erasure_id FROM {table} r"
+        " LEFT JOIN disclosures d ON d.record_id = r.id"
+        " LEFT JOIN erasures x ON x.record_id = r.id"
+        " WHERE r.id > :after ORDER BY r.id LIMIT :limit"
+    )
+
+
+_RECORDS: Final = (
+    _records_in("records", "r.account_id, r.notice_id"),
+    _records_in("deployment_records", "NULL, NULL"),
+)
+_NOTICES: Final = text("SELECT notice_id, version, digest, body FROM notice_versions")
+_UNRECORDED: Final = text(
+    "SELECT x.record_id FROM erasures x LEFT JOIN records r ON r.id = x.erasure_id"
+    " WHERE r.id IS NULL ORDER BY x.record_id LIMIT :limit"
+)
+
+
+class _Row(NamedTuple):
+    """A record as its row says, and the rows that belong to it.
+
+    A record of the deployment itself has no account. `digest` and `body` are None if they are not
+    stored as bytes; `disclosed_…` are None without disclosures, `erasure_id` without an erasure.
+    """
+
+    id: str
+    account_id: str | None
+    notice_id: str | None
+    mode: str
+    type: str
+    at: datetime
+    digest: bytes | None
+    body: bytes | None
+    sealed: bool
+    pending: bool
+    disclosed_account: str | None
+    disclosed_mode: str | None
+    erasure_id: str | None
+
+
+class _Body(msgspec.Struct):
+    """The members of a record that other rows repeat; a record has those of its type."""
+
+    id: str
+    mode: str
+    type: str
+    sd: list[str] = msgspec.field(name="_sd")
+    account: str | None = None
+    at: str | None = None
+    accepted_at: str | None = None
+    notice_id: str | None = None
+    notice_version: str | None = None
+    notice_digest: str | None = None
+    erased: list[str] = []
+
+
+_read: Final = msgspec.json.Decoder(_Body).decode
+_Notices = dict[tuple[str | None, str | None], str]
+
+
+async def check_records(room: LogRoom) -> AsyncIterator[tuple[Mode | None, str]]:
+    """Go through all records, and report all that is wrong, with its mode; None is both."""
+    scan = room.database.scan
+    notices: _Notices = {}
+    for notice_id, version, digest, body in await scan(_notice_rows):
+        notices[notice_id, version] = digest
+        if body is None or sha256(body).hexdigest() != digest:
+            yield None, f"version {version} of the notice {notice_id} has changed"
+    async for page in _pages(room):
+        named: dict[str, _Row] = {}
+        for row in page:
+            for wrong in _wrong(row, notices, named):
+                yield _finding(row, wrong)
+        async for row, wrong in _wrongly_disclosed(room, page):
+            yield _finding(row, wrong)
+        for record_id in named.keys() - await scan(_erased, [*named]):
+            wrong = f"says that {record_id} was erased, but it is not"
+            yield _finding(named[record_id], wrong)
+    for record_id in await scan(_unrecorded_erasures):
+        message = f"the record {record_id} counts as erased, but no erasure record names it"
+        yield None, message
+    for mode, message in await scan(unmatched_events):
+        yield mode, message
+
+
+async def _pages(room: LogRoom) -> AsyncIterator[Sequence[_Row]]:
+    for query in _RECORDS:
+        after = ""
+        while page := await room.database.scan(_records, query, after):
+            yield page
+            after = page[-1].id
+
+
+async def _wrongly_disclosed(
+    room: LogRoom, page: Sequence[_Row]
+) -> AsyncIterator[tuple[_Row, str]]:
+    """Records whose disclosures do not open, or are not those of the record."""
+    rows = {row.id: row for row in page if row.disclosed_account is not None}
+    for record_id, account_id, payload, shred_key in await room.database.scan(_sealed, [*rows]):
+        row = rows[record_id]
+        if shred_key is None:
+            if row.erasure_id is None:
+                yield row, "has disclosures without their key, but no erasure is recorded"
+            continue
+        try:
+            vault = room.vault.vault
+            opened = await open_disclosures(vault, account_id, record_id, payload, shred_key)
+        except (DamagedValue, msgspec.DecodeError):
+            yield row, "has disclosures that cannot be decrypted with their keys"
+            continue
+        if not _bound(row.body).issuperset(map(_digest, opened)):
+            yield row, "has disclosures that do not match the record"
+
+
+def _finding(row: _Row, wrong: str) -> tuple[Mode | None, str]:
+    mode = Mode(row.mode) if row.mode in set(Mode) else None
+    return mode, f"the record {row.id} {wrong}"
+
+
+def _wrong(row: _Row, notices: _Notices, named: dict[str, _Row]) -> Iterator[str]:
+    """An error in a row. Records that it says are erased are added to `named`."""
+    if not row.sealed and not row.pending:
+        yield "is neither sealed nor waiting to be sealed"
+    if row.body is None or sha256(row.body).digest() != row.digest:
+        yield "does not match its digest"
+        return
+    try:
+        body = _read(row.body)
+    except msgspec.DecodeError:
+        yield "cannot be read"
+        return
+    yield from _moved(row, body)
+    yield from _disclosures(row, body)
+    if body.notice_digest is not None:
+        published = notices.get((body.notice_id, body.notice_version))
+        if published != body.notice_digest:
+            yield "names a notice version whose stored text has another digest"
+    if body.type == RecordType.ERASURE:
+        named |= dict.fromkeys(body.erased, row)
+
+
+def _bound(body: bytes | None) -> frozenset[str]:
+    try:
+        return frozenset(_read(body or b"").sd)
+    except msgspec.DecodeError:
+        return frozenset()
+
+
+def _digest(encoded: str) -> str:
+    return b64url(sha256(encoded.encode()).digest())
+
+
+def _moved(row: _Row, body: _Body) -> Iterator[str]:
+    """Columns that differ from the record itself."""
+    said = {
+        "id": (row.id, body.id),
+        "account_id": (row.account_id, body.account),
+        "mode": (row.mode, body.mode),
+        "type": (row.type, body.type),
+        "at": (rfc3339_ms(row.at), body.accepted_at or body.at),
+    }
+    if row.notice_id is not None:
+        said["notice_id"] = row.notice_id, body.notice_id
+    for column, (stored, written) in said.items():
+        if stored != written:
+            yield f"is stored with the {column} {stored}, but contains {written}"
+
+
+def _disclosures(row: _Row, body: _Body) -> Iterator[str]:
+    if not body.sd:
+        return
+    if row.disclosed_account is None:
+        if row.erasure_id is None:
+            yield "has lost its disclosures, but no erasure is recorded"
+    elif row.erasure_id is not None:
+        yield "was erased, but its disclosures still exist"
+    elif (row.disclosed_account, row.disclosed_mode) != (row.account_id, row.mode):
+        yield "has its disclosures stored with another account or mode"
+
+
+def _records(connection: Connection, query: TextClause, after_id: str) -> Sequence[_Row]:
+    return [
+        _Row(*row)._replace(at=from_ms(row.at), digest=_bytes(row.digest), body=_bytes(row.body))
+        for row in connection.execute(query, {"after": after_id, "limit": _PAGE})
+    ]
+
+
+def _notice_rows(connection: Connection) -> Sequence[tuple[str, str, str, bytes | None]]:
+    return [(*row[:3], _bytes(row[3])) for row in connection.execute(_NOTICES)]
+
+
+def _erased(connection: Connection, record_ids: Sequence[str]) -> frozenset[str]:
+    """The subset of these records that is erased according to the database."""
+    id_ = erasures.c.record_id
+    queries = [select(id_).where(id_.in_(chunk)) for chunk in chunks(record_ids)]
+    return frozenset(one for query in queries for one in connection.execute(query).scalars())
+
+
+def _sealed(
+    connection: Connection, record_ids: Sequence[str]
+) -> Sequence[tuple[str, str, bytes, bytes | None]]:
+    """Id, account, payload and shred key of the records that have disclosures."""
+    query = (
+        select(
+            disclosures.c.record_id,
+            disclosures.c.account_id,
+            type_coerce(disclosures.c.payload, NullType()),
+            type_coerce(shred_keys.c.key, NullType()),
+        )
+        .outerjoin(shred_keys, shred_keys.c.record_id == disclosures.c.record_id)
+        .where(disclosures.c.record_id.in_(record_ids))
+        .order_by(disclosures.c.record_id)
+    )
+    return [
+        (id_, account, _bytes(payload) or b"", None if key is None else _bytes(key) or b"")
+        for id_, account, payload, key in connection.execute(query)
+    ]
+
+
+def _unrecorded_erasures(connection: Connection) -> Sequence[str]:
+    return connection.execute(_UNRECORDED, {"limit": _PAGE}).scalars().all()
+
+
+def _bytes(value: object) -> bytes | None:
+    return bytes(value) if isinstance(value, bytes | memoryview) else None

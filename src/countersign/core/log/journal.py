@@ -1,0 +1,140 @@
+"""Writing records: the rows of each, its events, and its place in the log or its queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeAlias
+
+import msgspec
+from sqlalchemy import Connection
+
+from countersign.base.db.bulk import BulkInsert, Late
+from countersign.base.db.tables import (
+    deployment_records,
+    disclosures,
+    log_pending,
+    records,
+    shred_keys,
+)
+from countersign.base.ids import ACKNOWLEDGMENT, is_id
+from countersign.base.instant import to_ms
+from countersign.base.mode import Mode
+from countersign.core.events.model import EventType, NewEvent
+from countersign.core.events.sql import leave_events, write_events
+from countersign.core.log.record import NewRecord, RecordType
+from countersign.core.log.sequencer import Placed, Sequencer, insert_entries
+
+_COLUMNS: Final = ("id", "mode", "type", "at", "digest", "body")
+_insert_own_records: Final = BulkInsert(deployment_records, *_COLUMNS)
+_insert_records: Final = BulkInsert(records, *_COLUMNS, "account_id", "notice_id")
+_insert_disclosures: Final = BulkInsert(
+    disclosures,
+    *("record_id", "account_id", "mode", "session_index", "cbid_index", "payload"),
+    "reference_index",
+)
+_insert_shred_keys: Final = BulkInsert(shred_keys, "record_id", "key")
+_insert_pending: Final = BulkInsert(log_pending, "record_id", "mode", "digest")
+_Rows: TypeAlias = list[tuple[object, ...]]
+
+
+class _Erased(msgspec.Struct):
+    erased: tuple[str, ...] = ()
+
+
+_read_erased: Final = msgspec.json.Decoder(_Erased).decode
+_CREATED: Final = {
+    RecordType.ACKNOWLEDGMENT: EventType.ACKNOWLEDGMENT_CREATED,
+    RecordType.CLEARANCE: EventType.CLEARANCE_CREATED,
+}
+
+
+class Journal:
+    """Writes records in the transaction of their act.
+
+    With a sequencer (the embedded database, whose write lock is one) their entries are sealed in
+    the same transaction. Without one, or whenever sealing is not possible, they are queued: the
+    act itself is never refused for that.
+    """
+
+    def __init__(self, sequencer: Sequencer | None) -> None:
+        self._sequencer = sequencer
+
+    def place(self, connection: Connection, mode: Mode, new: Sequence[NewRecord]) -> Placed | None:
+        """Where the log of their mode holds these, whose entries the act writes; None: queue them.
+
+        See `Sequencer.place_inline`.
+        """
+        if self._sequencer is None:
+            return None
+        return self._sequencer.place_inline(connection, mode, new)
+
+    def write(self, connection: Connection, new: Sequence[NewRecord]) -> None:
+        """Insert these records and what belongs to them, and seal or queue their entries."""
+        for insert, rows in _inserts(new):
+            insert(connection, rows)
+        # Before sealing, which writes events too.
+        write_events(connection, [event for record in new for event in _events_of(record)])
+        left = self._sequencer.seal_inline(connection, new) if self._sequencer else new
+        if left:
+            _insert_pending(connection, [(r.id, r.mode.value, r.digest) for r in left])
+
+    def leave(self, connection: Connection, late: Late, new: Sequence[NewRecord]) -> None:
+        """The same, left for the end of the transaction, where none is an acknowledgment."""
+        for insert, rows in _inserts(new):
+            insert.leave(connection, late, rows)
+        leave_events(connection, late, [event for record in new for event in _events_of(record)])
+        for mode in {record.mode for record in new}:
+            own = [(r.id, r.digest) for r in new if r.mode is mode]
+            placed = self.place(connection, mode, [r for r in new if r.mode is mode])
+            if placed is None:
+                _insert_pending.leave(connection, late, [(id_, mode.value, d) for id_, d in own])
+            else:
+                entries = [(placed.log_id, i, *r) for i, r in enumerate(own, placed.start)]
+                insert_entries.leave(connection, late, entries)
+
+
+def _row(r: NewRecord) -> tuple[object, ...]:
+    return r.id, r.mode.value, r.type.value, to_ms(r.at), r.digest, r.body
+
+
+def _inserts(new: Sequence[NewRecord]) -> Iterator[tuple[BulkInsert, _Rows]]:
+    """The inserted columns of these records, in this order."""
+    own: _Rows = [_row(r) for r in new if r.account_id is None]
+    if own:
+        yield _insert_own_records, own
+    if len(own) == len(new):
+        return
+    yield (
+        _insert_records,
+        [(*_row(r), r.account_id, r.notice_id) for r in new if r.account_id is not None],
+    )
+    personal = [(r, r.disclosures) for r in new if r.disclosures is not None]
+    if personal:
+        yield (
+            _insert_disclosures,
+            [
+                (
+                    *(r.id, r.account_id, r.mode.value, d.session_index, d.cbid_index, d.payload),
+                    d.reference_index,
+                )
+                for r, d in personal
+            ],
+        )
+        yield _insert_shred_keys, [(r.id, d.shred_key) for r, d in personal]
+
+
+def _events_of(record: NewRecord) -> list[NewEvent]:
+    """The events that follow from the record alone; acts write the others themselves."""
+    if record.account_id is None:
+        return []
+    created = _CREATED.get(record.type)
+    if created is not None:
+        return [NewEvent(record.account_id, record.mode, created, record.id, record.at)]
+    if record.type is not RecordType.ERASURE:
+        return []
+    erased = EventType.ACKNOWLEDGMENT_ERASED
+    return [
+        NewEvent(record.account_id, record.mode, erased, id_, record.at)
+        for id_ in _read_erased(record.body).erased
+        if is_id(ACKNOWLEDGMENT, id_)
+    ]

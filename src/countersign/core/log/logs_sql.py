@@ -1,0 +1,341 @@
+"""The logs in the database: heads, keys and queues, checkpoints, and the anchors of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    case,
+    delete,
+    func,
+    insert,
+    literal,
+    select,
+    update,
+)
+
+from countersign.base.db.bulk import DriverStatement
+from countersign.base.db.rows import row, rows
+from countersign.base.db.tables import anchors, checkpoints, log_heads, log_keys, log_pending, logs
+from countersign.base.ids import made_at_ms
+from countersign.base.instant import from_ms
+from countersign.base.mode import Mode
+from countersign.core.log.fork_guard import SUSPENDED
+from countersign.core.log.model import TIMESTAMP, WITNESS, Anchor, Log, LogKey, StoredCheckpoint
+from countersign_evidence.policy import Policy
+
+_RECENT_ANCHORS: Final = 10_000
+_LOGS: Final = (
+    select(logs, log_heads.c.size, log_heads.c.root, log_heads.c.at, log_heads.c.keys_revision)
+    .join(log_heads, log_heads.c.log_id == logs.c.id)
+    .order_by(logs.c.mode, logs.c.epoch)
+)
+_STANDING: Final = DriverStatement(
+    "SELECT h.log_id, h.size, h.keys_revision, coalesce(c.size, 0), coalesce(c.at, 0),"
+    " (SELECT min(record_id) FROM log_pending p WHERE p.mode = l.mode),"
+    " (SELECT count(*) FROM deployment WHERE name IN (?, ?)) FROM logs l"
+    " JOIN log_heads h ON h.log_id = l.id LEFT JOIN checkpoints c ON c.log_id = l.id AND c.size ="
+    " (SELECT max(size) FROM checkpoints m WHERE m.log_id = l.id)"
+    " WHERE l.epoch = (SELECT max(epoch) FROM logs n WHERE n.mode = l.mode) ORDER BY l.id"
+)
+KEPT: Final = timedelta(days=1)
+"""How much older than its log's newest checkpoint a checkpoint must be to be deleted."""
+# A key's first and last checkpoints are not known to the millisecond: those around stay, too.
+_AGED: Final = DriverStatement(
+    "SELECT c.size, EXISTS (SELECT 1 FROM anchors a WHERE a.log_id = c.log_id AND a.size = c.size)"
+    " OR EXISTS (SELECT 1 FROM log_keys k, checkpoints n WHERE k.log_id = c.log_id"
+    " AND n.log_id = c.log_id AND n.size = (SELECT min(m.size) FROM checkpoints m"
+    " WHERE m.log_id = c.log_id AND m.size > c.size)"
+    " AND (k.created_at BETWEEN c.at - 120000 AND n.at + 120000"
+    " OR k.retires_at BETWEEN c.at - 120000 AND n.at + 120000))"
+    " FROM checkpoints c WHERE c.log_id = ? AND c.size > ? AND c.size <= ?"
+    " ORDER BY c.size LIMIT ?"
+)
+
+
+class Standing(NamedTuple):
+    """The state of a mode's newest log."""
+
+    log_id: int
+    size: int
+    keys_revision: int
+    signed: int
+    """The size of its newest checkpoint, which was made at `signed_at`, Unix milliseconds."""
+    signed_at: int
+    oldest: str | None
+    """The first of the records that wait."""
+    suspensions: int
+
+
+def all_logs(connection: Connection) -> Sequence[Log]:
+    """Every log, the newest epoch of a mode last."""
+    return rows(connection, _LOGS, Log)
+
+
+def standing(connection: Connection) -> Sequence[Standing]:
+    """A value that changes whenever a log has work; servers poll it."""
+    suspended = (f"{SUSPENDED}:{mode.value}" for mode in Mode)
+    return [Standing(*row) for row in _STANDING(connection, *suspended).fetchall()]
+
+
+def add_log(connection: Connection, log: Log, keys: Sequence[LogKey], note: bytes) -> bool:
+    """Write a new, empty log with its keys and its signed checkpoint; False if it exists."""
+    same = select(logs.c.id).where(logs.c.mode == log.mode, logs.c.epoch == log.epoch)
+    if connection.execute(same).first() is not None:
+        return False
+    id_ = connection.execute(select(func.coalesce(func.max(logs.c.id), 0))).scalar_one() + 1
+    own = {"mode": log.mode, "epoch": log.epoch, "origin": log.origin}
+    connection.execute(insert(logs), own | {"id": id_, "created_at": log.created_at})
+    head = {"log_id": id_, "size": 0, "root": log.root, "at": log.at}
+    connection.execute(insert(log_heads), head | {"keys_revision": 1})
+    connection.execute(insert(checkpoints), head | {"note": note})
+    connection.execute(insert(log_keys), [asdict(key) | {"log_id": id_} for key in keys])
+    return True
+
+
+def keys_of(connection: Connection, log_id: int) -> Sequence[LogKey]:
+    """The keys of a log, oldest first; of those made together, the Ed25519 key first."""
+    # The text of an ML-DSA-44 key is longer.
+    age = log_keys.c.created_at, func.length(log_keys.c.vkey), log_keys.c.vkey
+    own = select(log_keys).where(log_keys.c.log_id == log_id).order_by(*age)
+    return rows(connection, own, LogKey)
+
+
+def add_keys(connection: Connection, keys: Sequence[LogKey], retires: datetime) -> None:
+    """Add keys to a log; its other keys retire at `retires` at the latest."""
+    connection.execute(
+        update(log_keys)
+        .where(
+            log_keys.c.log_id == keys[0].log_id,
+            log_keys.c.retires_at.is_(None) | (log_keys.c.retires_at > retires),
+        )
+        .values(retires_at=retires)
+    )
+    connection.execute(insert(log_keys), [*map(asdict, keys)])
+
+
+def count_key_change(connection: Connection, log_id: int) -> None:
+    """Let every process read the keys of this log again before it signs."""
+    connection.execute(
+        update(log_heads)
+        .where(log_heads.c.log_id == log_id)
+        .values(keys_revision=log_heads.c.keys_revision + 1)
+    )
+
+
+def queues(connection: Connection) -> Mapping[Mode, tuple[int, datetime]]:
+    """For each mode in which records wait to be sealed: how many, and when the oldest was made."""
+    mode, oldest = log_pending.c.mode, func.min(log_pending.c.record_id)
+    rows = connection.execute(select(mode, func.count(), oldest).group_by(mode))
+    return {Mode(row[0]): (row[1], from_ms(made_at_ms(row[2]))) for row in rows}
+
+
+def latest(connection: Connection, log_id: int) -> StoredCheckpoint | None:
+    return _first(connection, _of(log_id).order_by(checkpoints.c.size.desc()))
+
+
+def of_size(connection: Connection, log_id: int, size: int) -> StoredCheckpoint | None:
+    return _first(connection, _of(log_id, checkpoints.c.size == size))
+
+
+def larger_than(
+    connection: Connection, log_id: int, size: int, limit: int
+) -> Sequence[StoredCheckpoint]:
+    """The checkpoints of a log that are larger than this size, the smallest first."""
+    larger = _of(log_id, checkpoints.c.size > size).order_by(checkpoints.c.size).limit(limit)
+    return rows(connection, larger, StoredCheckpoint)
+
+
+def outdated(
+    connection: Connection, log_id: int, after: int, limit: int
+) -> tuple[Sequence[int], int] | None:
+    """Of the checkpoints of a log that are larger than `after`, the sizes of those that may go.
+
+    At most `limit` are looked at; the second is the size of the last of them. None: no checkpoint
+    is left. The table's trigger enforces the same rule.
+    """
+    newest = latest(connection, log_id)
+    end = 0 if newest is None else size_before(connection, log_id, newest.at - KEPT)
+    found = _AGED(connection, log_id, after, end, limit).fetchall()
+    return ([size for size, stays in found if not stays], found[-1][0]) if found else None
+
+
+def forget(connection: Connection, log_id: int, sizes: Sequence[int]) -> None:
+    """Delete these checkpoints; the database refuses to delete one that must stay."""
+    some = checkpoints.c.size.in_(sizes)
+    connection.execute(delete(checkpoints).where(checkpoints.c.log_id == log_id, some))
+
+
+def size_before(connection: Connection, log_id: int, moment: datetime) -> int:
+    """The size of the last checkpoint made before a moment; 0 if there is none."""
+    newest = select(log_heads.c.size).where(log_heads.c.log_id == log_id)
+    found, end = 0, connection.execute(newest).scalar_one() + 1
+    # Binary search: later checkpoints are larger, and the only index is by size.
+    start = 0
+    while start < end:
+        middle = (start + end) // 2
+        between = _of(log_id, checkpoints.c.size >= middle, checkpoints.c.size < end)
+        row = _first(connection, between.order_by(checkpoints.c.size))
+        if row is not None and row.at < moment:
+            found, start = row.size, row.size + 1
+        else:
+            end = middle
+    return found
+
+
+def covering(
+    connection: Connection, log_id: int, index: int, kinds: frozenset[str], quorum: Policy | None
+) -> StoredCheckpoint | None:
+    """The oldest checkpoint over this entry with these anchors.
+
+    It has an anchor of each of these kinds, and its cosignatures meet the quorum, if one is given.
+    """
+    query = _of(log_id, checkpoints.c.size > index)
+    if kinds or quorum is not None:
+        anchored = (
+            select(anchors.c.size)
+            .where(anchors.c.log_id == log_id, anchors.c.size > index)
+            .group_by(anchors.c.size)
+            .having(*(_any(anchors.c.kind == kind) == 1 for kind in sorted(kinds)))
+            .order_by(anchors.c.size)
+            .limit(1)
+        )
+        if quorum is not None:
+            anchored = anchored.having(_meets(quorum) == 1)
+        query = query.where(checkpoints.c.size == anchored.scalar_subquery())
+    return _first(connection, query.order_by(checkpoints.c.size))
+
+
+def cosigned(
+    connection: Connection, items: Sequence[tuple[int, Policy, bool]]
+) -> list[StoredCheckpoint | None]:
+    """An act for `scan_batched`: the newest checkpoint of a log that meets a quorum.
+
+    Items are the id of the log, the policy, and whether to look only at the newest anchors: where
+    none of them meets the quorum, there can be millions. Anyone may ask, and many at once: equal
+    items are looked up once.
+    """
+    found = {item: _newest_that_meets(connection, *item) for item in dict.fromkeys(items)}
+    return [found[item] for item in items]
+
+
+def _newest_that_meets(
+    connection: Connection,
+    log_id: int,
+    quorum: Policy,
+    recent: bool,  # noqa: FBT001 - an act's item
+) -> StoredCheckpoint | None:
+    own = anchors.c.log_id == log_id
+    if recent:
+        newer = select(anchors.c.size).where(own).order_by(anchors.c.size.desc())
+        oldest = newer.offset(_RECENT_ANCHORS).limit(1).scalar_subquery()
+        own &= anchors.c.size >= func.coalesce(oldest, -1)
+    newest = (
+        select(anchors.c.size)
+        .where(own)
+        .group_by(anchors.c.size)
+        .having(_meets(quorum) == 1)
+        .order_by(anchors.c.size.desc())
+        .limit(1)
+    )
+    return _first(connection, _of(log_id, checkpoints.c.size == newest.scalar_subquery()))
+
+
+def _any(condition: ColumnElement[bool]) -> ColumnElement[int]:
+    """1 if it holds for any row of the group, else 0."""
+    return func.max(case((condition, 1), else_=0))
+
+
+def _meets(policy: Policy) -> ColumnElement[int]:
+    """1 if the cosignatures in a group of rows meet the quorum of the policy, else 0.
+
+    The rule of `Policy.check_quorum` again, for the database: of the checkpoints over an entry
+    the first may have too few cosignatures, and so may any number of those after it.
+    """
+    met: dict[str, ColumnElement[int]] = {
+        witness.name: _any((anchors.c.kind == WITNESS) & (anchors.c.name == witness.key_name))
+        for witness in policy.witnesses
+    }
+    for name, (needed, of) in policy.groups.items():
+        members = sum((met[member] for member in of), literal(0))
+        met[name] = case((members >= needed, 1), else_=0)
+    return met[policy.quorum]
+
+
+def anchors_of(connection: Connection, log_id: int, size: int) -> Sequence[Anchor]:
+    """The anchors of one checkpoint, by kind and name, oldest first."""
+    own = select(anchors).where(anchors.c.log_id == log_id, anchors.c.size == size)
+    return rows(connection, own.order_by(anchors.c.kind, anchors.c.name, anchors.c.at), Anchor)
+
+
+def newest_anchor(
+    connection: Connection, log_id: int, kind: str, name: str
+) -> tuple[int, datetime] | None:
+    """Size and time of the largest checkpoint of a log that this third party anchored."""
+    row = connection.execute(
+        select(anchors.c.size, anchors.c.at)
+        .where(
+            anchors.c.log_id == log_id,
+            anchors.c.kind == kind,
+            anchors.c.name == name,
+            anchors.c.renews.is_(None),
+        )
+        .order_by(anchors.c.size.desc(), anchors.c.at.desc())
+        .limit(1)
+    ).one_or_none()
+    return None if row is None else (row.size, row.at)
+
+
+def to_renew(connection: Connection, now: datetime, before: datetime) -> Anchor | None:
+    """The time-stamp whose certificates end first, before that time, and which none renews yet.
+
+    Only if certificates are in use that end later.
+    """
+    later = anchors.alias("later")
+    last = select(func.max(later.c.ends_at)).scalar_subquery()
+    first = (
+        select(anchors)
+        .outerjoin(later, later.c.renews == anchors.c.digest)
+        .where(
+            anchors.c.kind == TIMESTAMP,
+            anchors.c.ends_at > now,
+            anchors.c.ends_at < before,
+            anchors.c.ends_at < last,
+            later.c.renews.is_(None),
+        )
+        .order_by(anchors.c.ends_at)
+        .limit(1)
+    )
+    return row(connection, first, Anchor)
+
+
+def add_anchor(connection: Connection, anchor: Anchor) -> None:
+    """Keep an anchor, unless another process has in the same millisecond.
+
+    A party that responds so late that the checkpoint is gone has anchored nothing that is used.
+    """
+    if of_size(connection, anchor.log_id, anchor.size) is None:
+        return
+    same = select(anchors.c.size).where(
+        anchors.c.log_id == anchor.log_id,
+        anchors.c.size == anchor.size,
+        anchors.c.kind == anchor.kind,
+        anchors.c.name == anchor.name,
+        anchors.c.at == anchor.at,
+    )
+    if connection.execute(same).first() is None:
+        connection.execute(insert(anchors), asdict(anchor))
+
+
+def _of(log_id: int, *conditions: ColumnElement[bool]) -> Select[Any]:
+    return select(checkpoints).where(checkpoints.c.log_id == log_id, *conditions)
+
+
+def _first(connection: Connection, query: Select[Any]) -> StoredCheckpoint | None:
+    return row(connection, query.limit(1), StoredCheckpoint)

@@ -1,0 +1,322 @@
+"""The operator's acts on logs: begin one, and continue one after a loss.
+
+After a loss the operator names the last published checkpoint. The decision becomes a record of the
+log, with the checkpoint that was kept until then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection
+
+from countersign.base.errors import DeploymentIncomplete, EvidenceRefused, InvalidArgument
+from countersign.base.host import is_wildcard
+from countersign.base.instant import from_ns
+from countersign.base.mode import Mode
+from countersign.core.access.audit import AuditAction, write_audit
+from countersign.core.log import fork_guard, logs_sql
+from countersign.core.log.journal import Journal
+from countersign.core.log.model import AUDIT_SUBJECT, Log, PublishedHead
+from countersign.core.log.record import RecordType
+from countersign.core.log.room import LogRoom
+from countersign_evidence.canonical import Json
+from countersign_evidence.checkpoint import Checkpoint
+from countersign_evidence.entry import check_origin, entry_host
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.note import sign_checkpoint
+from countersign_evidence.tree import EMPTY_ROOT
+
+_EPOCH_DIGITS_MAX: Final = 9
+_SCHEME: Final = re.compile(r"https?://")
+
+
+class NewEpoch(NamedTuple):
+    """A log that has begun: its origin, and the verifier key to publish."""
+
+    origin: str
+    vkey: str
+
+
+async def begin_first_logs(room: LogRoom, public_url: str) -> None:
+    """Begin the first log of each mode that has none; harmless otherwise.
+
+    This fixes the origin: it is stored, and never made from the settings again.
+    """
+    newest = {log.mode: log for log in await room.database.read(logs_sql.all_logs)}
+    for mode in Mode:
+        if mode not in newest:
+            with suppress(EvidenceRefused):  # another `init` was first
+                await _begin(room, mode, 1, _SCHEME.sub("", public_url))
+        elif newest[mode].size == 0 and room.heads.read(mode) is None:
+            # An `init` that was killed right after beginning the log has left it like that.
+            empty = await room.database.read(logs_sql.of_size, newest[mode].id, 0)
+            if empty is not None:
+                room.heads.advance(mode, empty.note, None)
+
+
+async def begin_epoch(
+    room: LogRoom,
+    mode: Mode,
+    reason: str,
+    host: str | None = None,
+    published: PublishedHead | None = None,
+) -> NewEpoch:
+    """Begin a new epoch: a separate log, whose first entry cites the head of the old one.
+
+    `host` is another host (and port, and path) for the origin than that of the old log;
+    `published` the last published checkpoint of the old log, if it is not the one that was kept.
+    """
+    old = await log_in_use(room, mode)
+    base = host or old.origin.rpartition(_path(mode))[0]
+    kept = room.heads.published(mode)
+    cited = _cited(old, kept, published) | {"reason": reason}
+    # The database may be older than an epoch whose checkpoints were published already.
+    epoch = max(old.epoch, 0 if kept is None else _epoch(mode, kept.checkpoint.origin)) + 1
+    return await _begin(room, mode, epoch, base, (cited, kept))
+
+
+async def _begin(
+    room: LogRoom,
+    mode: Mode,
+    epoch: int,
+    host: str,
+    after: tuple[Mapping[str, Json] | None, PublishedHead | None] = (None, None),
+) -> NewEpoch:
+    """Begin a log; `after`: the checkpoint that its first entry cites, and the stored head."""
+    cited, kept = after
+    origin = _origin(mode, epoch, host)
+    logs = await room.database.read(logs_sql.all_logs)
+    number = max((log.id for log in logs), default=0) + 1
+    made = await room.keys.make(mode, origin, number)
+    signers, keys = [signer for signer, _ in made], [key for _, key in made]
+    time_ns = room.clock.time_ns()
+    now, checkpoint = from_ns(time_ns), Checkpoint(origin, 0, EMPTY_ROOT)
+    empty = await asyncio.to_thread(sign_checkpoint, checkpoint, signers, time_ns // 10**9)
+    first, audit = None, None
+    if cited is not None:
+        first = room.recorder.of_deployment(RecordType.EPOCH, mode, {**cited})
+        audit = room.access.audit.entry(
+            AuditAction.LOG_EPOCH_BEGUN, AUDIT_SUBJECT, log=origin, reason=cited["reason"]
+        )
+    room.sequencer.learn(number, 1, signers)
+    log = Log(
+        id=number,
+        mode=mode,
+        epoch=epoch,
+        origin=origin,
+        created_at=now,
+        size=0,
+        root=EMPTY_ROOT,
+        at=now,
+        keys_revision=1,
+    )
+
+    def write(connection: Connection) -> bool:
+        room.sequencer.wait_for_turn(connection, mode)
+        room.sequencer.sign_last(connection, mode)
+        if not logs_sql.add_log(connection, log, keys, empty):
+            return False
+        if cited is not None:  # else the first server that seals says where heads are kept
+            fork_guard.resume(connection, mode, room.heads)
+        elif room.heads.read(mode) is not None:
+            raise DeploymentIncomplete(
+                f"A checkpoint of the {mode.value} log was published, and the database has no such "
+                "log: restore a backup, or correct COUNTERSIGN_LOG_HEAD_DIR."
+            )
+        write_audit(connection, audit)
+        if first is not None:
+            # It becomes the log's first entry, before the queue.
+            Journal(room.sequencer).write(connection, [first])
+        return True
+
+    if not await room.database.write(write):
+        # Another command was first: its key is the one, and its head is kept already.
+        await room.keys.load()
+        raise EvidenceRefused(
+            f"Epoch {epoch} of the {mode.value} log was already started by another process."
+        )
+    # If a server has published meanwhile, its head, which agrees with the new log, stays.
+    room.heads.replace(mode, empty, kept)
+    return NewEpoch(origin, keys[0].vkey)
+
+
+def _origin(mode: Mode, epoch: int, host: str) -> str:
+    origin = f"{host}{_path(mode)}{epoch}"
+    try:
+        check_origin(origin)
+    except EvidenceError as error:
+        raise InvalidArgument(f"{host!r} cannot be the host of a log: {error}") from error
+    if is_wildcard(entry_host(origin)):
+        raise InvalidArgument(
+            f"{host} is an address to listen on and cannot name a log. Give the host name "
+            "by which clients reach the service: COUNTERSIGN_PUBLIC_URL, or --host for a "
+            "new epoch."
+        )
+    return origin
+
+
+def _cited(
+    old: Log, kept: PublishedHead | None, published: PublishedHead | None
+) -> dict[str, Json]:
+    """The old head as the database has it, and as it was last published."""
+    if published is not None and published.checkpoint.origin != old.origin:
+        raise InvalidArgument(
+            f"The published head belongs to another log than {old.origin}, the log that ends now."
+        )
+    last = published or kept
+    if published is not None and kept is not None:
+        last = max(published, kept, key=lambda head: _place(old.mode, head.checkpoint))
+    return {
+        "previous_log": old.origin,
+        "previous_size": old.size,
+        "previous_root": old.root.hex(),
+        "previous_published": None if last is None else last.note.decode(),
+    }
+
+
+def _place(mode: Mode, head: Checkpoint) -> tuple[int, int]:
+    return _epoch(mode, head.origin), head.size
+
+
+def _path(mode: Mode) -> str:
+    """The part of a log's origin between its host and its epoch."""
+    return f"/v1/log/{mode.value}/"
+
+
+def _epoch(mode: Mode, origin: str) -> int:
+    """The epoch that an origin names; 0 if it is of no log of this mode."""
+    host, _, last = origin.rpartition(_path(mode))
+    return int(last) if host and last.isdecimal() and len(last) <= _EPOCH_DIGITS_MAX else 0
+
+
+async def log_in_use(room: LogRoom, mode: Mode) -> Log:
+    """The newest log of a mode; EvidenceRefused if there is none."""
+    found = [log for log in await room.database.read(logs_sql.all_logs) if log.mode is mode]
+    if not found:
+        raise EvidenceRefused(f"The {mode.value} log does not exist: run `countersign init`.")
+    return found[-1]
+
+
+async def refuse_elsewhere(room: LogRoom) -> None:
+    """Refuse to decide by these heads if the deployment keeps its own in another place.
+
+    EvidenceRefused: they do not show the last published checkpoint.
+    """
+    reason = await room.database.read(fork_guard.kept_elsewhere, room.heads.place())
+    if reason is not None:
+        raise EvidenceRefused(
+            f"{reason} In a shell that lacks the servers' variables: "
+            "`set -a; . /etc/countersign/heads.env; set +a`. Only if that place is lost, or this "
+            "one is to take over from it: --move-heads."
+        )
+
+
+async def accept_head(
+    room: LogRoom, mode: Mode, published: PublishedHead, reason: str, *, overrule: bool = False
+) -> None:
+    """Store this checkpoint, which the operator got elsewhere, as the last published one.
+
+    The decision is recorded, with its reason and the checkpoint kept until then; `overrule`:
+    although a later or another one is kept as the last published one.
+    """
+    log = await log_in_use(room, mode)
+    checkpoint = published.checkpoint
+    if log.origin != checkpoint.origin or not await room.database.scan(
+        fork_guard.holds, log.id, checkpoint
+    ):
+        raise EvidenceRefused(
+            f"The database does not contain the checkpoint of size {checkpoint.size} of "
+            f"{checkpoint.origin}: continuing from its present state would fork the log. "
+            "Recover the missing entries, or begin a new epoch."
+        )
+    kept = room.heads.published(mode)
+    objection = None if kept is None else await _objection(room, log, kept.checkpoint, checkpoint)
+    if objection is not None and not overrule:
+        raise EvidenceRefused(
+            f"{objection} Continuing from the checkpoint of size {checkpoint.size} would fork "
+            "the log, and anyone who has the other checkpoint can prove it. Recover the "
+            "missing entries, or begin a new epoch. Use --overrule-kept-head only if this "
+            "deployment never published the kept checkpoint."
+        )
+    await _continue(
+        room,
+        log,
+        published.note,
+        kept,
+        reason=reason,
+        overruled=objection is not None,
+        audited={"overruled": overrule},
+    )
+
+
+async def adopt_database_head(room: LogRoom, mode: Mode, reason: str) -> Checkpoint:
+    """Store the database's own head as the last published one, if none is stored."""
+    log = await log_in_use(room, mode)
+    kept = room.heads.read(mode)
+    newest = await room.database.read(logs_sql.latest, log.id)
+    suspended = await room.database.read(fork_guard.why_suspended, mode)
+    if kept is not None or suspended or newest is None:
+        raise EvidenceRefused(
+            "--adopt-database-head works only if no published checkpoint is kept and the database "
+            "was not restored from a backup, since checkpoints may have been published "
+            "after the backup. Give the last published checkpoint with --published-head, or "
+            "begin a new epoch."
+        )
+    audited = {"adopted": newest.size}
+    await _continue(room, log, newest.note, None, reason=reason, overruled=False, audited=audited)
+    return Checkpoint(log.origin, newest.size, newest.root)
+
+
+async def _continue(
+    room: LogRoom,
+    log: Log,
+    note: bytes,
+    kept: PublishedHead | None,
+    *,
+    reason: str,
+    overruled: bool,
+    audited: Mapping[str, object],
+) -> None:
+    """Record what the operator decided, and keep this checkpoint as the last published one."""
+    decision = room.recorder.of_deployment(
+        RecordType.RECOVERY,
+        log.mode,
+        {
+            "log": log.origin,
+            "published": note.decode(),
+            "kept": None if kept is None else kept.note.decode(),
+            "overruled": overruled,
+            "reason": reason,
+        },
+    )
+    audit = room.access.audit.entry(
+        AuditAction.LOG_RECOVERED, AUDIT_SUBJECT, mode=log.mode.value, reason=reason, **audited
+    )
+
+    def resume(connection: Connection) -> None:
+        fork_guard.resume(connection, log.mode, room.heads)
+        room.journal.write(connection, [decision])
+        write_audit(connection, audit)
+
+    # Recorded first: if the file cannot be replaced then, sealing stays suspended.
+    await room.database.write(resume)
+    if not room.heads.replace(log.mode, note, kept):
+        raise EvidenceRefused("Another checkpoint was published meanwhile: decide again.")
+
+
+async def _objection(room: LogRoom, log: Log, kept: Checkpoint, given: Checkpoint) -> str | None:
+    """Why the kept last published checkpoint contradicts a given one of this log."""
+    logs = await room.database.read(logs_sql.all_logs)
+    if kept.origin in {other.origin for other in logs if other.mode is log.mode} - {log.origin}:
+        return None  # the operator began a new epoch after that one
+    same = kept.origin == log.origin
+    if same and (kept.size < given.size or (kept.size, kept.root) == (given.size, given.root)):
+        return None
+    return (
+        f"The kept last published checkpoint has the size {kept.size} and belongs to {kept.origin}."
+    )

@@ -1,0 +1,164 @@
+"""The Merkle trees of the logs in the database: entries, tiles, and the hashes of proofs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from sqlalchemy import Connection, case, select, type_coerce
+from sqlalchemy.types import NullType
+
+from countersign.base.db.rows import chunks
+from countersign.base.db.tables import (
+    checkpoints,
+    deployment_records,
+    log_entries,
+    log_heads,
+    log_tiles,
+    logs,
+    records,
+)
+from countersign.core.log.record import Sealed
+from countersign_evidence.entry import entries_of
+from countersign_evidence.tiles import HEIGHT, WIDTH, GrowingTree, TileId, TileReader
+from countersign_evidence.tree import consistency_path, inclusion_path, leaf_hash
+
+_TILE: Final = log_tiles.c
+_SURPLUS_MAX: Final = 100
+
+
+def sealed(connection: Connection, record_ids: Sequence[str]) -> Mapping[str, tuple[int, Sealed]]:
+    """By record, for those with an entry: the id of the log, and the place in it."""
+    found: dict[str, tuple[int, Sealed]] = {}
+    for chunk in chunks(record_ids):
+        rows = connection.execute(
+            select(log_entries.c.record_id, logs.c.id, logs.c.origin, log_entries.c.leaf_index)
+            .join(log_entries, log_entries.c.log_id == logs.c.id)
+            .where(log_entries.c.record_id.in_(chunk))
+        )
+        found |= {row[0]: (row[1], Sealed(row[2], row[3])) for row in rows}
+    return found
+
+
+def tile_hashes(connection: Connection, log_id: int, tile: TileId) -> bytes:
+    """The hashes of a tile (c2sp.org/tlog-tiles), as many as the width asked for.
+
+    A tile that is not complete up to that width is shorter.
+    """
+    full = stored_tile(connection, log_id, tile.level, tile.index)
+    if full is not None:
+        return full[0][: tile.width * 32]
+    start = tile.index << HEIGHT
+    if tile.level == 0:
+        origin = connection.execute(select(logs.c.origin).where(logs.c.id == log_id)).scalar_one()
+        found = digests(connection, log_id, start, start + tile.width)
+        return b"".join(map(leaf_hash, entries_of(origin, found)))
+    return b"".join(tile_roots(connection, log_id, tile.level - 1, start, start + tile.width))
+
+
+def tile_roots(
+    connection: Connection, log_id: int, level: int, start: int, end: int
+) -> list[bytes]:
+    """The roots of the complete tiles of a level from `start` to before `end`."""
+    roots = connection.execute(
+        select(_TILE.root)
+        .where(_TILE.log_id == log_id, _TILE.level == level)
+        .where(_TILE.tile_index >= start, _TILE.tile_index < end)
+        .order_by(_TILE.tile_index)
+    )
+    return [bytes(root) for root in roots.scalars()]
+
+
+def tree_at(connection: Connection, log_id: int, size: int) -> GrowingTree:
+    """The tree of the first `size` entries; EvidenceError if entries or tiles are missing."""
+    widths = [(level, size >> HEIGHT * level) for level in range(-(-size.bit_length() // HEIGHT))]
+    edge = []
+    for level, nodes in widths:
+        tile = TileId(level, nodes >> HEIGHT, nodes % WIDTH)
+        hashes = tile_hashes(connection, log_id, tile)
+        edge.append([hashes[at : at + 32] for at in range(0, len(hashes), 32)])
+    return GrowingTree(size, edge)
+
+
+def inclusion(connection: Connection, log_id: int, index: int, size: int) -> Sequence[bytes]:
+    """The hashes that lead from an entry to the root of the tree of this size (RFC 6962)."""
+    return inclusion_path(index, size, _reader(connection, log_id, size))
+
+
+def consistency(connection: Connection, log_id: int, old: int, new: int) -> Sequence[bytes]:
+    """The hashes that prove the tree of size `old` to be a prefix of that of `new` (RFC 6962)."""
+    return consistency_path(old, new, _reader(connection, log_id, new))
+
+
+def _reader(connection: Connection, log_id: int, size: int) -> TileReader:
+    return TileReader(lambda tiles: [tile_hashes(connection, log_id, t) for t in tiles], size)
+
+
+def entries(
+    connection: Connection, log_id: int, start: int, end: int
+) -> Sequence[tuple[str, bytes]]:
+    """Record id and digest of each entry from `start` to before `end`."""
+    rows = connection.execute(
+        select(log_entries.c.record_id, log_entries.c.digest)
+        .where(log_entries.c.log_id == log_id)
+        .where(log_entries.c.leaf_index >= start, log_entries.c.leaf_index < end)
+        .order_by(log_entries.c.leaf_index)
+    )
+    return [(row[0], bytes(row[1])) for row in rows]
+
+
+def digests(connection: Connection, log_id: int, start: int, end: int) -> Sequence[bytes]:
+    """The digests of the records of the entries from `start` to before `end`."""
+    return [digest for _, digest in entries(connection, log_id, start, end)]
+
+
+def stored_tile(
+    connection: Connection, log_id: int, level: int, index: int
+) -> tuple[bytes, bytes] | None:
+    """A complete tile as it is stored: its hashes, and the root stored with them."""
+    found = connection.execute(
+        select(_TILE.hashes, _TILE.root).where(
+            _TILE.log_id == log_id, _TILE.level == level, _TILE.tile_index == index
+        )
+    ).one_or_none()
+    return None if found is None else (bytes(found[0]), bytes(found[1]))
+
+
+def surplus(connection: Connection, log_id: int) -> Sequence[str]:
+    """Entries, complete tiles and checkpoints beyond the size of the log; at most 100 of each."""
+    # Asked in each statement: the log may be growing.
+    size = select(log_heads.c.size).where(log_heads.c.log_id == log_id).scalar_subquery()
+    indexes = connection.execute(
+        select(log_entries.c.leaf_index)
+        .where(log_entries.c.log_id == log_id)
+        .where((log_entries.c.leaf_index >= size) | (log_entries.c.leaf_index < 0))
+        .order_by(log_entries.c.leaf_index)
+        .limit(_SURPLUS_MAX)
+    ).scalars()
+    found = [f"entry {index}" for index in indexes]
+    # Of the last level that there can be, no tile is ever complete.
+    levels = range(64 // HEIGHT - 1)
+    complete = case({n: size // (1 << HEIGHT * (n + 1)) for n in levels}, value=_TILE.level)
+    tiles = connection.execute(
+        select(_TILE.level, _TILE.tile_index)
+        .where(_TILE.log_id == log_id)
+        .where(_TILE.level.not_in(levels) | (_TILE.tile_index >= complete) | (_TILE.tile_index < 0))
+        .order_by(_TILE.level, _TILE.tile_index)
+        .limit(_SURPLUS_MAX)
+    )
+    found += (f"tile {index} of level {level}" for level, index in tiles)
+    own = checkpoints.c.log_id == log_id
+    sizes = select(checkpoints.c.size).where(own, checkpoints.c.size > size)
+    late = connection.execute(sizes.order_by(checkpoints.c.size).limit(_SURPLUS_MAX)).scalars()
+    return [*found, *(f"the checkpoint of size {size}" for size in late)]
+
+
+def record_bodies(connection: Connection, ids: Sequence[str]) -> Mapping[str, bytes]:
+    """The exact bytes of these records, of any type; missing ones are left out."""
+    found: dict[str, bytes] = {}
+    for table in (records, deployment_records):
+        # Whatever its type is by now: bytes that became text are found out by their digest.
+        body = type_coerce(table.c.body, NullType())
+        rows = connection.execute(select(table.c.id, body).where(table.c.id.in_(ids)))
+        found |= {r[0]: r[1].encode() if isinstance(r[1], str) else bytes(r[1]) for r in rows}
+    return found

@@ -1,0 +1,253 @@
+"""The end of evidence: an account may set one, and whole orders go that are past it.
+
+Delete an order's acknowledgment, clearances and reports of fulfilment in one transaction.
+Their entries in the log stay, so that the log verifies and evidence that others hold does, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+from sqlalchemy import Connection, delete, insert, select, text
+
+from countersign.base.db.rows import chunks
+from countersign.base.db.tables import (
+    disclosures,
+    ended_records,
+    personal_columns,
+    records,
+)
+from countersign.base.errors import InvalidArgument
+from countersign.base.ids import ACKNOWLEDGMENT, CLEARANCE, earliest_id
+from countersign.base.instant import from_ns, to_ms
+from countersign.base.mode import Mode
+from countersign.core.access.account import (
+    Account,
+    all_accounts,
+    change_account,
+    find_account,
+    read_account,
+)
+from countersign.core.access.audit import AuditAction, write_audit
+from countersign.core.access.reach import DEPLOYMENT, AccountReach
+from countersign.core.log import tree_sql
+from countersign.core.privacy import erase_sql as sql
+from countersign.core.privacy.erase import carry_out, erased_entries, make_erasure
+from countersign.core.privacy.held import KeptRecords, Rests, find_held, kept_of, orders_of
+from countersign.core.privacy.holds import take_turn
+from countersign.core.privacy.model import Erasable, ErasureReason, RecordErasure, years_after
+from countersign.core.privacy.room import Privacy
+
+YEARS_MAX: Final = 100
+_PAGE: Final = 200
+_TOGETHER: Final = 50
+"""Orders that end in one transaction."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndingOrder:
+    """An order whose evidence has reached its end; a hold with this id still keeps it."""
+
+    key: str
+    """Its acknowledgment, or a clearance that named none of its own account and mode."""
+    account_id: str
+    records: tuple[Erasable, ...]
+    ended_at: datetime
+    """When the last period of its records ended."""
+    disclosed: bool
+    """Whether personal data of it is left, which is erased with it."""
+    hold: str | None = None
+
+
+async def set_evidence_end(privacy: Privacy, id_or_name: str, years: int | None) -> Account:
+    """Let the evidence of an account end after so many years; None: never.
+
+    Raises UnknownAccount, or InvalidArgument if a notice asks for more years.
+    """
+    access = privacy.access
+    account = await find_account(access, id_or_name)
+
+    def put(connection: Connection) -> Account | InvalidArgument:
+        longest = max(sql.find_retention_years(connection).values(), default=1)
+        if years is not None and not longest <= years <= YEARS_MAX:
+            return InvalidArgument(
+                f"The evidence must be kept for {longest} to {YEARS_MAX} years: a notice may ask "
+                "for that many."
+            )
+        action, details = AuditAction.EVIDENCE_END_SET, {"years": years}
+        return change_account(connection, access, account, action, details, evidence_years=years)
+
+    return await access.database.write(put)
+
+
+async def list_ending(privacy: Privacy) -> AsyncIterator[EndingOrder]:
+    """The orders whose evidence has reached its end, on hold or not; by account, oldest first."""
+    now = from_ns(privacy.access.clock.time_ns())
+    scan = privacy.access.database.scan
+    for account in await scan(all_accounts):
+        for mode in Mode:
+            for kind in (ACKNOWLEDGMENT, CLEARANCE):
+                after: str | None = ""
+                while after is not None and account.evidence_years is not None:
+                    found, after = await scan(
+                        _page, account, now, mode=mode, kind=kind, after=after
+                    )
+                    ids = [record.record_id for order in found for record in order.records]
+                    held = (await kept_of(privacy, ids, AccountReach(account.id, mode))).held
+                    for order in found:
+                        holds = [held[r.record_id][0] for r in order.records if r.record_id in held]
+                        yield replace(order, hold=holds[0]) if holds else order
+
+
+async def end_evidence(
+    privacy: Privacy, orders: Sequence[EndingOrder], report: Callable[[int], None] = lambda _: None
+) -> list[str]:
+    """End the evidence of these orders, and write that down; returns the records that went.
+
+    Orders put on hold since, or of an account that changed its setting, are kept. `report`
+    is given how many orders were looked at.
+    """
+    gone: list[str] = []
+    for start in range(0, len(orders), _TOGETHER):
+        some = orders[start : start + _TOGETHER]
+        erasures = {order.key: await _erasures(privacy, order) for order in some if order.disclosed}
+        ids = [record.record_id for order in some for record in order.records]
+        rests = (await kept_of(privacy, ids, DEPLOYMENT)).rests
+        for account_id in dict.fromkeys(order.account_id for order in some):
+            keys = [order.key for order in some if order.account_id == account_id]
+            gone += await privacy.access.database.write(
+                _end, privacy, account_id, keys, rests, erasures
+            )
+        report(start + len(some))
+    return gone
+
+
+async def _erasures(privacy: Privacy, order: EndingOrder) -> list[RecordErasure]:
+    """One for each record, in random order: as in `erase_planned`."""
+    left = [record for record in order.records if record.erased_at is None]
+    return [
+        await make_erasure(privacy, r.account_id, r.mode, [r.record_id], ErasureReason.RETENTION)
+        for r in sorted(left, key=lambda _: privacy.access.entropy(8))
+    ]
+
+
+def _page(
+    connection: Connection, account: Account, now: datetime, *, mode: Mode, kind: str, after: str
+) -> tuple[list[EndingOrder], str | None]:
+    """The orders in the next records of a type whose evidence period has ended."""
+    assert account.evidence_years is not None  # noqa: S101 - only such accounts are asked for
+    # Equality to the millisecond counts as ended.
+    before = earliest_id(kind, to_ms(years_after(now, -account.evidence_years)) + 1)
+    r = records.c
+    own = (r.account_id == account.id, r.mode == mode)
+    page = select(r.id).where(*own, r.id > max(after, earliest_id(kind, 0)), r.id < before)
+    ids = connection.execute(page.order_by(r.id).limit(_PAGE)).scalars().all()
+    return reached(connection, account, ids, now), ids[-1] if len(ids) == _PAGE else None
+
+
+def reached(
+    connection: Connection, account: Account, keys: Sequence[str], now: datetime
+) -> list[EndingOrder]:
+    """The orders with these keys whose evidence period has ended.
+
+    An order with the key of a record that is only part of it is left out, and so is one that waits
+    for its entry in the log.
+    """
+    if account.evidence_years is None:
+        return []
+    orders = {key: ids for key, ids in orders_of(connection, keys).items() if key in {*keys}}
+    members = sorted({id_ for ids in orders.values() for id_ in ids})
+    known: dict[str, Erasable] = {}
+    disclosed = set[str]()
+    for chunk in chunks(members):
+        found = sql.find_records(connection, DEPLOYMENT, records.c.id.in_(chunk))
+        known |= {record.record_id: record for record in found}
+        left = select(disclosures.c.record_id).where(disclosures.c.record_id.in_(chunk))
+        disclosed |= set(connection.execute(left).scalars())
+    in_log = tree_sql.sealed(connection, members)
+    notices, made = sql.find_retention_years(connection), list[EndingOrder]()
+    for key, ids in sorted(orders.items()):
+        if not ids <= in_log.keys():
+            continue  # what proves that it was there is still to be written
+        own = tuple(known[id_] for id_ in sorted(ids) if id_ in known)
+        ends = [years_after(record.at, account.evidence_years) for record in own]
+        ends += [end for record in own if (end := sql.kept_until(record, notices)) is not None]
+        if ends and max(ends) <= now:
+            order = EndingOrder(
+                key=key,
+                account_id=account.id,
+                records=own,
+                ended_at=max(ends),
+                disclosed=not disclosed.isdisjoint(ids),
+            )
+            made.append(order)
+    return made
+
+
+def _end(  # noqa: PLR0917 - of one transaction
+    connection: Connection,
+    privacy: Privacy,
+    account_id: str,
+    keys: Sequence[str],
+    rests: Rests,
+    erasures: Mapping[str, Sequence[RecordErasure]],
+) -> list[str]:
+    """Erase and delete what of these orders may go now, whatever was planned.
+
+    Both in one transaction: of what is erased, nothing leads from a buyer to the order any more,
+    and a hold that is placed in between would not keep it.
+    """
+    take_turn(connection)
+    if connection.dialect.name == "postgresql":
+        # A transaction that clears or fulfils an order locks its rows, if there are any.
+        connection.execute(text("LOCK TABLE acknowledgment_uses IN EXCLUSIVE MODE"))
+    account = read_account(connection, account_id)
+    at = from_ns(privacy.access.clock.time_ns())
+    orders = reached(connection, account, keys, at) if account else []
+    ids = [record.record_id for order in orders for record in order.records]
+    held, sealed = find_held(connection, privacy.access.secret, ids, rests, DEPLOYMENT)
+    kept = {*held, *(one.record_id for one in sealed)}
+    going = [
+        record
+        for order in orders
+        if kept.isdisjoint(r.record_id for r in order.records)
+        and (not order.disclosed or _erase(connection, privacy, order, rests, erasures))
+        for record in order.records
+    ]
+    if not going:
+        return []
+    notes = [
+        {"record_id": r.record_id, "account_id": r.account_id, "mode": r.mode, "at": at}
+        for r in going
+    ]
+    connection.execute(insert(ended_records), notes)
+    gone = [record.record_id for record in going]
+    for chunk in chunks(gone):
+        for column in personal_columns("evidence"):
+            connection.execute(delete(column.table).where(column.in_(chunk)))
+    audit = privacy.access.audit.entry(AuditAction.EVIDENCE_ENDED, account_id, records=len(gone))
+    write_audit(connection, audit)
+    return gone
+
+
+def _erase(
+    connection: Connection,
+    privacy: Privacy,
+    order: EndingOrder,
+    rests: Rests,
+    erasures: Mapping[str, Sequence[RecordErasure]],
+) -> bool:
+    """Delete the rest of an order; False: not all of it was planned, or a hold keeps it."""
+    left = {record.record_id for record in order.records if record.erased_at is None}
+    parts = [p for p in erasures.get(order.key, ()) if not left.isdisjoint(p.record_ids)]
+    if not parts or len(parts) != len(left):
+        return False
+    access, reason = privacy.access, ErasureReason.RETENTION
+    number = {(order.account_id, order.records[0].mode): len(parts)}
+    audit = erased_entries(privacy, order.key, number, reason)
+    act = partial(carry_out, audit=audit, kept=KeptRecords({}, rests), reason=reason)
+    return act(connection, access.secret, privacy.log.journal, parts, DEPLOYMENT) is None

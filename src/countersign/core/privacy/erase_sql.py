@@ -1,0 +1,431 @@
+"""Erasing in the database: disclosures and their keys go, records and their entries stay."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+from sqlalchemy import (
+    Boolean,
+    ColumnElement,
+    Connection,
+    Table,
+    and_,
+    delete,
+    insert,
+    literal_column,
+    not_,
+    select,
+    union,
+    update,
+)
+
+from countersign.base.db.rows import chunks, rows
+from countersign.base.db.tables import (
+    EVENT_OF_BUYER,
+    acknowledgment_uses,
+    blanks,
+    buyers,
+    checkout_sessions,
+    clearances,
+    deployment,
+    disclosures,
+    erasures,
+    events,
+    fulfilments,
+    notice_versions,
+    personal_columns,
+    provider_sessions,
+    records,
+    shred_keys,
+    verification_evidence,
+    verifications,
+    waiting_erasures,
+    zip_attempts,
+)
+from countersign.base.ids import ACKNOWLEDGMENT, is_id
+from countersign.base.instant import to_ms
+from countersign.base.mode import Mode
+from countersign.core.access.idempotency import forget_answers
+from countersign.core.access.reach import AccountReach, Reach
+from countersign.core.access.secrets import INDEX_BYTES, DeploymentSecret
+from countersign.core.buyers.model import Buyer, BuyerStatus, ProvedSession
+from countersign.core.buyers.sql import buyers_by_cbid, erased_name, write_buyer
+from countersign.core.checkout.store import erase_contents
+from countersign.core.log.blind_runs import found_by
+from countersign.core.log.record import RecordType
+from countersign.core.privacy.model import (
+    Erasable,
+    ErasableBuyer,
+    ErasureReason,
+    RecordErasure,
+    years_after,
+)
+from countersign.core.privacy.person_sql import (
+    cbid_indexes,
+    find_person,
+    find_relying,
+    find_ties,
+    identifiers_of,
+    marks_of,
+)
+from countersign.core.vault.data_keys_sql import COPIES_REMAIN
+
+SELECT_ERASABLE: Final = select(
+    records.c.id.label("record_id"),
+    records.c.account_id,
+    records.c.mode,
+    records.c.at,
+    records.c.body,
+    erasures.c.at.label("erased_at"),
+).outerjoin(erasures, erasures.c.record_id == records.c.id)
+
+
+class _Notice(msgspec.Struct):
+    retention_years: int | None = None
+
+
+class _Acknowledgment(msgspec.Struct):
+    notice_digest: str
+
+
+_read_notice: Final = msgspec.json.Decoder(_Notice).decode
+_read_acknowledgment: Final = msgspec.json.Decoder(_Acknowledgment).decode
+
+
+def find_retention_years(connection: Connection) -> dict[str, int]:
+    """How many years acknowledgments are kept, by the digest of the notice; without limit: none."""
+    rows = connection.execute(select(notice_versions.c.digest, notice_versions.c.body))
+    found = {row.digest: _read_notice(row.body).retention_years for row in rows}
+    return {digest: years for digest, years in found.items() if years is not None}
+
+
+def kept_until(record: Erasable, years: Mapping[str, int]) -> datetime | None:
+    """When an acknowledgment's retention ends; None without one, or no acknowledgment."""
+    if not is_id(ACKNOWLEDGMENT, record.record_id):
+        return None
+    kept = years.get(_read_acknowledgment(record.body).notice_digest)
+    return None if kept is None else years_after(record.at, kept)
+
+
+def find_records(
+    connection: Connection, reach: Reach, *conditions: ColumnElement[bool]
+) -> list[Erasable]:
+    """The records in reach that match the condition."""
+    return rows(connection, SELECT_ERASABLE.where(reach.rows(records), *conditions), Erasable)
+
+
+def find_buyer(
+    connection: Connection, secret: DeploymentSecret, cbid: str, reach: Reach
+) -> ErasableBuyer | None:
+    """The buyer with this identifier; None: nothing in reach names it."""
+    names = identifiers_of(connection, cbid)
+    if isinstance(reach, AccountReach) and not find_ties(connection, secret, names, reach):
+        return None
+    person = find_person(connection, secret, cbid, reach)
+    own = select(buyers.c.account_id, buyers.c.mode).where(buyers.c.cbid == person.cbids[0])
+    known = connection.execute(own).one_or_none()
+    if known is None:
+        return None
+    relying = find_relying(connection, secret, person.cbids, reach)
+    owner = (known.account_id, Mode(known.mode))
+    if isinstance(reach, AccountReach):
+        owner = (reach.account_id, reach.mode)
+    return ErasableBuyer(
+        cbids=person.cbids,
+        owner=owner,
+        accounts=frozenset({owner, *((tie.account_id, tie.mode) for tie in relying)}),
+        verifications=find_verifications(connection, person.cbids, reach),
+        sessions=person.references,
+    )
+
+
+def find_verifications(
+    connection: Connection, cbids: Sequence[str], reach: Reach
+) -> list[Erasable]:
+    """The records of the verifications of these buyers."""
+    own = select(verifications.c.id).where(verifications.c.cbid.in_(cbids))
+    return find_records(connection, reach, records.c.id.in_(own))
+
+
+def find_naming(
+    connection: Connection, secret: DeploymentSecret, cbids: Sequence[str], reach: Reach
+) -> list[Erasable]:
+    """The acknowledgments and clearances that name a buyer."""
+    named = records.c.type.in_((RecordType.ACKNOWLEDGMENT, RecordType.CLEARANCE))
+    d = disclosures.c
+    return [
+        record
+        for chunk in chunks([*cbid_indexes(connection, secret, cbids, reach)])
+        for own in [select(d.record_id).where(found_by(connection, d.cbid_index, *chunk))]
+        for record in find_records(connection, reach, records.c.id.in_(own), named)
+    ]
+
+
+def find_order_records(
+    connection: Connection, ack_ids: Sequence[str], reach: Reach
+) -> list[Erasable]:
+    """The clearances requested with these acknowledgments, and the fulfilments reported of them."""
+    return [
+        record
+        for chunk in chunks(ack_ids)
+        for table in (clearances, fulfilments)
+        for record in find_records(
+            connection,
+            reach,
+            records.c.id.in_(select(table.c.id).where(table.c.ack_id.in_(chunk), of_own(table))),
+        )
+    ]
+
+
+def of_own(table: Table) -> ColumnElement[bool]:
+    """That a clearance or fulfilment is of the account and mode whose acknowledgment it names.
+
+    A request can name any: it is refused, and no part of the order of another account.
+    """
+    ack, own = records.alias(), table.c
+    same = (ack.c.id == own.ack_id, ack.c.account_id == own.account_id, ack.c.mode == own.mode)
+    return select(ack.c.id).where(*same).exists()
+
+
+def find_accounts_of(
+    connection: Connection, cbids: Sequence[str], reach: Reach
+) -> list[tuple[str, Mode]]:
+    """The accounts with data that goes with a buyer of these identifiers."""
+    owned = [
+        select(c.table.c.account_id, c.table.c.mode).where(c.in_(cbids), reach.rows(c.table))
+        for c in (buyers.c.cbid, *personal_columns("check", name="cbid"))
+    ]
+    return [(row.account_id, Mode(row.mode)) for row in connection.execute(union(*owned))]
+
+
+def destroy_disclosures(connection: Connection, part: RecordErasure) -> None:
+    """Destroy the disclosures and evidence of these records with their keys."""
+    for chunk in chunks(part.record_ids):
+        for table in (column.table for column in personal_columns("content")):
+            connection.execute(delete(table).where(table.c.record_id.in_(chunk)))
+        written = select(erasures.c.record_id).where(erasures.c.record_id.in_(chunk))
+        erased = set(connection.execute(written).scalars())
+        new = [
+            {"record_id": id_, "at": part.erasure.at, "erasure_id": part.erasure.id}
+            for id_ in chunk
+            if id_ not in erased
+        ]
+        if new:
+            connection.execute(insert(erasures), new)
+        connection.execute(delete(waiting_erasures).where(waiting_erasures.c.record_id.in_(chunk)))
+        _forget_uses(connection, acknowledgment_uses.c.ack_id.in_(chunk))
+        _forget_zips(connection, chunk, part.erasure.at)
+        # Last: PostgreSQL lets the key of a record go only once its erasure is written.
+        connection.execute(delete(shred_keys).where(shred_keys.c.record_id.in_(chunk)))
+
+
+def _forget_uses(connection: Connection, named: ColumnElement[bool]) -> None:
+    """Overwrite the blind indexes of buyer and order; the acknowledgments stay used."""
+    uses = acknowledgment_uses.c
+    for row in connection.execute(select(uses.ack_id, uses.order_index).where(named)).all():
+        order_index = row.order_index and os.urandom(INDEX_BYTES)
+        bare = blanks(acknowledgment_uses, "order") | {"order_index": order_index}
+        own = update(acknowledgment_uses).where(uses.ack_id == row.ack_id)
+        connection.execute(own.values(bare))
+
+
+def _forget_zips(connection: Connection, ids: Sequence[str], at: datetime) -> None:
+    """Destroy the keyed hashes of ZIP codes of these verifications, but for what still counts.
+
+    A buyer who stays is verified for the ZIP codes that were proved, until that has expired.
+    Simulated data counts as long as its buyer exists.
+    """
+    v = verifications.c
+    live = (v.id.in_(ids), v.mode == Mode.LIVE)
+    rows = connection.execute(select(v.cbid, v.session_index, v.account_id).where(*live)).all()
+    connection.execute(update(verifications).where(*live).values(zip_index=None))
+    named = buyers.c.cbid.in_([row.cbid for row in rows])
+    decides = buyers.c.attempted_by.in_({row.account_id for row in rows})
+    connection.execute(
+        update(buyers).where(named, decides, buyers.c.proposal.is_not(None)).values(proposal=None)
+    )
+    sessions = {row.session_index.hex() for row in rows if row.session_index}
+    for before in buyers_by_cbid(connection, [row.cbid for row in rows], to_change=True).values():
+        proofs = tuple(
+            replace(proof, zips=())
+            if proof.session in sessions and proof.expires_at <= to_ms(at)
+            else proof
+            for proof in before.proofs
+        )
+        write_buyer(connection, before, replace(before, proofs=proofs))
+
+
+def forget_sessions(  # noqa: PLR0917 - of one statement
+    connection: Connection,
+    secret: DeploymentSecret,
+    ids: Sequence[str],
+    reach: Reach,
+    cbids: Sequence[str] = (),
+    held: Container[str] = (),
+) -> None:
+    """Destroy what checkout sessions in reach hold of these records or sessions, or of this buyer.
+
+    `held`: the sessions that a hold keeps with all that they tell. Stored responses that name
+    erased objects are deleted too.
+    """
+    c = checkout_sessions.c
+    sessions = select(c.id).where(c.content.is_not(None), reach.rows(checkout_sessions))
+    erased = [*ids, *cbids]
+    for named in (
+        *(c.ack_id.in_(chunk) | c.id.in_(chunk) for chunk in chunks(ids)),
+        *map(c.cbid_index.in_, chunks([*cbid_indexes(connection, secret, cbids, reach)])),
+    ):
+        found = [
+            one for one in connection.execute(sessions.where(named)).scalars() if one not in held
+        ]
+        erase_contents(connection, found)
+        erased += found
+    for chunk in chunks(erased):
+        forget_answers(connection, secret, chunk, reach)
+
+
+def forget_ties(
+    connection: Connection,
+    secret: DeploymentSecret,
+    cbids: Sequence[str],
+    kept: Sequence[str],
+    reach: Reach,
+) -> None:
+    """Destroy what accounts in reach have of a buyer that is not a record.
+
+    `kept`: the records that a hold keeps, with what they show.
+    """
+    verified = and_(verifications.c.cbid.in_(cbids), reach.rows(verifications))
+    own = select(verifications.c.id).where(verified)
+    guesses = select(verifications.c.subject_index).where(verified)
+    evidence, keys, tries = verification_evidence.c, shred_keys.c, zip_attempts.c
+    asked = cbid_indexes(connection, secret, cbids, reach, tries.subject_index)
+    used = acknowledgment_uses.c.cbid.in_(cbids)
+    _forget_uses(connection, and_(used, reach.rows(acknowledgment_uses)))
+    for statement in (
+        # The events stay in their place as long as others, and name no one.
+        update(events)
+        .where(literal_column(EVENT_OF_BUYER, Boolean()), events.c.object_id.in_(cbids))
+        .where(reach.rows(events))
+        .values(reasons=None, object_id=""),
+        delete(verification_evidence).where(
+            evidence.record_id.in_(own), evidence.record_id.not_in(kept)
+        ),
+        delete(shred_keys).where(keys.record_id.in_(own), keys.record_id.not_in(kept)),
+        delete(zip_attempts).where(
+            tries.subject_index.in_(guesses) | tries.subject_index.in_([*asked]),
+            reach.rows(zip_attempts),
+        ),
+        delete(verifications).where(verified),
+        *(
+            delete(c.table).where(c.in_(cbids), reach.rows(c.table))
+            for c in personal_columns("buyer", name="cbid")
+            if "account_id" in c.table.c
+        ),
+    ):
+        connection.execute(statement)
+
+
+def leave_buyer(connection: Connection, relying: Mapping[str, str], reach: AccountReach) -> None:
+    """Take an account out of buyers on whom others rely: by identifier, one of those.
+
+    The facts stay, without the provider's session, and answer the others as before. It comes
+    before `forget_ties`.
+    """
+    v, p, account_id = verifications.c, provider_sessions.c, reach.account_id
+    of_person = and_(v.cbid.in_(relying), v.session_index.is_not(None))
+    asked = select(v.session_index).where(of_person, reach.rows(verifications))
+    others = select(v.session_index).where(of_person, not_(reach.rows(verifications)))
+    mine = and_(p.mode == reach.mode, p.cbid.in_(relying))
+    connection.execute(
+        delete(provider_sessions).where(
+            mine, p.session_index.in_(asked), p.session_index.not_in(others)
+        )
+    )
+    reviewed = and_(buyers.c.cbid.in_(relying), buyers.c.attempted_by == account_id)
+    connection.execute(update(buyers).where(reviewed).values(proposal=None, dismissed=None))
+    for before in buyers_by_cbid(connection, [*relying], to_change=True).values():
+        owner = relying[before.cbid] if before.account_id == account_id else before.account_id
+        after = replace(
+            before,
+            account_id=owner,
+            proofs=tuple(_without(proof, before, account_id) for proof in before.proofs),
+        )
+        if before.attempted_by == account_id:
+            after = replace(after, attempted_by=None, reasons=())
+        write_buyer(connection, before, after)
+
+
+def _without(proof: ProvedSession, buyer: Buyer, account_id: str) -> ProvedSession:
+    """A proof of which this account has no part any more; it may be no account's own."""
+    accounts = proof.accounts or (buyer.account_id,)
+    if account_id not in accounts:
+        return proof
+    others = tuple(one for one in accounts if one != account_id)
+    session = proof.session if others else os.urandom(INDEX_BYTES).hex()
+    return replace(proof, accounts=others or ("",), session=session)
+
+
+def forget_buyer(connection: Connection, cbids: Sequence[str]) -> None:
+    """Destroy the shared data of a buyer, not accounts' own, under all these identifiers.
+
+    A revocation stays, or erasing would be a way around it: then the identifiers, and the keyed
+    hashes of documents and sessions, stay, and nothing else.
+    """
+    status = select(buyers.c.status).where(buyers.c.cbid == cbids[0])
+    revoked = connection.execute(status).scalar() == BuyerStatus.REVOKED
+    own = buyers.c.cbid.in_(cbids)
+    connection.execute(update(buyers).where(own).values(blanks(buyers, "buyer")))
+    for column in personal_columns("buyer", *(() if revoked else ("tombstone",)), name="cbid"):
+        connection.execute(delete(column.table).where(column.in_(cbids)))
+
+
+def wait_for_holds(
+    connection: Connection, kept: Sequence[str], reason: ErasureReason, at: datetime
+) -> None:
+    """Note these records, which a hold keeps, to be erased when it has ended."""
+    for chunk in chunks(kept):
+        connection.execute(delete(waiting_erasures).where(waiting_erasures.c.record_id.in_(chunk)))
+        rows = [{"record_id": id_, "reason": reason, "at": at} for id_ in chunk]
+        connection.execute(insert(waiting_erasures), rows)
+
+
+def remember_erased(
+    connection: Connection, secret: DeploymentSecret, cbids: Sequence[str], reach: Reach
+) -> None:
+    """Remember the erasure of a buyer with these identifiers, so that no backup undoes it.
+
+    A buyer of the sandbox can come back under its identifier, and be erased again: therefore the
+    value is another one each time. It is random: a time would lead to the records of the erasure.
+    When an account leaves, it also lists what it keeps of the buyer, apart from what is later.
+    """
+    for cbid in cbids:
+        value = os.urandom(INDEX_BYTES)
+        if isinstance(reach, AccountReach):
+            value += b"".join(
+                marks_of(connection, find_ties(connection, secret, [cbid], reach)).values()
+            )
+        _note(connection, erased_name(secret, cbid, reach), value)
+
+
+def note_copies(connection: Connection, erasure_id: str) -> None:
+    """Note that the write-ahead log of the embedded database may hold copies of what was erased."""
+    if connection.dialect.name == "sqlite":
+        _note(connection, COPIES_REMAIN, erasure_id.encode())
+
+
+def _note(connection: Connection, name: str, value: bytes) -> None:
+    connection.execute(delete(deployment).where(deployment.c.name == name))
+    connection.execute(insert(deployment), {"name": name, "value": value})
+
+
+def delete_noted_copies(connection: Connection, noted: bytes) -> None:
+    """Delete this note, if there is no newer one."""
+    connection.execute(
+        delete(deployment).where(deployment.c.name == COPIES_REMAIN, deployment.c.value == noted)
+    )

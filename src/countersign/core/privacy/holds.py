@@ -1,0 +1,275 @@
+"""Legal holds: they prevent erasure, in the reach of those who placed them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Final, TypeAlias
+
+from sqlalchemy import Connection, insert, select, text, true, update
+
+from countersign.base.db.rows import chunks, row, rows
+from countersign.base.db.tables import (
+    accounts,
+    buyer_references,
+    buyers,
+    disclosures,
+    erasures,
+    legal_holds,
+    matters,
+    records,
+    verifications,
+)
+from countersign.base.errors import InvalidArgument, UnknownSubject
+from countersign.base.ids import BUYER, timed_id
+from countersign.base.instant import from_ns
+from countersign.base.mode import Mode
+from countersign.core.access.audit import AuditAction, AuditEntry, write_audit
+from countersign.core.access.reach import DEPLOYMENT, AccountReach, Reach, owner_of, reach_of
+from countersign.core.access.references import named, refer
+from countersign.core.access.secrets import DeploymentSecret
+from countersign.core.privacy.model import Hold, Matter
+from countersign.core.privacy.person_sql import (
+    find_relying,
+    find_ties,
+    identifiers_by,
+    identifiers_of,
+)
+from countersign.core.privacy.room import Privacy
+from countersign_evidence.record import CBID_FIELD
+
+ActiveHolds: TypeAlias = Mapping[str, Sequence[tuple[str, Reach]]]
+"""Holds by subject, each with its reach."""
+_HOLDS_LOCK: Final = 0x636F756E68
+_h: Final = legal_holds.c
+
+
+def place(
+    connection: Connection,
+    privacy: Privacy,
+    reach: Reach,
+    subject: str,
+    reason: str,
+    *,
+    matter_id: str | None = None,
+) -> Hold:
+    """Prevent the erasure of an order, or of all data of a buyer or an account.
+
+    On any record of an order, it keeps what the order needs: acknowledgment, clearances, reports
+    of its fulfilment, the identity check that it rests on, and its checkout session. On a buyer, it
+    also keeps the orders that name the buyer. A hold of an account binds that account in that mode.
+
+    Raises UnknownSubject, or InvalidArgument without a reason.
+    """
+    if not reason.strip():
+        raise InvalidArgument("Give a reason for the hold.")
+    access = privacy.access
+    time_ns = access.clock.time_ns()
+    account_id, mode = owner_of(reach)
+    hold = Hold(
+        id=timed_id("hold", time_ns, access.entropy(8)),
+        subject=subject,
+        reason=reason.strip(),
+        placed_at=from_ns(time_ns),
+        released_at=None,
+        matter_id=matter_id,
+        account_id=account_id,
+        mode=mode,
+    )
+    of_matter = {} if matter_id is None else {"matter_id": matter_id}
+    about = {"hold_id": hold.id, "reason": hold.reason, **of_matter}
+    audit = access.audit.entry(AuditAction.HOLD_PLACED, subject, reach, **about)
+    store(connection, access.secret, hold, audit)
+    return hold
+
+
+def store(connection: Connection, secret: DeploymentSecret, hold: Hold, audit: AuditEntry) -> None:
+    """Store a hold, which is in force when this transaction commits. Raises UnknownSubject."""
+    take_turn(connection)
+    if not _is_there(connection, secret, hold.subject, hold.owner):
+        raise UnknownSubject(
+            f"The record, buyer or account {hold.subject!r} does not exist, or was erased."
+        )
+    subject, reason = refer(connection, hold.id, hold.subject, hold.reason)
+    connection.execute(insert(legal_holds), asdict(hold) | {"subject": subject, "reason": reason})
+    write_audit(connection, audit)
+
+
+def _is_there(connection: Connection, secret: DeploymentSecret, subject: str, reach: Reach) -> bool:
+    """Whether this is a record in reach that is not erased, a buyer or an account in reach."""
+    left = select(records.c.id).outerjoin(erasures, erasures.c.record_id == records.c.id)
+    own = left.where(records.c.id == subject, reach.rows(records), erasures.c.record_id.is_(None))
+    buyer = select(buyers.c.cbid).where(buyers.c.cbid == subject)
+    account = select(accounts.c.id).where(accounts.c.id == subject)
+    if connection.execute(own).first() is not None:
+        return True
+    if isinstance(reach, AccountReach) and subject != reach.account_id:
+        ties = find_ties(connection, secret, [subject], reach)
+        return bool(ties) and connection.execute(buyer).first() is not None
+    return any(connection.execute(query).first() is not None for query in (buyer, account))
+
+
+def find_matter(
+    connection: Connection, matter_id: str, reach: Reach, *, closed: bool = False
+) -> Matter:
+    """A matter in reach; open, unless it may be `closed`. Raises UnknownSubject."""
+    own = select(matters).where(matters.c.id == matter_id, reach.rows(matters))
+    found = row(connection, own, Matter)
+    if found is None or not (closed or found.closed_at is None):
+        raise UnknownSubject(f"The matter {matter_id!r} does not exist, or is closed.")
+    return found
+
+
+def release(connection: Connection, privacy: Privacy, hold_id: str, reach: Reach) -> Hold:
+    """End a hold in reach; an earlier end is kept.
+
+    Raises UnknownSubject if there is no such hold.
+    """
+    found = find_holds(connection, reach, hold_id=hold_id)
+    if not found:
+        raise UnknownSubject(f"The hold {hold_id!r} does not exist.")
+    return end_hold(connection, privacy, found[0])
+
+
+def take_turn(connection: Connection) -> None:
+    """Wait until no other server places a hold or erases: each must see what the other did.
+
+    The embedded database has one writer in any case.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _HOLDS_LOCK})
+
+
+def end_hold(connection: Connection, privacy: Privacy, hold: Hold, **about: str) -> Hold:
+    """End a hold, unless it has ended already.
+
+    It is in the audit of those who placed it, also when others release it.
+    """
+    lasts = update(legal_holds).where(_h.id == hold.id, _h.released_at.is_(None))
+    now, released = from_ns(privacy.access.clock.time_ns()), AuditAction.HOLD_RELEASED
+    if connection.execute(lasts.values(released_at=now)).rowcount > 0:
+        about |= {"hold_id": hold.id}
+        write_audit(
+            connection, privacy.access.audit.entry(released, hold.subject, hold.owner, **about)
+        )
+    return hold
+
+
+def find_holds(
+    connection: Connection,
+    reach: Reach,
+    *,
+    hold_id: str | None = None,
+    matter_id: str | None = None,
+    active: bool | None = None,
+    after: str = "",
+    limit: int | None = None,
+) -> Sequence[Hold]:
+    """Holds of those in reach, oldest first, ended ones too; a buyer who is gone is not named."""
+    wanted = select(legal_holds).where(_h.id > after, reach.rows(legal_holds))
+    if hold_id is not None:
+        wanted = wanted.where(_h.id == hold_id)
+    if matter_id is not None:
+        wanted = wanted.where(_h.matter_id == matter_id)
+    if active is not None:
+        wanted = wanted.where(_h.released_at.is_(None) == active)
+    holds = rows(connection, wanted.order_by(_h.id).limit(limit), Hold)
+    shown = named(connection, [(hold.subject, hold.reason) for hold in holds])
+    return [
+        replace(hold, subject=subject, reason=reason)
+        for hold, (subject, reason) in zip(holds, shown, strict=True)
+    ]
+
+
+def active_holds(
+    connection: Connection, reach: Reach, on: Collection[str] | None = None
+) -> ActiveHolds:
+    """The holds that bind something in reach, oldest first: of those in it, and the deployment's.
+
+    None on a record out of reach. `on`: only on these buyers, accounts or records.
+    """
+    b, binding = buyer_references.c, (_h.account_id == "") | reach.rows(legal_holds)
+    wanted = (
+        select(_h.id, _h.subject, _h.account_id, _h.mode, b.cbid)
+        .outerjoin(records, records.c.id == _h.subject)
+        .outerjoin(buyer_references, b.reference == _h.subject)
+        .where(_h.released_at.is_(None), binding, records.c.id.is_(None) | reach.rows(records))
+    )
+    # Two statements, each with an index.
+    ways = [true()] if on is None else [_h.subject.in_(on), b.cbid.in_(on)]
+    found = [one for way in ways for one in connection.execute(wanted.where(way).order_by(_h.id))]
+    known = identifiers_by(connection, {one.cbid for one in found if one.cbid})
+    active: dict[str, list[tuple[str, Reach]]] = {}
+    for one in found:
+        owner = reach_of(one.account_id, one.mode and Mode(one.mode))
+        # A person may be known by several identifiers.
+        for name in known.get(one.cbid, [one.subject]):
+            active.setdefault(name, []).append((one.id, owner))
+    return active
+
+
+def relying_elsewhere(
+    connection: Connection, secret: DeploymentSecret, cbids: Sequence[str], reach: AccountReach
+) -> dict[str, str]:
+    """By identifier, another account that relies on the buyer; an account that left does not.
+
+    Data kept by an account that left may still name the buyer: acknowledgments within their
+    retention period. Its later data counts, and so does its hold on the buyer.
+    """
+    active = active_holds(connection, DEPLOYMENT, cbids)
+    found = {
+        cbid: owner.account_id
+        for cbid in cbids
+        for _, owner in active.get(cbid, ())
+        if isinstance(owner, AccountReach) and owner != reach
+    }
+    relying = find_relying(connection, secret, cbids, DEPLOYMENT)
+    found |= {tie.cbid: tie.account_id for tie in relying if tie.owner != reach}
+    names = identifiers_of(connection, cbids[0])
+    # The current identifier is what the others lead to.
+    owners = [found[cbid] for cbid in names if cbid in found]
+    return found | ({names[0]: owners[0]} if owners else {})
+
+
+def hold_on(active: ActiveHolds, subject: str, account_id: str, mode: Mode) -> str | None:
+    """The oldest hold on this subject that binds this account and mode."""
+    holds = active.get(subject, ())
+    return next((id_ for id_, owner in holds if owner.covers(account_id, mode)), None)
+
+
+def find_holding(
+    connection: Connection,
+    secret: DeploymentSecret,
+    active: ActiveHolds,
+    record_ids: Sequence[str],
+) -> dict[str, tuple[str, str]]:
+    """Of those of these records that one of the active holds is on: its id, and its subject.
+
+    A hold on a record, on its account, or on the buyer that it names. That name is encrypted, so
+    it is found by its blind index, which differs from account to account.
+    """
+    held_buyers = [subject for subject in active if subject.startswith(f"{BUYER}_")]
+    indexes: dict[str, dict[bytes, str]] = {}
+    found = {}
+    r = records.c
+    for chunk in chunks(record_ids if active else ()):
+        rows = connection.execute(
+            select(r.id, r.account_id, r.mode, disclosures.c.cbid_index, verifications.c.cbid)
+            .outerjoin(disclosures, disclosures.c.record_id == r.id)
+            .outerjoin(verifications, verifications.c.id == r.id)
+            .where(r.id.in_(chunk))
+        )
+        for id_, account_id, mode, index, cbid in rows:
+            if account_id not in indexes:
+                indexes[account_id] = {
+                    secret.blind_index(account_id, CBID_FIELD, held): held for held in held_buyers
+                }
+            buyer = index and indexes[account_id].get(bytes(index))
+            holds = [
+                (hold, subject)
+                for subject in (id_, account_id, cbid, buyer)
+                if subject and (hold := hold_on(active, subject, account_id, Mode(mode)))
+            ]
+            if holds:
+                found[id_] = holds[0]
+    return found

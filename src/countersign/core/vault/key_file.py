@@ -1,0 +1,149 @@
+"""The files of keys: made once, replaced whole, and changed by one process at a time.
+
+Rotating changes the key-encryption key while servers run, without losing the key of any data key:
+at each moment the file contains every key that wraps something, so that a rotation can be
+interrupted anywhere and run again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import URL
+
+from countersign.base.clock import Entropy
+from countersign.base.db import schema
+from countersign.base.errors import InvalidArgument, KeyRotationFailed
+from countersign.base.private_file import write_key_file
+from countersign.core.vault import data_keys_sql
+from countersign.core.vault.key_encryption import (
+    KEY_BYTES,
+    KeyRing,
+    key_id,
+    key_source,
+    key_text,
+    parse_keys,
+)
+from countersign.core.vault.room import VaultRoom
+from countersign_evidence.files import locked, replace_file
+
+_VALUE: Final = "vault"
+_CHUNK: Final = 200
+_SETTLE_SECONDS: Final = 2.0
+"""A server that read the file just before the change has stored its wrapped keys by then."""
+
+
+class KeyFile:
+    """A file of key-encryption keys; the first one wraps."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """For the length of the block, no other process changes the file in this way."""
+        # The key file itself is replaced, so the lock is a file next to it.
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(locked(self._path.with_name(f"{self._path.name}.lock")))
+            except BlockingIOError:
+                raise KeyRotationFailed(
+                    f"Another command is replacing the key in {self._path}. Wait until it ends."
+                ) from None
+            except OSError as error:
+                raise self._unwritable(error) from error
+            yield
+
+    def read(self) -> Mapping[bytes, bytes]:
+        """The keys by their ids, in order."""
+        return {key_id(key): key for key in parse_keys(key_source(f"file:{self._path}")())}
+
+    def replace(self, keys: Sequence[bytes]) -> None:
+        """Replace the content: at each moment the old one is there, or the new one, whole."""
+        try:
+            replace_file(self._path, "".join(map(key_text, keys)).encode("ascii"))
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> KeyRotationFailed:
+        return KeyRotationFailed(f"{self._path} cannot be replaced: {error.strerror}.")
+
+
+def key_file(uri: str) -> Path | None:
+    """The file that a source of keys names; None if it is no file."""
+    scheme, _, rest = uri.partition(":")
+    return Path(rest) if scheme == "file" else None
+
+
+def make_first_key(source: str, url: URL, entropy: Entropy) -> None:
+    """Make the key file of a new deployment; the database notes which key was the first.
+
+    WrongKeyEncryptionKey if the file is missing, and the database is not new.
+    """
+    path = key_file(source)
+    if path is not None and not path.exists() and not schema.has_value(url, _VALUE):
+        write_key_file(path, key_text(entropy(KEY_BYTES)))
+    schema.stored_value(url, _VALUE, KeyRing(key_source(source), entropy).current_id)
+
+
+async def rewrap(room: VaultRoom, progress: Callable[[int], None]) -> int:
+    """Wrap every data key with the first key-encryption key; the number of those that were not.
+
+    `progress` gets the number so far.
+    """
+    total = 0
+    while number := await room.vault.rewrap(_CHUNK):
+        total += number
+        progress(total)
+    return total
+
+
+async def rotate_key_encryption(
+    room: VaultRoom, progress: Callable[[int], None]
+) -> tuple[bytes, int]:
+    """Make a new key, wrap every data key with it, and remove the keys that wrap nothing.
+
+    The id of the new key, and the number of data keys. KeyRotationFailed if another process rotates
+    too, or still wraps with an older key: nothing is lost, the file contains the older key too.
+    """
+    if room.key_file is None:
+        raise InvalidArgument(
+            "The key-encryption key is not in a file. Put the new key first in the source "
+            "of COUNTERSIGN_KEY_ENCRYPTION_KEY, and run `countersign vault rewrap`."
+        )
+    file = KeyFile(room.key_file)
+    with file.alone():
+        new, old = room.access.entropy(KEY_BYTES), file.read()
+        file.replace([new, *old.values()])
+        written = file.read()
+        room.encryption.read_again()
+        rewrapped = await rewrap(room, progress)
+        await asyncio.sleep(_SETTLE_SECONDS)
+        rewrapped += await rewrap(room, progress)
+        used = await room.access.database.scan(data_keys_sql.counts)
+        _remove_unused(file, written, used)
+    return next(iter(written)), rewrapped
+
+
+def _remove_unused(
+    file: KeyFile, written: Mapping[bytes, bytes], used: Mapping[bytes, int]
+) -> None:
+    """Remove the keys from the file that wrap nothing, whatever else has changed it since.
+
+    If it was changed by hand, for example, a key that is needed is added again.
+    """
+    now = file.read()
+    current, first = next(iter(written)), next(iter(now))
+    known = {**now, **written}
+    kept = [id_ for id_ in known if id_ == first or used.get(id_)]
+    file.replace([known[id_] for id_ in kept])
+    if kept != [current]:
+        raise KeyRotationFailed(
+            f"The file holds the keys {', '.join(id_.hex() for id_ in kept)}: another "
+            "process changed the file, or one of the old keys still wraps data keys. "
+            "Nothing is lost; run `countersign vault rotate` again."
+        )

@@ -1,0 +1,217 @@
+"""Webhook endpoints, deliveries, and when an attempt is made again."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from ipaddress import IPv6Address
+from typing import Final, NamedTuple
+
+from countersign.base.host import ip_or_none
+from countersign.base.mode import Mode
+from countersign.core.access.reach import AccountReach
+from countersign.core.events.model import EventType, RecordedEvent
+
+ENDPOINTS_MAX: Final = 16
+"""Per account and mode."""
+URL_LENGTH_MAX: Final = 2000
+DESCRIPTION_LENGTH_MAX: Final = 200
+OVERLAP: Final = timedelta(hours=24)
+"""How long an old secret signs together with its successor by default."""
+OVERLAP_MAX: Final = timedelta(days=7)
+SECRETS_MAX: Final = 4
+"""How many secrets sign at a time: with more rotations the oldest ends earlier."""
+LOG_KEPT: Final = timedelta(days=30)
+"""How long finished deliveries are kept."""
+AGE_MAX: Final = timedelta(days=4)
+"""No delivery is attempted for longer than this, however few attempts there were."""
+RECOVERY_WAIT: Final = timedelta(seconds=60)
+"""How long after the last recovery of an endpoint the next may begin, at the earliest."""
+RECOVERIES_MAX: Final = 4
+"""Of an account and mode in that time, also of endpoints that were deleted since."""
+RETRY_AFTER_MAX: Final = timedelta(hours=24)
+JITTER: Final = 0.2
+"""A wait is up to this part longer than the schedule says."""
+
+SCHEDULE: Final = (
+    timedelta(0),
+    timedelta(seconds=5),
+    timedelta(minutes=5),
+    timedelta(minutes=30),
+    timedelta(hours=2),
+    timedelta(hours=5),
+    timedelta(hours=10),
+    timedelta(hours=14),
+    timedelta(hours=20),
+    timedelta(hours=24),
+)
+"""How long after the previous attempt each one is made; after the last there is none."""
+
+_SLOW_DOWN: Final = frozenset({429, 502, 503, 504})
+_URL: Final = re.compile(
+    r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,252})|\[(?P<six>[0-9A-Fa-f:.]+)\])"
+    r"(?::(?P<port>[1-9][0-9]{0,4}))?(?P<path>/[!-~]*|\?[!-~]*)?\Z",
+    re.IGNORECASE | re.ASCII,
+)
+_PORT_MAX: Final = 65535
+_FORM: Final = (
+    "a URL like https://shop.example.com/events, without user, password, fragment and "
+    "backslash: a host name in ASCII (xn-- for others) or an IP address without a zone, an "
+    "optional port without leading zeros, and a path in printable ASCII"
+)
+
+
+class DeliveryStatus(StrEnum):
+    """The status of a delivery."""
+
+    PENDING = "pending"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    """All attempts of the schedule failed."""
+    STOPPED = "stopped"
+    """The endpoint was disabled or deleted before there was a success."""
+
+
+class Outcome(StrEnum):
+    """The result of one attempt."""
+
+    DELIVERED = "delivered"
+    """A complete 2xx response."""
+    REFUSED = "refused"
+    """Any other response; redirects are not followed."""
+    TIMED_OUT = "timed_out"
+    UNREACHABLE = "unreachable"
+    """No connection, no TLS, or no HTTP response."""
+    ADDRESS_REFUSED = "address_refused"
+    """The name resolves to an address that is not of the public internet."""
+
+
+class Disabled(StrEnum):
+    """Why an endpoint is disabled."""
+
+    REQUESTED = "requested"
+    GONE = "gone"
+    """It returned 410."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointSecret:
+    """The signing keys of an endpoint: a shared secret and a private key, sealed by the vault."""
+
+    id: str
+    public_key: str
+    """`whpk_…`."""
+    sealed: bytes
+    created_at: datetime
+    expires_at: datetime | None
+
+    def signs_at(self, now: datetime) -> bool:
+        return self.expires_at is None or now < self.expires_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """A destination for an account's events of one mode."""
+
+    id: str
+    account_id: str
+    mode: Mode
+    url: str
+    description: str
+    event_types: frozenset[EventType] | None
+    """None: all types, those of later releases too."""
+    created_at: datetime
+    disabled_at: datetime | None
+    disabled_reason: Disabled | None
+    secrets: tuple[EndpointSecret, ...]
+    """The newest first."""
+
+    @property
+    def reach(self) -> AccountReach:
+        return AccountReach(self.account_id, self.mode)
+
+    def wants(self, type_: EventType) -> bool:
+        return self.event_types is None or type_ in self.event_types
+
+
+class SendResult(NamedTuple):
+    """The result of sending one message."""
+
+    outcome: Outcome
+    status: int | None = None
+    retry_after: timedelta | None = None
+
+
+class ClaimedDelivery(NamedTuple):
+    """A delivery that this process has to attempt before its lease is over."""
+
+    endpoint_id: str
+    event: RecordedEvent
+    number: int
+    """Of the attempt, from 1, resends counted."""
+    step: int
+    """Which attempt of the schedule it is, from 1."""
+
+
+def wait_before(step: int, sent: SendResult, chance: float) -> timedelta | None:
+    """How long to wait after attempt `step` (from 1) has failed; None: that was the last.
+
+    `chance` is from 0 to 1, at random, so that what failed together is not repeated together.
+    """
+    if step >= len(SCHEDULE):
+        return None
+    wait = SCHEDULE[step] * (1 + JITTER * chance)
+    return wait if sent.retry_after is None else max(wait, min(sent.retry_after, RETRY_AFTER_MAX))
+
+
+def wants_pause(sent: SendResult) -> bool:
+    """Whether to send less to the endpoint for a while: it is overloaded or absent."""
+    return sent.status in _SLOW_DOWN or sent.outcome not in {Outcome.DELIVERED, Outcome.REFUSED}
+
+
+class TargetAddress(NamedTuple):
+    """The parts of an endpoint's address."""
+
+    scheme: str
+    host: str
+    """A name or an IP address, without brackets."""
+    port: int
+    path: str
+    """With the query; at least `/`."""
+
+    @property
+    def authority(self) -> str:
+        """The value of the `Host` header (RFC 9110 §7.2)."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        usual = 443 if self.scheme == "https" else 80
+        return host if self.port == usual else f"{host}:{self.port}"
+
+
+def parse_target(url: str, *, private: bool) -> TargetAddress:
+    """The parts of an endpoint's address; `private`: plain HTTP is allowed, too.
+
+    Raises:
+        ValueError: its text is what is expected instead.
+    """
+    if len(url) > URL_LENGTH_MAX:
+        raise ValueError(f"a URL of at most {URL_LENGTH_MAX} characters")
+    found = _URL.match(url)
+    if found is None or "#" in url or "\\" in url or _bad_six(found["six"]):
+        raise ValueError(_FORM)
+    scheme, host, path = found["scheme"].lower(), found["six"] or found["host"], found["path"] or ""
+    port = int(found["port"] or (443 if scheme == "https" else 80))
+    if scheme != "https" and not private:
+        raise ValueError(
+            "a URL that begins with https:// (for development, use `countersign webhooks "
+            "listen`, or set COUNTERSIGN_WEBHOOK_ALLOW_PRIVATE=true for the server and for its "
+            "commands)"
+        )
+    if port > _PORT_MAX:
+        raise ValueError("a URL with a port up to 65535")
+    return TargetAddress(scheme, host.lower(), port, path if path.startswith("/") else "/" + path)
+
+
+def _bad_six(text: str | None) -> bool:
+    return text is not None and not isinstance(ip_or_none(text), IPv6Address)

@@ -1,0 +1,320 @@
+"""What a buyer does in a checkout session, on the hosted page or in the component."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+from msgspec import UNSET
+from sqlalchemy import Connection
+
+from countersign.base.errors import CheckoutSessionClosed, NoticeVersionMismatch
+from countersign.base.instant import rfc3339_ms
+from countersign.core.acknowledgments.acknowledge import (
+    check_initials,
+    prepare_hosted,
+    write_hosted,
+)
+from countersign.core.acknowledgments.find import find_one
+from countersign.core.acknowledgments.model import INITIALS_LENGTH_MAX, Submission
+from countersign.core.acknowledgments.origin import Origin
+from countersign.core.acknowledgments.write_together import Made
+from countersign.core.checkout import model, store
+from countersign.core.checkout.brand import Brand, brands_of
+from countersign.core.checkout.model import (
+    Collected,
+    Session,
+    Status,
+    require_open,
+)
+from countersign.core.checkout.reading import ClaimedEvent, Press, Reading
+from countersign.core.checkout.sessions import cleared, order_of, principal_of, with_decision
+from countersign.core.clearances.clear import PreparedOrder
+from countersign.core.notices.model import NoticeEdition
+from countersign.hosted.pages import identity
+from countersign.hosted.pages.room import HostedPages
+from countersign.hosted.toolkit.words import WORDS
+from countersign_evidence.process import Binding, Claim, Line, Process, Surface, Viewport
+
+TYPED_LENGTH_MAX: Final = 4 * INITIALS_LENGTH_MAX
+"""Maximum characters of rejected input that is shown again; fields accept no more than initials."""
+_OTHERS: Final = "Other initials were sent at the same time."
+_TEXT_CHANGED: Final = "The notice has changed since it was shown: show the new text."
+
+
+async def brand(room: HostedPages, session: Session) -> Brand:
+    """How the account is shown to buyers."""
+    return await room.access.database.read_batched(brands_of, session.account_id)
+
+
+async def notice_of(room: HostedPages, session: Session) -> NoticeEdition:
+    """The version in force of the notice that this session collects initials for.
+
+    Raises:
+        NoticeNotReviewed, NoticeNotInForce: it was taken out of force since.
+    """
+    clock = await room.access.test_clocks.of(session.account_id, session.mode)
+    notice_id = session.asked.notice_id or ""
+    return await room.clearances.registry.in_force(notice_id, session.mode, clock)
+
+
+async def show(  # noqa: PLR0917 - what is kept of it
+    room: HostedPages,
+    session: Session,
+    notice: NoticeEdition,
+    surface: Surface,
+    rendered_digest: str | None,
+    locale: str,
+) -> Session:
+    """Note that this text was served.
+
+    Of simultaneous views only the first to be written is noted, with its time and page. A view
+    gives way to one that was noted after it began.
+    """
+    text = (notice.content.version, notice.digest, len(notice.content.bullets))
+    began = await store.clock_of(room, session)
+
+    def served(before: Session, now: datetime) -> Session:
+        after = model.shown(before, now, text, surface, rendered_digest, locale)
+        same = (notice.digest, surface, locale)
+        return before if _was_shown_since(before, began, *same) else after
+
+    return await room.looks.join(
+        (session.id, session.browser, notice.digest, surface, locale),
+        lambda: store.change(room, session, served),
+    )
+
+
+def _was_shown_since(
+    session: Session, since: datetime, digest: str, surface: Surface, locale: str
+) -> bool:
+    """Whether this text was served on this surface and in this locale after that time."""
+    reading = None if session.content is None else session.content.reading
+    return (
+        reading is not None
+        and (reading.notice_digest, reading.surface, reading.locale) == (digest, surface, locale)
+        and all(one.shown_at > since for one in reading.lines if one.initialed_at is None)
+    )
+
+
+async def claim(
+    room: HostedPages,
+    session: Session,
+    events: Sequence[tuple[int | None, ClaimedEvent]],
+    viewport: Viewport | None,
+) -> Session:
+    """Keep what the browser claims."""
+    return await store.change(
+        room, session, partial(model.claimed, events=events, viewport=viewport)
+    )
+
+
+async def initial(  # noqa: PLR0917 - what arrives with initials
+    room: HostedPages,
+    session: Session,
+    digest: str,
+    initials: Sequence[str],
+    surface: Surface = Surface.PAGE,
+    rendered_digest: str | None = None,
+) -> Session:
+    """Take the initials for every line of the text with this digest; nothing is final yet.
+
+    `rendered_digest`: what the surface says that it has rendered, if that was not known before.
+
+    Raises:
+        CheckoutSessionClosed: it has ended, or collects something else now.
+        NoticeVersionMismatch: that text is not in force any more, or was not shown there.
+        InitialsCountMismatch, EmptyInitials: as for any acknowledgment.
+    """
+    require_open(session, await store.clock_of(room, session), Collected.ACKNOWLEDGMENT)
+    notice = await notice_of(room, session)
+    if notice.digest != digest:
+        raise NoticeVersionMismatch(_TEXT_CHANGED)
+    check_initials(initials, len(notice.content.bullets))
+    initialed = partial(
+        model.initialed,
+        digest=digest,
+        initials=initials,
+        surface=surface,
+        rendered_digest=rendered_digest,
+    )
+    return await store.change(room, session, initialed)
+
+
+async def keep(
+    room: HostedPages, session: Session, digest: str, texts: Sequence[str], press: Press | None
+) -> Session:
+    """Take the initials of some lines of the text with this digest, "" for the others.
+
+    They were checked already; `press` is of the button of one line.
+
+    Raises:
+        CheckoutSessionClosed: it has ended, or collects something else now.
+        NoticeVersionMismatch: that text was not shown last.
+    """
+    kept = partial(
+        model.initialed,
+        digest=digest,
+        initials=texts,
+        surface=Surface.PAGE,
+        rendered_digest=None,
+        press=press,
+    )
+    return await store.change(room, session, kept)
+
+
+async def correct(
+    room: HostedPages, session: Session, digest: str, typed: Sequence[str]
+) -> Session:
+    """Keep what was typed for the text with this digest, as something is wrong with it."""
+    texts = [text[:TYPED_LENGTH_MAX] for text in typed]
+    return await store.change(room, session, partial(model.typed, digest=digest, texts=texts))
+
+
+async def review(room: HostedPages, session: Session, locale: str) -> Session:
+    """Note that the review of the session's initials was served, with its sentences in this locale.
+
+    Raises:
+        CheckoutSessionClosed: it has ended, or has no initials, or others by now.
+    """
+    given = _initials(session)
+
+    def seen(before: Session, now: datetime) -> Session:
+        after = model.reviewed(before, now, locale)
+        if _initials(before) != given:
+            raise CheckoutSessionClosed(_OTHERS)
+        return after
+
+    return await room.looks.join(
+        (session.id, session.browser, "review", locale, given),
+        lambda: store.change(room, session, seen),
+    )
+
+
+def _initials(session: Session) -> tuple[str, Sequence[str] | None] | None:
+    """The initials of a session, and the digest of their text."""
+    reading = session.asked.reading
+    return None if reading is None else (reading.notice_digest, reading.initials)
+
+
+async def accept(
+    room: HostedPages, session: Session, origin: Origin, page_origin: str | None = None
+) -> Session:
+    """Acknowledge with the initials that the session has, end it, and decide about the order.
+
+    All of it is one transaction. `origin` is that of the buyer's own connection, `page_origin` what
+    the request names as the page around the component.
+
+    Raises:
+        CheckoutSessionClosed: it has ended, or has no initials, or others than it was given with;
+            or its buyer is not verified any more.
+        NoticeVersionMismatch: the text is not in force any more.
+    """
+    given = session.asked.reading
+    while True:
+        now = await store.clock_of(room, session)
+        reading = require_open(session, now, Collected.ACKNOWLEDGMENT).reading
+        if reading is None or reading.initials is None:
+            raise CheckoutSessionClosed("There are no initials to send yet.")
+        if given is None or (reading.initials, reading.locale) != (given.initials, given.locale):
+            raise CheckoutSessionClosed(_OTHERS)
+        await identity.require_verified(room, session)
+        notice = await notice_of(room, session)
+        if notice.digest != reading.notice_digest:
+            raise NoticeVersionMismatch(_TEXT_CHANGED)
+        submission = Submission(
+            initials_per_line=reading.initials,
+            session_id=session.asked.session_id,
+            cbid=session.cbid,
+            notice_version=reading.notice_version,
+            origin=origin,
+            order_reference=session.asked.order_reference,
+        )
+        clock = await room.access.test_clocks.of(session.account_id, session.mode)
+        process = _process(session, reading, notice, page_origin)
+        made = await prepare_hosted(
+            room.acknowledgments, principal_of(session), notice, submission, process, clock=clock
+        )
+
+        def acknowledged(
+            before: Session, at: datetime, reading: Reading = reading, made: Made = made
+        ) -> Session:
+            same = require_open(before, at, Collected.ACKNOWLEDGMENT).reading == reading
+            receipt = made.receipt.receipt
+            return model.acknowledged(before, at, made.record.id, receipt) if same else before
+
+        order = await order_of(room, acknowledged(session, now))
+        write = partial(_write_accepted, made, order)
+        session = await store.change(room, session, acknowledged, write)
+        if session.ack_id is not None:
+            # Decided by now, but where the order was refused, or the notices had to be read again.
+            return await cleared(room, session)
+
+
+def _write_accepted(
+    made: Made, order: PreparedOrder | None, connection: Connection, session: Session
+) -> Session:
+    """Write the acknowledgment, and the decision about the order if the facts suffice for one."""
+    write_hosted(connection, made)
+    return session if order is None else with_decision(order, connection, session)
+
+
+async def repeated(room: HostedPages, session: Session, initials: Sequence[str]) -> bool:
+    """Whether a completed session was acknowledged with just these initials."""
+    if session.status is not Status.COMPLETED or session.ack_id is None:
+        return False
+    found = await find_one(room.acknowledgments, principal_of(session), session.ack_id)
+    return found.initials_per_line == list(initials)
+
+
+async def decline(room: HostedPages, session: Session) -> Session:
+    """End the session without what it was to collect; nothing happens if it was declined."""
+    return await store.change(room, session, model.declined)
+
+
+def consent(locale: str) -> str:
+    """The sentence of consent to the electronic form."""
+    return WORDS[locale]["consent"]
+
+
+def _process(
+    session: Session, reading: Reading, notice: NoticeEdition, page_origin: str | None
+) -> Process:
+    """How the initials were made, as stated in the record."""
+    content, at = session.asked, rfc3339_ms
+    check = content.identity
+    binding = Binding.NONE
+    if reading.surface is Surface.PAGE:
+        # The holder of the token may be another program than the browser that made the check.
+        binding = check.binding if check is not None and check.verified else Binding.LINK
+    return Process(
+        checkout_session=session.id,
+        surface=reading.surface,
+        origin=page_origin,
+        rendered_digest=reading.rendered_digest,
+        locale=reading.locale,
+        opened_at=at(reading.opened_at),
+        lines=[
+            Line(
+                shown_at=at(line.shown_at),
+                initialed_at=at(line.initialed_at),
+                changed_at=None if line.changed_at is None else at(line.changed_at),
+                changes=line.changes,
+                method=line.method or UNSET,
+            )
+            for line in reading.lines
+            if line.initialed_at is not None  # which all are, once there are initials
+        ],
+        reviewed_at=None if reading.reviewed_at is None else at(reading.reviewed_at),
+        agreement=notice.content.attestation_text,
+        consent=consent(reading.locale),
+        script=reading.script,
+        viewport=reading.viewport,
+        binding=binding,
+        verification=None if check is None else check.verification,
+        claimed=[
+            Claim(line=one.line, event=one.event.value, at=at(one.at)) for one in reading.claimed
+        ],
+    )

@@ -1,0 +1,113 @@
+"""Bind a browser to a checkout session: cookie, code in each form, and own origin."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+from hmac import compare_digest
+from typing import Final
+from urllib.parse import urlsplit
+
+from countersign.base.errors import OriginNotAllowed
+from countersign.core.checkout.model import LIFETIME_MAX, Session
+from countersign.core.gate.reply import Call, Header
+from countersign.hosted.pages.room import HostedPages
+from countersign_evidence.disclosure import b64url
+
+COPY: Final = "copy"
+_COOKIE: Final = "cookie"
+_FORM: Final = "form"
+_BROWSER_BYTES: Final = 16
+_LOOK_BACK: Final = timedelta(hours=1)
+_OWN: Final = frozenset({b"same-origin", b"none"})
+
+
+def code(room: HostedPages, session: Session, use: str) -> str:
+    """What proves that its sender was given the token of the session, or what follows from it."""
+    return b64url(room.access.secret.page_code(use, session.id, session.token_digest))
+
+
+def is_code(room: HostedPages, session: Session, use: str, sent: str) -> bool:
+    """Whether this is that code; how long it takes says nothing."""
+    return compare_digest(code(room, session, use).encode(), sent.encode())
+
+
+def copy_address(room: HostedPages, session: Session) -> str:
+    """Of the buyer's own copy: it opens nothing else of the session, and needs no cookie."""
+    return f"{room.public_url}/c/{session.id}/copy/{code(room, session, COPY)}"
+
+
+def return_code(room: HostedPages, session_id: str, attempt: int) -> str:
+    """What only the browser brings back that a provider leads back from this check."""
+    return b64url(room.access.secret.page_code(f"return {attempt}", session_id, b""))
+
+
+def set_cookie(room: HostedPages, session: Session, now: datetime, call: Call) -> Header:
+    """The header that gives a browser its cookie, for the session and a while to look back at it.
+
+    While a provider decides, for days, it has to be given again by the link. The copy has its own
+    link, so that the next user of a shared device finds nothing.
+    """
+    browser = browser_of(room, session, call) or b64url(room.access.entropy(_BROWSER_BYTES))
+    value = f"{browser}.{code(room, session, f'{_COOKIE} {browser}')}"
+    end = min(session.expires_at, now + LIFETIME_MAX) + _LOOK_BACK
+    kept = int((end - now).total_seconds())
+    return cookie_of(room, _name(room, session), value, kept)
+
+
+def browser_of(room: HostedPages, session: Session, call: Call) -> str:
+    """Which browser this is of those with the link of the session; "" without its cookie."""
+    for value in values_of(call, _name(room, session)):
+        browser, _, sent = value.partition(".")
+        if is_code(room, session, f"{_COOKIE} {browser}", sent):
+            return browser
+    return ""
+
+
+def form_code(room: HostedPages, session: Session, browser: str) -> str:
+    """What a form has that was served to this browser."""
+    return code(room, session, f"{_FORM} {browser}")
+
+
+def cookie_of(room: HostedPages, name: str, value: str, seconds: int) -> Header:
+    """The header that sets a cookie for this host alone, out of reach of scripts."""
+    secure = "; Secure" if is_secure(room) else ""
+    text = f"{name}={value}; Max-Age={seconds}; Path=/; HttpOnly; SameSite=Lax{secure}"
+    return (b"set-cookie", text.encode())
+
+
+def values_of(call: Call, name: str) -> list[str]:
+    """The values of the cookies with this name that the browser sends."""
+    # One without a value counts too: of several with this name none is believed.
+    named = re.compile(rf"(?:^|;)\s*{re.escape(name)}(?:=([^;]*)|\s*(?=;|$))")
+    return [
+        value.strip()
+        for header, line in call.raw_headers
+        if header == b"cookie"
+        for value in named.findall(line.decode("latin-1"))
+    ]
+
+
+def refuse_foreign(room: HostedPages, call: Call) -> None:
+    """Refuse a form that another site sends.
+
+    A browser sends `Origin: null` with a form of ours, since our pages ask for no referrer.
+
+    Raises:
+        OriginNotAllowed: it is of another site.
+    """
+    public = urlsplit(room.public_url)
+    host = call.headers.get(b"host", b"").decode("latin-1")
+    own = {"null", f"{public.scheme}://{public.netloc}", f"{public.scheme}://{host}"}
+    origin = call.headers.get(b"origin", b"null").decode("latin-1")
+    if origin not in own or call.headers.get(b"sec-fetch-site", b"none") not in _OWN:
+        raise OriginNotAllowed
+
+
+def _name(room: HostedPages, session: Session) -> str:
+    return f"{'__Host-' if is_secure(room) else ''}cs-{session.id}"
+
+
+def is_secure(room: HostedPages) -> bool:
+    """Whether browsers reach this service by https alone."""
+    return room.public_url.startswith("https:")

@@ -1,0 +1,99 @@
+"""The form of the last page that sends the buyer the copy's link by e-mail."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from countersign.base.errors import NotFound
+from countersign.base.ids import COPY_MAIL, timed_id
+from countersign.base.instant import from_ns
+from countersign.core.checkout.model import KEPT, Session, Status
+from countersign.core.gate.reply import Reply
+from countersign.core.vault.vault import DEPLOYMENT, NONCE_BYTES
+from countersign.hosted.pages import mails
+from countersign.hosted.pages.mail_address import ADDRESS_LENGTH_MAX, counted_as, mail_address
+from countersign.hosted.pages.mails import CopyMails, MailAnswer, NewMail
+from countersign.hosted.pages.room import HostedPages
+from countersign.hosted.pages.send_mails import place_of
+from countersign.hosted.pages.visits import Visit
+from countersign.hosted.toolkit.screens import lead
+
+MAIL: Final = "mail"
+"""The form's address, and its parameter in an address of the page."""
+_WRONG: Final = "wrong"
+
+
+async def offer(visit: Visit) -> Mapping[str, Any]:
+    """The values for a page with the buyer's copy; none without a mail server."""
+    room = visit.room
+    if room.mails is None:
+        return {"mail": None}
+    said = visit.form.get(MAIL, "")
+    number = await room.access.database.read(mails.count, visit.session.id)
+    shown = {
+        # An outcome claimed in the address is shown only if it can be true.
+        "queued": said == MailAnswer.QUEUED and number > 0,
+        "busy": said == MailAnswer.BUSY,
+        "wrong": said == _WRONG,
+        "more": number < mails.PER_SESSION,
+        "length_max": ADDRESS_LENGTH_MAX,
+    }
+    return {"mail": shown}
+
+
+async def ask(visit: Visit) -> Reply:
+    """Take the address, and put the mail into the queue."""
+    room, session = visit.room, visit.session
+    if room.mails is None:
+        raise NotFound
+    if (
+        session.status is not Status.COMPLETED
+        or session.ack_id is None
+        or session.ended_at is None
+        or visit.now >= session.ended_at + KEPT
+    ):
+        return visit.go_on()
+    address = mail_address(visit.form.get("email", ""))
+    if address is None:
+        return _back(visit, _WRONG)
+    answer = await request_mail(room, room.mails, session, address, visit.locale)
+    if answer is None:
+        return visit.go_on()
+    room.mails.wake.set()
+    return _back(visit, answer)
+
+
+def _back(visit: Visit, said: str) -> Reply:
+    """To the same part of the page, or to the field that is wrong."""
+    part = "email" if said == _WRONG else MAIL
+    return lead(f"{visit.address(**{MAIL: said})}#{part}")
+
+
+async def request_mail(
+    room: HostedPages, own: CopyMails, session: Session, address: str, locale: str
+) -> MailAnswer | None:
+    """Put a mail to this address into the queue; None: the session has no copy any more."""
+    time_ns, entropy = room.access.clock.time_ns(), room.access.entropy
+    if session.shred_key is None:
+        return None
+    key = await room.vault.data_key(session.account_id, time_ns)
+    id_ = timed_id(COPY_MAIL, time_ns, entropy(8))
+    sealed = key.seal(
+        shred_key=session.shred_key,
+        nonce=entropy(NONCE_BYTES),
+        plaintext=address.encode(),
+        **place_of(session.account_id, id_),
+    )
+    index = room.access.secret.blind_index(DEPLOYMENT, "copy_address", counted_as(address))
+    new = NewMail(
+        id=id_,
+        account_id=session.account_id,
+        mode=session.mode,
+        checkout_session_id=session.id,
+        created_at=from_ns(time_ns),
+        locale=locale,
+        address=sealed,
+        address_index=index,
+    )
+    return await room.access.database.write(mails.accept, new, own.daily_limit)

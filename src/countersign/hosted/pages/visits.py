@@ -1,0 +1,213 @@
+"""A visit of the hosted page: whether the browser may see the session, and what it sends."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from hmac import compare_digest
+from typing import Any, Final, NamedTuple, TypeAlias
+from urllib.parse import parse_qs, urlencode
+
+from countersign.base.errors import InvalidRequest, NotFound, OriginNotAllowed
+from countersign.base.mode import Mode
+from countersign.core.checkout import store
+from countersign.core.checkout.brand import Brand
+from countersign.core.checkout.model import Collected, Content, Session, seen_by
+from countersign.core.gate.reply import Call, Reply
+from countersign.hosted.pages import buyer
+from countersign.hosted.pages.cookies import COPY, browser_of, form_code, is_code, refuse_foreign
+from countersign.hosted.pages.room import HostedPages
+from countersign.hosted.toolkit.forms import FIELDS_MAX, read_form
+from countersign.hosted.toolkit.screens import lead, part, preferred, screen
+from countersign.hosted.toolkit.words import LOCALES
+
+NOT_ENOUGH: Final = "no"
+_NOT_PASSED: Final[Mapping[str, str]] = {
+    NOT_ENOUGH: "remembered_not_enough",
+    "unknown": "remembered_unknown",
+    "refused": "remembered_passkey_failed",
+    "copied": "remembered_copied",
+    "expired": "remembered_expired",
+    "revoked": "remembered_revoked",
+}
+"""By the address parameter, the text for a remembered buyer who did not pass."""
+
+
+_IDENTITY_PAGE: Final = "identity.html"
+_STEPS: Final[Mapping[Collected, Sequence[str]]] = {
+    Collected.IDENTITY: (_IDENTITY_PAGE,),
+    Collected.ACKNOWLEDGMENT: ("notice.html", "review.html"),
+}
+_WITH_ORDER: Final = frozenset(
+    ("foreseen.html", *(page for pages in _STEPS.values() for page in pages))
+)
+
+
+class BuyerStep(NamedTuple):
+    """One of the steps of a session, counted from 1."""
+
+    number: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """A request of a browser that may see this session."""
+
+    room: HostedPages
+    call: Call
+    session: Session
+    browser: str
+    """Identifies one of the browsers with the link; "" for one with only the copy's link."""
+    now: datetime
+    brand: Brand
+    own_locale: str
+    """The language without another choice."""
+    locale: str
+    form: Mapping[str, str]
+
+    @property
+    def root(self) -> str:
+        return f"/c/{self.session.id}"
+
+    @property
+    def lang(self) -> str:
+        """The language parameter of an address; omitted for the session's own language."""
+        return "" if self.locale == self.own_locale else f"?lang={self.locale}"
+
+    def show(
+        self,
+        template: str,
+        status: int = 200,
+        alike: tuple[Hashable, ...] | None = None,
+        **context: object,
+    ) -> Reply:
+        """A page about the session; `alike` decides all of it that `context` adds, if there is."""
+        root, csrf = self.root, form_code(self.room, self.session, self.browser)
+        order = self._order() if template in _WITH_ORDER else ""
+        common = {
+            "lang": self.lang,
+            "progress": self.progress_of(template),
+            "test_mode": self.session.mode is Mode.TEST,
+            "remembered_no": _NOT_PASSED.get(self.form.get("remembered", "")),
+            "remembered_link": self.room.remembered.party is not None
+            and not self.session.is_of_known_buyer,
+        }
+        values: dict[str, Any] = {"here": root, "root": root, "csrf": csrf, "order": order}
+        values |= common
+        values["framed_by"] = self.session.asked.origin or "'none'"
+        if alike is not None:
+            own = (root, csrf, order) if order else (root, csrf)
+            values |= {"alike": (*common.values(), *alike), "own": own}
+        return screen(template, self.locale, self.brand, status, **(values | context))
+
+    def _order(self) -> str:
+        content = self.session.asked
+        if content.order is None and content.destination is None:
+            return ""
+        shown = {"order": content.order, "destination": content.destination}
+        return part("order.html", self.locale, self.brand, **shown)
+
+    def progress_of(self, template: str) -> BuyerStep | None:
+        """Which of the buyer's steps a page is of; None: of none."""
+        steps = [
+            page
+            for kind in (Collected.IDENTITY, Collected.ACKNOWLEDGMENT)
+            if kind in self.session.asked.collect
+            for page in _STEPS[kind]
+        ]
+        page = _IDENTITY_PAGE if template.startswith(("identity", "remembered_")) else template
+        return BuyerStep(steps.index(page) + 1, len(steps)) if page in steps else None
+
+    def address(self, path: str = "", **said: str) -> str:
+        """The address of a page of the session, in this language; `said` is what it says more."""
+        own = self.locale == self.own_locale
+        query = urlencode(said if own else {"lang": self.locale, **said})
+        return f"{self.root}{path}{query and '?'}{query}"
+
+    def go_on(self, **said: str) -> Reply:
+        """Lead to the page of the state that the session is in now.
+
+        Every form gets a redirect, valid or not: going back to a form's own response makes a
+        browser ask whether to send it again.
+        """
+        return lead(self.address(**said))
+
+
+VisitHandler: TypeAlias = Callable[[Visit], Awaitable[Reply]]
+
+
+async def visit_of(room: HostedPages, call: Call, session_id: str, key: str | None = None) -> Visit:
+    """The visit of a browser that has the cookie of this session, or the key of its copy.
+
+    Raises:
+        NotFound: no session, not a visitor of it, or its data is erased.
+    """
+    session = await store.find_by_id(room, session_id)
+    if session is None or session.content is None:
+        raise NotFound
+    browser = browser_of(room, session, call) if key is None else ""
+    if not (browser if key is None else is_code(room, session, COPY, key)):
+        raise NotFound
+    call.locale = own_locale = locale_of(session.content, call)
+    await count(call, session)
+    try:
+        query = parse_qs(call.query_string.decode("latin-1"), max_num_fields=FIELDS_MAX)
+    except ValueError:
+        raise InvalidRequest("The query string is not well formed.") from None
+    form = {name: values[0] for name, values in query.items()}
+    return Visit(
+        room=room,
+        call=call,
+        session=seen_by(session, browser),
+        browser=browser,
+        now=await store.clock_of(room, session),
+        brand=await buyer.brand(room, session),
+        own_locale=own_locale,
+        locale=_locale(own_locale, form),
+        form=form,
+    )
+
+
+async def count(call: Call, session: Session) -> None:
+    """Count a request of one who was given this session's link or token.
+
+    Only then: an identifier that anybody can write takes nothing from the buyer.
+
+    Raises:
+        RateLimited: there were too many.
+    """
+    if call.count_visit is not None:
+        await call.count_visit(*owners_of(session))
+
+
+def owners_of(session: Session) -> tuple[str, str]:
+    """Who a request about a session is counted for: the session, and its account and mode."""
+    return (session.id, f"{session.account_id} {session.mode}")
+
+
+def locale_of(content: Content, call: Call) -> str:
+    """The language that the vendor has given, or else the browser's."""
+    if not content.by_browser:
+        return content.locale
+    return preferred(call.headers.get(b"accept-language", b""))
+
+
+def _locale(known: str, values: Mapping[str, str]) -> str:
+    wanted = values.get("lang")
+    return wanted if wanted in LOCALES else known
+
+
+async def with_form(visit: Visit, most: int) -> Visit:
+    """The same visit with the form that it sends, which is one of ours, of at most so many bytes.
+
+    Raises:
+        OriginNotAllowed: another site sends it, or it lacks the code of our forms.
+    """
+    refuse_foreign(visit.room, visit.call)
+    form = await read_form(visit.call, most, owners_of(visit.session))
+    served = form_code(visit.room, visit.session, visit.browser)
+    if not compare_digest(served.encode(), form.get("csrf", "").encode()):
+        raise OriginNotAllowed
+    return replace(visit, form=form, locale=_locale(visit.locale, form))

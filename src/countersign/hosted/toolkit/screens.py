@@ -1,0 +1,214 @@
+"""How the pages of a checkout session are made: HTML that loads nothing but the vendor's logo.
+
+Style and script stand in the page, and the content security policy names them by their digests.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Hashable, Mapping
+from functools import cache, lru_cache
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final
+
+from countersign.base.errors import NotFound, RateLimited, Refusal, Retryable
+from countersign.core.checkout.brand import FONTS, Brand
+from countersign.core.gate.reply import NO_STORE, Header, Reply
+from countersign.hosted.toolkit.colors import palette
+from countersign.hosted.toolkit.words import LOCALES, WORDS
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+COLOR: Final = "#1b4965"
+"""Of a vendor that has none."""
+PRIVATE: Final[tuple[Header, ...]] = (
+    NO_STORE,
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-robots-tag", b"noindex"),
+)
+_ALONE: Final[Header] = (b"cross-origin-opener-policy", b"same-origin")
+"""No page of another site that has opened this one keeps a hold of its window (HTML §7.1.3).
+
+Every page has it: where only some do, a shop sees by it which one its visitor has met.
+"""
+_HTML: Final[Header] = (b"content-type", b"text/html; charset=utf-8")
+
+_LANGUAGES_MAX: Final = 20
+_WEIGHT: Final = re.compile(r"q=([01](?:\.[0-9]{0,3})?)", re.ASCII)
+_COMMENT: Final = re.compile(r"/\*.*?\*/", re.DOTALL)
+_GAP: Final = re.compile(r"\s*([{};,])\s*|(?<=:)\s+")
+_INDENT: Final = re.compile(r"^[ \t]+", re.MULTILINE)
+"""Indentation, which every page would carry."""
+_OWN_PATH: Final = re.compile(r"(?P<page>/buyer|/c/[\w-]+)(?P<rest>[\w./-]*)", re.ASCII)
+_NO_BRAND: Final = Brand(name="")
+_KEPT_MAX: Final = 256
+
+_kept: dict[Hashable, tuple[bytes, tuple[tuple[int, bytes], ...]]] = {}
+"""Pages that are alike, by what they have in common."""
+
+
+def screen(
+    template: str,
+    locale: str,
+    brand: Brand | None,
+    status: int = 200,
+    *,
+    framed_by: str = "'none'",
+    form_action: str = "'self'",
+    scripts: tuple[str, ...] = ("page.js",),
+    headers: tuple[Header, ...] = (),
+    alike: Hashable | None = None,
+    own: tuple[str, ...] = (),
+    **context: object,
+) -> Reply:
+    """A page.
+
+    `framed_by` is the origin of the pages that may embed it, `form_action` says where its forms may
+    lead, also by the responses to them. With `alike`, the page is rendered once for all that have
+    it, and differ in nothing else but the texts of `own`, which are unmistakable.
+    """
+    shown = brand or _NO_BRAND
+    style, style_digest = _style(shown.color or COLOR, shown.font or FONTS[0])
+    script, script_digest = _script(scripts)
+    key = (template, locale, brand, scripts, len(own), alike)
+    kept = None if alike is None else _kept.get(key)
+    if kept is None:
+        values = {
+            "test_mode": False,
+            "languages": [(name, words["language_name"]) for name, words in WORDS.items()],
+            "here": "",
+            "again": None,
+            "progress": None,
+            "order": "",
+            "vendor": brand and brand.name,
+            "brand": shown,
+            "locale": locale,
+            "words": words_of(locale, brand.name if brand else ""),
+            "style": style,
+            "script": script,
+        }
+        body = _templates().get_template(template).render(values | context).encode()
+        if alike is not None:
+            _keep(key, body, own)
+    else:
+        body = kept[0] + b"".join([own[at].encode() + text for at, text in kept[1]])
+    policy = (
+        f"default-src 'none'; style-src 'sha256-{style_digest}'; script-src "
+        f"'sha256-{script_digest}'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
+        f"form-action {form_action}; frame-ancestors {framed_by}"
+    )
+    safe = (_HTML, *PRIVATE, _ALONE, (b"content-security-policy", policy.encode()))
+    return Reply(body, (*safe, *headers), status)
+
+
+def _keep(key: Hashable, body: bytes, own: tuple[str, ...]) -> None:
+    """Keep a page without what is its own: the beginning, and what follows each of those texts."""
+    names = [text.encode() for text in own]
+    first, *rest = re.split(b"(" + b"|".join(map(re.escape, names)) + b")", body)
+    if len(_kept) >= _KEPT_MAX:
+        _kept.clear()
+    pairs = zip(rest[::2], rest[1::2], strict=True)
+    _kept[key] = first, tuple((names.index(name), text) for name, text in pairs)
+
+
+def failed(
+    error: Refusal, accepted: bytes, known: str = "", path: str = "", *, is_form: bool = False
+) -> Reply:
+    """The page of an error; `accepted` is the header Accept-Language, `known` a better language.
+
+    It leads to the `path` that was asked for again, or to the page that a form is of. It does not
+    reveal whether a session exists that the visitor may not see.
+    """
+    locale = known or preferred(accepted)
+    name = "unknown" if isinstance(error, NotFound) else "failed"
+    if isinstance(error, RateLimited):
+        name = "limited"
+    words = words_of(locale)
+    retry: tuple[Header, ...] = ()
+    if isinstance(error, Retryable):
+        retry = ((b"retry-after", str(error.retry_after).encode()),)
+    return screen(
+        "failed.html",
+        locale,
+        None,
+        error.status,
+        headers=retry,
+        title=words[f"{name}_title"],
+        intro=words[f"{name}_intro"],
+        return_url=None,
+        again=None if isinstance(error, NotFound) else _again(path, is_form=is_form),
+    )
+
+
+def _again(path: str, *, is_form: bool) -> str | None:
+    """The address to retry a failed request to this path; None: not one of ours."""
+    found = _OWN_PATH.fullmatch(path)
+    return found and found["page"] + ("" if is_form else found["rest"])
+
+
+def preferred(accepted: bytes) -> str:
+    """The locale for a header Accept-Language: of those that there are, the one liked best."""
+    liked: list[tuple[float, str]] = []
+    for one in accepted.decode("latin-1").lower().split(",")[:_LANGUAGES_MAX]:
+        name, _, weight = one.strip().partition(";")
+        found = _WEIGHT.fullmatch(weight.strip())
+        liking = float(found[1]) if found else 1.0
+        if liking and name[:2] in WORDS and name[2:3] in {"", "-"}:
+            liked.append((liking, name[:2]))
+    return max(liked, key=lambda pair: pair[0], default=(0.0, LOCALES[0]))[1]
+
+
+def lead(address: str, *headers: tuple[bytes, bytes]) -> Reply:
+    """Lead to another address of the page."""
+    return Reply(b"", ((b"location", address.encode()), *PRIVATE, _ALONE, *headers), 303)
+
+
+@lru_cache(maxsize=256)
+def words_of(locale: str, vendor: str = "") -> Mapping[str, str]:
+    """The texts of the interface, with the vendor's name in them."""
+    return {name: text.replace("{vendor}", vendor) for name, text in WORDS[locale].items()}
+
+
+def part(template: str, locale: str, brand: Brand, **context: object) -> str:
+    """A part of a page, as markup."""
+    from markupsafe import Markup  # noqa: PLC0415 - see `_templates`
+
+    values = {"words": words_of(locale, brand.name), **context}
+    return Markup(_templates().get_template(template).render(values))  # noqa: S704
+
+
+@lru_cache(maxsize=256)
+def _style(color: str, font: str) -> tuple[str, str]:
+    values = {"own": palette(color), "font": font}
+    text = _COMMENT.sub("", _templates().get_template("style.css").render(values))
+    return _own(_GAP.sub(lambda gap: gap[1] or "", text).strip())
+
+
+@cache
+def _script(names: tuple[str, ...]) -> tuple[str, str]:
+    texts = [_templates().get_template(name).render() for name in names]
+    return _own("".join(_INDENT.sub("", text) + "\n" for text in texts))
+
+
+def _own(text: str) -> tuple[str, str]:
+    """A text of ours to stand in a page as it is, and its digest as a policy names it."""
+    from markupsafe import Markup  # noqa: PLC0415 - see `_templates`
+
+    return Markup(text), b64encode(sha256(text.encode()).digest()).decode()  # noqa: S704
+
+
+@cache
+def _templates() -> Environment:
+    # Loaded with the first page: it would make every start slower.
+    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape  # noqa: PLC0415
+
+    return Environment(
+        loader=PackageLoader("countersign.hosted.toolkit"),
+        autoescape=select_autoescape(),
+        auto_reload=False,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

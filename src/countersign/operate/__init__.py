@@ -1,0 +1,1 @@
+"""What an operator runs: start, doctor, backup, move, commands."""

@@ -1,0 +1,308 @@
+"""Backups of the embedded database, with the shred keys apart.
+
+A backup that lives long must not hold what erasing destroys. So the copy of the database has no
+shred keys in it, and those go into a small file of their own, which is replaced each time and kept
+no longer than erased data may still exist. On PostgreSQL its own tools do this: see the manual.
+
+A copy is made page by page within one read transaction, so that what servers write meanwhile
+neither begins it again nor is in it by half. Copies need no memory for their content: SQLite
+may be built to keep temporary tables and rollback journals in memory, so there are none.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import URL, inspect
+
+from countersign.base.cli.progress import Report
+from countersign.base.db.engine import Purpose, is_embedded, sqlite_module
+from countersign.base.db.schema import connected, refuse_moved
+from countersign.base.errors import BackupFailed, NotInitialised
+from countersign.base.mode import Mode
+from countersign.core.buyers.sql import ERASED_BUYER
+from countersign.core.log.fork_guard import SUSPENDED
+from countersign.core.privacy.erase import ERASURE_DUE, KEYS_MISSING
+from countersign_evidence.files import sync
+
+DATABASE: Final = "countersign.db"
+SHRED_KEYS: Final = "shred-keys.db"
+_MADE: Final = "backup_made"
+_NEXT_TO: Final = ("-wal", "-shm", "-journal")
+"""Files that SQLite keeps next to a database, and would apply to any database of that name."""
+_STEP_PAGES: Final = 4096
+_RESERVE: Final = 64 << 20
+"""Bytes that a copy leaves free for others."""
+_TABLES: Final = frozenset({"made", "shred_keys", "erased_buyers"})
+"""Of a file of shred keys."""
+_SHRED_KEY_BYTES: Final = 256
+"""Of the disk, at most, for one shred key."""
+_MB: Final = 1 << 20
+_RESTORED: Final = (
+    "This database was restored from a backup. Checkpoints may have been published after the "
+    "backup, so signing from here could fork the log. `countersign log recover` explains how to "
+    "continue."
+)
+
+
+class KeysAge(StrEnum):
+    """How old a file of shred keys is, compared with the backup that it is used for."""
+
+    NEWER = "newer"
+    SAME = "same"
+    OLDER = "older"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """The result of a restore: shred keys, and disclosures without one."""
+
+    shred_keys: int
+    unreadable: int
+    age: KeysAge
+
+
+def back_up(url: URL, target: Path, shred_keys: Path | None, made_ns: int, report: Report) -> None:
+    """Write a backup of a database into a new directory, while servers run.
+
+    The file `shred_keys` is replaced whole; None: a new one in the directory. By the time `made_ns`
+    a file of shred keys is compared with a backup.
+
+    Raises:
+        BackupFailed: with what to do, also where there is too little room; nothing is left then.
+        NotInitialised: there is no database.
+        DatabaseMoved: its data is elsewhere by now.
+    """
+    if not is_embedded(url):
+        raise BackupFailed(
+            "`countersign backup` copies the embedded database. Back up PostgreSQL with its own "
+            "tools, and the table shred_keys separately; a running server explains how under "
+            "/docs/backup."
+        )
+    if not Path(url.database or "").is_file():
+        raise NotInitialised
+    with connected(url, Purpose.LOOK) as connection:
+        if inspect(connection).has_table("deployment"):
+            refuse_moved(connection)
+    driver: Any = sqlite_module()
+    keys = shred_keys or target / SHRED_KEYS
+    _refuse_other_file(keys, Path(url.database or "").parent)
+    try:
+        target.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if any(target.iterdir()):
+            raise BackupFailed(f"{target} is not empty. Name a new directory for each backup.")
+        keys.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft, keys_draft = target / "draft.db", keys.with_name(f"{keys.name}.new")
+        with _draft(draft), _draft(keys_draft):
+            with (
+                closing(driver.connect(url.database)) as source,
+                closing(driver.connect(str(draft))) as copy,
+            ):
+                number = source.execute("SELECT count(*) FROM shred_keys").fetchone()[0]
+                _require_room(keys.parent, number * _SHRED_KEY_BYTES)
+                _copy(source, copy, target, number * _SHRED_KEY_BYTES, report)
+                # Only now: data erased during the copy is in neither file.
+                _take_keys_out(copy, keys_draft, made_ns)
+            # The keys first: without them, no one can read the copy.
+            sync(keys_draft)
+            keys_draft.replace(keys)
+            sync(keys.parent)
+            sync(draft)
+            draft.rename(target / DATABASE)
+            sync(target)
+    except (OSError, driver.Error) as error:
+        raise BackupFailed(f"The backup into {target} failed: {error}.") from error
+
+
+def restore(source: Path, url: URL, shred_keys: Path | None, report: Report) -> Restored:
+    """Make a database from a backup; sealing is suspended until the operator has decided.
+
+    `shred_keys` is the newest file of shred keys; None: that of the backup, if it has one. Without
+    shred keys nothing personal can be read.
+    """
+    if not is_embedded(url):
+        raise BackupFailed(
+            "`countersign restore` restores the embedded database. Restore PostgreSQL with its "
+            "own tools; a running server explains how under /docs/backup."
+        )
+    database = Path(url.database or "")
+    if shred_keys is None and (source / SHRED_KEYS).is_file():
+        shred_keys = source / SHRED_KEYS
+    backup = source / DATABASE
+    if not backup.is_file():
+        raise BackupFailed(f"{source} is not a backup: it has no {DATABASE}.")
+    there = [file for file in (database, *_journals(database)) if file.exists()]
+    if there:
+        names = ", ".join(str(file) for file in there)
+        raise BackupFailed(
+            f"Files of another database exist: {names}. Move all of them away before restoring; "
+            "otherwise they would be used as parts of the restored database."
+        )
+    driver: Any = sqlite_module()
+    draft = database.with_suffix(".restoring")
+    try:
+        database.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with _draft(draft):
+            with (
+                closing(driver.connect(str(backup))) as old,
+                closing(driver.connect(str(draft))) as new,
+            ):
+                room = shred_keys.stat().st_size if shred_keys and shred_keys.is_file() else 0
+                _copy(old, new, database.parent, room, report)
+                new.execute("PRAGMA journal_mode=OFF")
+                (verdict,) = new.execute("PRAGMA integrity_check").fetchone()
+                if verdict != "ok":
+                    raise BackupFailed(f"The backup in {source} is damaged: {verdict}.")
+                restored = _put_back(new, shred_keys)
+                if restored.age is KeysAge.NEWER and restored.unreadable:
+                    _note(new, KEYS_MISSING, b"1")
+                for mode in Mode:
+                    _note(new, f"{SUSPENDED}:{mode.value}", _RESTORED.encode())
+                new.commit()
+            sync(draft)
+            draft.rename(database)
+            sync(database.parent)
+    except (OSError, driver.Error) as error:
+        raise BackupFailed(f"Restoring {source} failed: {error}.") from error
+    return restored
+
+
+def _copy(source: Any, copy: Any, place: Path, more: int, report: Report) -> None:  # noqa: ANN401 - DBAPI connections
+    """Copy a database as it is now; into this directory `more` bytes are to follow."""
+    copy.execute("PRAGMA synchronous=OFF")  # it is flushed once, when complete
+    source.isolation_level = None
+    source.execute("BEGIN")
+    source.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+    page, pages = (
+        source.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_size", "page_count")
+    )
+    _require_room(place, page * pages + more)
+
+    def copied(_status: int, left: int, total: int) -> None:
+        report((total - left) * page // _MB, total * page // _MB, "MB")
+
+    source.backup(copy, pages=_STEP_PAGES, progress=copied)
+    source.execute("ROLLBACK")
+
+
+def _require_room(place: Path, needed: int) -> None:
+    free = shutil.disk_usage(place).free
+    if free < needed + _RESERVE:
+        raise BackupFailed(
+            f"{place} has {free // _MB} MB free, and {(needed + _RESERVE) // _MB} MB are needed: "
+            "free some, or choose a directory on a larger disk."
+        )
+
+
+def _take_keys_out(copy: Any, keys: Path, made_ns: int) -> None:  # noqa: ANN401 - a DBAPI connection
+    copy.execute("PRAGMA journal_mode=DELETE")  # what its header says; it was a write-ahead log
+    # No journal holds the keys, in memory or on the disk: a draft that fails is thrown away.
+    copy.execute("PRAGMA journal_mode=OFF")
+    copy.execute("PRAGMA secure_delete=ON")  # the pages of the keys stay, and hold zeros
+    copy.execute("ATTACH DATABASE ? AS keys", (str(keys),))
+    copy.execute("CREATE TABLE keys.made (at_ns INTEGER NOT NULL)")
+    copy.execute(
+        "CREATE TABLE keys.shred_keys (record_id TEXT PRIMARY KEY, key BLOB) WITHOUT ROWID"
+    )
+    copy.execute("INSERT INTO keys.made VALUES (?)", (made_ns,))
+    copy.execute("INSERT INTO keys.shred_keys SELECT record_id, key FROM main.shred_keys")
+    copy.execute("DELETE FROM main.shred_keys")
+    # Buyers erased by now, whom an earlier backup still contains.
+    copy.execute("CREATE TABLE keys.erased_buyers (name TEXT PRIMARY KEY, value BLOB)")
+    copy.execute(
+        "INSERT INTO keys.erased_buyers SELECT name, value FROM main.deployment WHERE name GLOB ?",
+        (f"{ERASED_BUYER}*",),
+    )
+    _note(copy, _MADE, str(made_ns).encode())
+    copy.commit()
+    copy.execute("DETACH DATABASE keys")
+
+
+def _refuse_other_file(keys: Path, data_dir: Path) -> None:
+    """Another kind of file is not overwritten by shred keys.
+
+    Raises BackupFailed if something else is there, or if it lies in the data directory.
+    """
+    if keys.resolve().is_relative_to(data_dir.resolve()):
+        raise BackupFailed(f"{keys} is in the data directory: keep the shred keys apart from it.")
+    if not keys.exists():
+        return
+    driver: Any = sqlite_module()
+    try:
+        with closing(driver.connect(f"{keys.resolve().as_uri()}?mode=ro", uri=True)) as found:
+            tables = {row[0] for row in found.execute("SELECT name FROM sqlite_master")}
+    except driver.Error:
+        tables = set()
+    if not tables >= _TABLES or "deployment" in tables:
+        raise BackupFailed(f"{keys} is there and is not a shred key file: it is not replaced.")
+
+
+def _put_back(connection: Any, shred_keys: Path | None) -> Restored:  # noqa: ANN401 - as above
+    taken = connection.execute("SELECT value FROM deployment WHERE name = ?", (_MADE,)).fetchone()
+    backup_made = 0 if taken is None else int(taken[0])
+    number, age = 0, KeysAge.NONE
+    if shred_keys is not None:
+        if not shred_keys.is_file():
+            raise BackupFailed(f"The shred key file {shred_keys} does not exist.")
+        connection.execute("ATTACH DATABASE ? AS keys", (str(shred_keys),))
+        tables = {row[0] for row in connection.execute("SELECT name FROM keys.sqlite_master")}
+        if not tables >= _TABLES:
+            raise BackupFailed(f"{shred_keys} is not a shred key file.")
+        (made,) = connection.execute("SELECT max(at_ns) FROM keys.made").fetchone()
+        made = made or 0
+        age = KeysAge.SAME
+        if made != backup_made:
+            age = KeysAge.NEWER if made > backup_made else KeysAge.OLDER
+        # Only of what the backup knows, and of nothing that was erased by then.
+        done = connection.execute(
+            "INSERT OR IGNORE INTO main.shred_keys SELECT record_id, key FROM keys.shred_keys"
+            " AS k WHERE EXISTS (SELECT 1 FROM main.disclosures WHERE record_id = k.record_id)"
+            " OR EXISTS (SELECT 1 FROM main.verification_evidence WHERE record_id = k.record_id)"
+            " OR EXISTS (SELECT 1 FROM main.pending_sessions WHERE id = k.record_id)"
+        )
+        number = done.rowcount
+        if age is KeysAge.NEWER:
+            # The records erased since the backup.
+            connection.execute(
+                "INSERT OR REPLACE INTO main.deployment (name, value) SELECT name, ? FROM"
+                " (SELECT name, value FROM keys.erased_buyers"
+                " EXCEPT SELECT name, value FROM main.deployment)",
+                (ERASURE_DUE,),
+            )
+        connection.commit()
+        connection.execute("DETACH DATABASE keys")
+    (unreadable,) = connection.execute(
+        "SELECT count(*) FROM disclosures AS d"
+        " WHERE NOT EXISTS (SELECT 1 FROM shred_keys AS k WHERE k.record_id = d.record_id)"
+    ).fetchone()
+    return Restored(shred_keys=number, unreadable=unreadable, age=age)
+
+
+def _note(connection: Any, name: str, value: bytes) -> None:  # noqa: ANN401 - as above
+    connection.execute(
+        "INSERT OR REPLACE INTO deployment (name, value) VALUES (?, ?)", (name, value)
+    )
+
+
+def _journals(database: Path) -> list[Path]:
+    return [database.with_name(database.name + suffix) for suffix in _NEXT_TO]
+
+
+@contextmanager
+def _draft(path: Path) -> Iterator[None]:
+    """While a file is written under this name; nothing of it is left that was not renamed."""
+    files = [path, *_journals(path)]
+    for file in files:
+        file.unlink(missing_ok=True)  # of an attempt that was killed
+    try:
+        yield
+    finally:
+        for file in files:
+            file.unlink(missing_ok=True)

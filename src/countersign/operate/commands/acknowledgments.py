@@ -1,0 +1,163 @@
+"""`countersign acknowledgments`: export acknowledgments."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import nullcontext
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import msgspec
+
+from countersign.base.cli.arguments import A_MODE
+from countersign.base.cli.deployment import with_room
+from countersign.base.cli.spreadsheet import csv_lines
+from countersign.base.errors import InvalidArgument
+from countersign.base.instant import parse_rfc3339, rfc3339, rfc3339_ms
+from countersign.base.mode import Mode
+from countersign.core.access.account import find_account
+from countersign.core.access.audit import AuditAction
+from countersign.core.access.key import Principal
+from countersign.core.acknowledgments.find import find_many
+from countersign.core.acknowledgments.room import Acknowledgments
+from countersign.core.acknowledgments.schemas import Acknowledgment, AcknowledgmentsQuery
+from countersign_evidence.cli.files import written
+from countersign_evidence.cli.support import command, json_text, printable, say, show
+
+_PROGRESS_EVERY = 5000
+SEALING_SECONDS = 5.0
+_PAGE = 500
+COLUMNS: Final = (
+    *("ack_id", "livemode", "accepted_at", "notice_id", "notice_version"),
+    *("notice_version_source", "notice_digest", "initials_per_line", "session_id", "cbid"),
+    *("ip", "ip_source", "peer_ip", "user_agent", "user_agent_source", "capture"),
+    *("evidence_status", "evidence_log", "evidence_index", "erased_at", "unreadable"),
+    "order_reference",
+)
+
+
+@click.group()
+def acknowledgments() -> None:
+    """Find, show and export acknowledgments, and write their certificates."""
+
+
+@acknowledgments.command("export")
+@click.option("--account", required=True, help="Id or name.")
+@click.option("--mode", type=A_MODE, default=Mode.LIVE.value, show_default=True)
+@click.option("--after", help="Accepted at or after this time, such as 2026-11-01T00:00:00Z.")
+@click.option("--before", help="Accepted before this time.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["csv", "jsonl"]),
+    default="csv",
+    show_default=True,
+    help="CSV that is safe in a spreadsheet, or JSON lines.",
+)
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The file to write. Left out: standard output.",
+)
+@command
+@with_room(Acknowledgments)
+async def export(
+    room: Acknowledgments,
+    account: str,
+    mode: str,
+    *,
+    after: str | None,
+    before: str | None,
+    format_: str,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Export an account's acknowledgments with their personal fields, newest first."""
+    times = (_time("--after", after), _time("--before", before))
+    jsonl = format_ == "jsonl" or (as_json and output is None)
+    printed = Terminal() if sys.stdout.isatty() else sys.stdout.buffer
+    access, number = room.log.access, 0
+    with nullcontext(printed) if output is None else written(output) as target:
+        owner = await find_account(access, account)
+        begin, end = (None if time is None else rfc3339(time) for time in times)
+        await access.audit.note(
+            AuditAction.ACKNOWLEDGMENTS_EXPORTED, owner.id, mode=mode, after=begin, before=end
+        )
+        if not jsonl:
+            target.write(csv_lines([COLUMNS]).encode())
+        async for row in _rows(room, owner.id, Mode(mode), *times):
+            line = json_text(row) + "\n" if jsonl else csv_lines([[*row.values()]])
+            target.write(line.encode())
+            number += 1
+            if number % _PROGRESS_EVERY == 0:
+                say(f"{number} …")
+    if output is not None and as_json:
+        show({"exported": number, "output": str(output)}, "", as_json=True)
+    say(f"{number} acknowledgments exported.")
+    if not number:
+        other = Mode.TEST if Mode(mode) is Mode.LIVE else Mode.LIVE
+        say(f"This was the {mode} mode. For {other.value} mode: --mode {other.value}")
+
+
+class Terminal:
+    """Standard output on a terminal: control characters are made visible."""
+
+    def write(self, data: bytes) -> None:
+        click.echo(printable(data.decode(), keep="\r\n"), nl=False)
+
+
+def _time(option: str, text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        return parse_rfc3339(text)
+    except ValueError:
+        raise InvalidArgument(f"{option} must be a time such as 2026-11-20T21:31:00Z.") from None
+
+
+async def _rows(
+    room: Acknowledgments, account_id: str, mode: Mode, begin: datetime | None, end: datetime | None
+) -> AsyncIterator[dict[str, Any]]:
+    """Each acknowledgment in this range of times, newest first, as a row with the COLUMNS."""
+    who, after, more = operator_of(account_id, mode), None, True
+    while more:
+        search = AcknowledgmentsQuery(
+            accepted_after=begin, accepted_before=end, after=after, limit=_PAGE
+        )
+        page, after = await find_many(room, who, search)
+        for found in page:
+            yield _row(found)
+        more = after is not None
+
+
+def _row(found: Acknowledgment) -> dict[str, Any]:
+    values = msgspec.structs.asdict(found) | {
+        "accepted_at": rfc3339_ms(found.accepted_at),
+        "erased_at": None if found.erased_at is None else rfc3339_ms(found.erased_at),
+        "evidence_status": found.evidence.status,
+        "evidence_log": found.evidence.log,
+        "evidence_index": found.evidence.index,
+        "unreadable": found.unreadable is True,
+    }
+    return {name: values[name] for name in COLUMNS}
+
+
+def say_how_to_check(target: Path, mode: Mode) -> None:
+    """How to check a file of evidence that was written."""
+    of_mode = "" if mode is Mode.LIVE else f" --mode {mode.value}"
+    say(f"Check it with: countersign verify {target} --policy POLICY")
+    say(f"POLICY is a file with the output of `countersign log policy{of_mode}`.")
+
+
+def operator_of(account_id: str, mode: Mode) -> Principal:
+    """The operator, reading what this account could read."""
+    return Principal(
+        key_id="operator",
+        account_id=account_id,
+        mode=mode,
+        scopes=frozenset(),
+        credential="operator",
+    )

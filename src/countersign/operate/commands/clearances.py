@@ -1,0 +1,154 @@
+"""`countersign clearances` and `countersign accounts clearance`: keys and rules."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, Final
+
+import click
+
+from countersign.base.cli.deployment import with_room
+from countersign.base.instant import rfc3339
+from countersign.base.mode import Mode
+from countersign.core.clearances.keys import ClearanceKey
+from countersign.core.clearances.model import ClearanceRules
+from countersign.core.clearances.room import Clearances
+from countersign.core.clearances.settings import get_rules, set_rules
+from countersign_evidence.cli.support import Duration, asking, command, field_lines, say, show
+
+_DEFAULT: Final = ClearanceRules()
+
+
+@click.group()
+def clearances() -> None:
+    """The keys that sign the tokens of clearances."""
+
+
+@clearances.command("rotate-key")
+@click.option("--mode", type=click.Choice([mode.value for mode in Mode]), required=True)
+@click.option(
+    "--overlap",
+    type=Duration(),
+    default="1h",
+    show_default=True,
+    help="How long to publish the new key before it signs.",
+)
+@click.option(
+    "--at-once", is_flag=True, help="Sign with the new key immediately; --overlap is ignored."
+)
+@asking("Give the {mode} clearances a new signing key?")
+@command
+@with_room(Clearances)
+async def rotate_key(
+    room: Clearances, mode: str, *, overlap: timedelta, at_once: bool, as_json: bool
+) -> None:
+    """Add a key that signs tokens after the overlap, and print its id.
+
+    /.well-known/jwks.json contains the new key immediately, and the old key until its last token
+    has expired. The overlap must be longer than the time for which your warehouses cache that file.
+    """
+    key = await room.keys.rotate(Mode(mode), timedelta(0) if at_once else overlap)
+    say(f"The key is published now and signs from {rfc3339(key.signs_from)}.")
+    show(_view(key), key.kid, as_json=as_json)
+
+
+@clearances.command("keys")
+@command
+@with_room(Clearances)
+async def keys_(room: Clearances, *, as_json: bool) -> None:
+    """List the keys that sign tokens, the oldest of each mode first."""
+    views = [_view(key) for mode in Mode for key in await room.keys.list(mode)]
+    plain = "\n".join(f"{view['kid']}  signs from {view['signs_from']}" for view in views)
+    show(views, plain, as_json=as_json)
+
+
+@clearances.command("withdraw-key")
+@click.argument("kid")
+@asking("Invalidate every token that {kid} has signed?")
+@command
+@with_room(Clearances)
+async def withdraw_key(room: Clearances, kid: str, *, as_json: bool) -> None:
+    """Withdraw the key KID immediately: tokens that it has signed are no longer valid.
+
+    Use this if someone else may have the key. Another key must already sign: rotate-key --at-once.
+    """
+    key = await room.keys.withdraw(kid)
+    say(
+        "/.well-known/jwks.json no longer contains the key. Cached copies are valid for five "
+        "minutes."
+    )
+    show(_view(key), key.kid, as_json=as_json)
+
+
+@click.group()
+def clearance() -> None:
+    """The rules of an account for its clearances."""
+
+
+@clearance.command("set")
+@click.argument("account")
+@click.option(
+    "--acknowledgment-max-age",
+    type=Duration(),
+    default=_DEFAULT.acknowledgment_max_age,
+    help="Maximum age of an acknowledgment when its order is cleared. Left out: 7d.",
+)
+@click.option(
+    "--lifetime",
+    type=Duration(),
+    default=_DEFAULT.lifetime,
+    help="How long a clearance is valid, 7d at most. Left out: 24h.",
+)
+@click.option(
+    "--product-class",
+    type=click.Choice(["required", "optional"]),
+    default="required",
+    help="Whether a live order must name its product class. Left out: required.",
+)
+@command
+@with_room(Clearances)
+async def set_(
+    room: Clearances,
+    account: str,
+    *,
+    acknowledgment_max_age: timedelta,
+    lifetime: timedelta,
+    product_class: str,
+    as_json: bool,
+) -> None:
+    """Set the rules of ACCOUNT (id or name), from its next clearance on.
+
+    An option that is left out is set to its default, not kept.
+    """
+    rules = ClearanceRules(
+        acknowledgment_max_age=acknowledgment_max_age,
+        lifetime=lifetime,
+        product_class_required=product_class == "required",
+    )
+    account_id = await set_rules(room, account, rules)
+    say(f"These rules apply to account {account_id} from now on.")
+    _show(account_id, rules, as_json=as_json)
+
+
+@clearance.command("show")
+@click.argument("account")
+@command
+@with_room(Clearances)
+async def show_(room: Clearances, account: str, *, as_json: bool) -> None:
+    """Show the rules of ACCOUNT."""
+    _show(*await get_rules(room, account), as_json=as_json)
+
+
+def _view(key: ClearanceKey) -> dict[str, Any]:
+    return {
+        "kid": key.kid,
+        "mode": key.mode.value,
+        "created_at": rfc3339(key.created_at),
+        "signs_from": rfc3339(key.signs_from),
+    }
+
+
+def _show(account_id: str, rules: ClearanceRules, *, as_json: bool) -> None:
+    product_class = "required" if rules.product_class_required else "optional"
+    view = {"account_id": account_id, **rules.seconds(), "product_class": product_class}
+    show(view, field_lines(view), as_json=as_json)

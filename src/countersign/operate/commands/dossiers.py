@@ -1,0 +1,105 @@
+"""`countersign dossier`, `acknowledgments certificate`: write the evidence of one order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import click
+
+from countersign.base.cli.deployment import with_room
+from countersign.base.errors import UnknownSubject
+from countersign.base.mode import Mode
+from countersign.core.access.audit import AuditAction
+from countersign.core.access.reach import AccountReach
+from countersign.core.acknowledgments.find import find_order_owner
+from countersign.core.acknowledgments.room import Acknowledgments
+from countersign.core.dossiers.dossier import dossier as make_dossier
+from countersign.core.dossiers.dossier import pdf_of
+from countersign.core.dossiers.schemas import DossierQuery
+from countersign.operate.commands.acknowledgments import (
+    SEALING_SECONDS,
+    operator_of,
+    say_how_to_check,
+)
+from countersign_evidence.cli.files import written
+from countersign_evidence.cli.support import command, show
+
+_DISCLOSE: Final = click.option(
+    "--disclose", help="Personal fields to show, separated by commas, or `none`."
+)
+
+
+@click.command()
+@click.argument("order_id", metavar="ID")
+@_DISCLOSE
+@click.option("--size", type=click.IntRange(min=1), help="Size of the checkpoint to prove it by.")
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The file to write. Left out: ID-dossier.zip.",
+)
+@command
+@with_room(Acknowledgments)
+async def dossier(
+    room: Acknowledgments,
+    order_id: str,
+    disclose: str | None,
+    size: int | None,
+    output: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Write all evidence of one order: the file to give to a court.
+
+    ID is an acknowledgment or a clearance, of any account.
+    """
+    query = DossierQuery(disclose=disclose, size=size)
+    data, mode = await _made(room, order_id, query, AuditAction.DOSSIER_WRITTEN)
+    target = output or Path(f"{order_id}-dossier.zip")
+    _write(order_id, data, target, as_json=as_json)
+    say_how_to_check(target, mode)
+
+
+@click.command("certificate")
+@click.argument("ack_id", metavar="ACK_ID")
+@_DISCLOSE
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The file to write. Left out: ACK_ID.pdf.",
+)
+@command
+@with_room(Acknowledgments)
+async def certificate(
+    room: Acknowledgments, ack_id: str, disclose: str | None, output: Path | None, *, as_json: bool
+) -> None:
+    """Write the certificate of an acknowledgment: a PDF to read, print and sign.
+
+    It is the one in the dossier, which has all that is checked, too.
+    """
+    query = DossierQuery(disclose=disclose)
+    made, _ = await _made(room, ack_id, query, AuditAction.CERTIFICATE_WRITTEN)
+    _write(ack_id, pdf_of(made), output or Path(f"{ack_id}.pdf"), as_json=as_json)
+
+
+async def _made(
+    room: Acknowledgments, order_id: str, query: DossierQuery, action: AuditAction
+) -> tuple[bytes, Mode]:
+    """The dossier of an order of any account, and its mode; the audit says that it was made."""
+    await room.log.seal.settle()
+    found = await room.log.database.read(find_order_owner, order_id)
+    if found is None:
+        raise UnknownSubject(f"The acknowledgment or clearance {order_id!r} does not exist.")
+    account_id, mode = found
+    await room.log.access.audit.note(
+        action, order_id, AccountReach(*found), account_id=account_id, disclose=query.disclose
+    )
+    who = operator_of(account_id, mode)
+    return await make_dossier(room, who, order_id, query, SEALING_SECONDS), mode
+
+
+def _write(order_id: str, data: bytes, target: Path, *, as_json: bool) -> None:
+    with written(target) as file:
+        file.write(data)
+    show({"id": order_id, "output": str(target), "bytes": len(data)}, str(target), as_json=as_json)

@@ -1,0 +1,225 @@
+"""`erase`, `accounts close` and `retention`: erase personal data, after what goes was shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+from msgspec import to_builtins
+
+from countersign.base.cli.deployment import with_room
+from countersign.base.config import load_settings
+from countersign.base.errors import OnHold
+from countersign.base.instant import rfc3339
+from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.privacy.erase import destroy_copies, erase_planned, plan_erasure
+from countersign.core.privacy.model import ErasureReason
+from countersign.core.privacy.requests import carry_out_request, carry_out_waiting, requested
+from countersign.core.privacy.retention import list_due
+from countersign.core.privacy.room import Privacy
+from countersign.staff.acts.accounts import ClosedAccount, close_account, preview_closing
+from countersign.staff.acts.erasures import (
+    ErasureDone,
+    ErasureOrder,
+    ErasurePreview,
+    KeptRecord,
+    due_view,
+    erase,
+    preview_erasure,
+)
+from countersign_evidence.cli.support import command, confirm, say, show
+
+_in_room = with_room(Privacy)
+_PROGRESS_EVERY = 100
+_ENDS = ("keys", "webhook_endpoints", "origins", "checkout_sessions")
+_STAYS = ("records", "records_with_personal_data")
+
+
+@click.command("erase")
+@click.argument("subject", metavar="ID")
+@click.option(
+    "--reason",
+    type=click.Choice([reason.value for reason in ErasureReason]),
+    default=ErasureReason.REQUEST.value,
+    show_default=True,
+    help="Why, for the record of the erasure.",
+)
+@click.option(
+    "--with-acknowledgments",
+    is_flag=True,
+    help="For a buyer: also erase the acknowledgments that name the buyer, in every account.",
+)
+@click.option("--dry-run", is_flag=True, help="Only show what would be erased.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@command
+@_in_room
+async def erase_command(
+    privacy: Privacy,
+    subject: str,
+    *,
+    reason: str,
+    with_acknowledgments: bool,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Permanently erase the personal data of an acknowledgment, a verification or a buyer.
+
+    The record, its log entry and every proof stay valid. The erasure itself is recorded.
+    """
+    naming, why = with_acknowledgments, ErasureReason(reason)
+    wanted = ErasureOrder(subject=subject, with_acknowledgments=naming, reason=why)
+    plan = await preview_erasure(privacy, DEPLOYMENT, wanted)
+    if plan.prevented_by is not None:
+        raise OnHold(plan.prevented_by)
+    found: ErasurePreview | ErasureDone = plan
+    if plan.retention_ends_at is not None:
+        say(f"warning: the retention period ends at {rfc3339(plan.retention_ends_at)}.")
+    if not plan.records and not plan.buyer:
+        say(f"{subject} was already erased.")
+    elif dry_run:
+        say(f"Would be erased: {_what(found)}.")
+    else:
+        confirm(f"Erase {_what(found)}? This cannot be undone.", yes=yes)
+        found = await erase(privacy, DEPLOYMENT, wanted)
+        say(f"Erased: {_what(found)}.")
+    if found.kept:
+        say(_kept_sentence(found.kept))
+    if isinstance(found, ErasureDone):
+        _say_what_can_bring_it_back(remain=found.copies_remain)
+    show(to_builtins(found), "\n".join(found.records), as_json=as_json)
+
+
+@click.command("close")
+@click.argument("account")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@command
+@_in_room
+async def close_account_command(
+    privacy: Privacy, account: str, *, yes: bool, as_json: bool
+) -> None:
+    """Close ACCOUNT for good: keys, webhook endpoints, origins, credentials and open sessions end.
+
+    Its records stay for evidence, with their proofs, their holds and their periods, and operators
+    find them as before.
+    """
+    database = privacy.access.database
+    plan = await database.scan(preview_closing, DEPLOYMENT, account)
+    say(f"Of {plan.name} ({plan.account_id}) end: {_counted(plan, _ENDS)}.")
+    say(f"Stay for evidence: {_counted(plan, _STAYS)}.")
+    confirm(f"Close {plan.name}? This cannot be undone.", yes=yes)
+    closed = await database.write(close_account, privacy, DEPLOYMENT, account)
+    say(f"{closed.name} is closed.")
+    show(to_builtins(closed), closed.account_id, as_json=as_json)
+
+
+def _counted(plan: ClosedAccount, names: Sequence[str]) -> str:
+    return ", ".join(f"{getattr(plan, name)} {name.replace('_', ' ')}" for name in names)
+
+
+def _what(found: ErasurePreview | ErasureDone) -> str:
+    """What is erased, as it can stand in a letter."""
+    number = len(found.records)
+    records = f"{number} record{'' if number == 1 else 's'}"
+    if not found.buyer:
+        return f"the personal data of {found.subject} ({records})"
+    person = f"the buyer {found.subject}, with all its identifiers"
+    return f"{person}, and the personal data of {records}" if number else person
+
+
+def _kept_sentence(kept: Sequence[KeptRecord]) -> str:
+    holds = sorted({one.hold_id for one in kept})
+    ids = ", ".join(one.record_id for one in kept)
+    return (
+        f"Kept by legal hold ({', '.join(holds)}): the personal data of {ids}, "
+        "which orders on hold need. It is erased when the hold is released."
+    )
+
+
+def _say_what_can_bring_it_back(*, remain: bool) -> None:
+    if load_settings().database_url is not None:
+        say(
+            "Older dumps of the table shred_keys, physical backups and archived WAL still make "
+            "the data readable: delete those made before this."
+        )
+        return
+    say(
+        "Older copies of shred-keys.db still make the data readable: make a new backup, and "
+        "delete all copies of shred-keys.db but the newest."
+    )
+    if remain:
+        say(
+            "warning: countersign.db-wal still contains copies, since another process reads the "
+            "database (a backup, a shell). When that process has ended, a running server "
+            "empties the file within ten minutes. `countersign vault status` shows whether "
+            "copies remain."
+        )
+
+
+@click.group()
+def retention() -> None:
+    """Retention periods of personal data."""
+
+
+@retention.command("run")
+@click.option("--dry-run", is_flag=True, help="Only show what is due.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@command
+@_in_room
+async def run(privacy: Privacy, *, dry_run: bool, yes: bool, as_json: bool) -> None:
+    """Erase personal data whose retention period has ended, except data on hold.
+
+    Acknowledgments are kept for the `retention_years` of their notice version; without it,
+    permanently. The evidence of a live verification is kept for COUNTERSIGN_EVIDENCE_DAYS after the
+    verification is no longer valid, or for COUNTERSIGN_FAILED_EVIDENCE_DAYS if it did not succeed.
+    Buyers stay verified.
+
+    Buyers who have asked to be erased are erased, too.
+    """
+    found = [due_view(due) async for due in list_due(privacy, DEPLOYMENT)]
+    asked = await privacy.access.database.scan(requested, privacy.access.secret, DEPLOYMENT)
+    free = [due.record_id for due in found if due.hold_id is None]
+    lines = [
+        f"{due.record_id}  ended {rfc3339(due.retention_ends_at)}"
+        + (f"  on hold: {due.hold_id}" if due.hold_id else "")
+        for due in found
+    ]
+    say(f"{len(found)} are due, {len(found) - len(free)} of them on hold.")
+    if asked:
+        say(f"{len(asked)} buyers have asked to be erased.")
+    erased, outcomes = list[str](), dict[str, str]()
+    waited = [] if dry_run else await carry_out_waiting(privacy, DEPLOYMENT)
+    if waited:
+        say(f"Erased, as was asked before: the personal data of {', '.join(waited)}.")
+    if (free or asked) and not dry_run:
+        what = f"the disclosures of {len(free)} records, and {len(asked)} buyers"
+        confirm(f"Erase {what}? This cannot be undone.", yes=yes)
+        for one in asked:
+            outcomes[one.cbid] = (await carry_out_request(privacy, one.cbid, DEPLOYMENT)).value
+        erased = await _erase_due(privacy, free)
+        destroyed = await destroy_copies(privacy.access.database)
+        _say_what_can_bring_it_back(remain=not destroyed)
+        if len(erased) < len(free):
+            say(
+                f"{len(erased)} were erased; {len(free) - len(erased)} were put on hold in the "
+                "meantime."
+            )
+    requests = [{"cbid": one.cbid, "outcome": outcomes.get(one.cbid)} for one in asked]
+    due = to_builtins(found)
+    result = {"due": due, "erased": [*waited, *erased], "requested": requests}
+    show(result, "\n".join(lines), as_json=as_json)
+
+
+async def _erase_due(privacy: Privacy, due: Sequence[str]) -> list[str]:
+    erased = []
+    for number, id_ in enumerate(due, 1):
+        plan = await plan_erasure(privacy, id_, DEPLOYMENT)
+        try:
+            await erase_planned(privacy, plan, ErasureReason.RETENTION)
+        except OnHold as error:  # placed while this was running
+            say(f"{id_}: {error.message}")
+        else:
+            erased.append(id_)
+        if number % _PROGRESS_EVERY == 0:
+            say(f"{number} of {len(due)}")
+    return erased

@@ -1,0 +1,240 @@
+"""`countersign log`: the transparency logs of this deployment."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import click
+
+from countersign.base.cli.arguments import A_MODE
+from countersign.base.cli.deployment import say_if_local, with_room
+from countersign.base.db.engine import is_damage
+from countersign.base.errors import InternalError, InvalidArgument, StorageUnavailable
+from countersign.base.instant import rfc3339
+from countersign.base.mode import Mode
+from countersign.core.log import operate
+from countersign.core.log.anchor import LastAnchor
+from countersign.core.log.check import LogFinding, check_logs
+from countersign.core.log.model import WITNESS, LogState, PublishedHead
+from countersign.core.log.room import LogRoom
+from countersign.operate.commands.log_keys import COMMANDS
+from countersign_evidence.cli.files import read_file
+from countersign_evidence.cli.support import command, confirm, say, show
+from countersign_evidence.errors import EvidenceError
+
+ALONE = (
+    "only this deployment's own clock shows when its evidence existed, and anyone who has the "
+    "log's key could write the log again. `countersign init --time-stamps sigstore,digicert` has "
+    "public authorities asked; a running server names the alternatives under "
+    "/docs/logs#independent-time."
+)
+"""What is missing without a third party."""
+_EXPLANATION = (resources.files(__package__) / "recover.txt").read_text("utf-8").rstrip()
+
+
+@click.group()
+def log() -> None:
+    """The transparency logs: status, checks, keys, and recovery."""
+
+
+for key_command in COMMANDS:
+    log.add_command(key_command)
+
+
+@log.command("status")
+@command
+@with_room(LogRoom)
+async def status(room: LogRoom, *, as_json: bool) -> None:
+    """Show the size of each log, the number of waiting records, and why sealing is suspended.
+
+    For the live log also the last success of each witness and each time-stamp authority, and how
+    many entries it covers.
+    """
+    states = await _states(room)
+    lines = [
+        f"{state.log.origin}  {state.log.size} entries  {state.waiting} waiting  "
+        f"{'suspended' if state.suspended else 'sealing'}"
+        for state in states
+    ]
+    why = [state.suspended for state in states if state.suspended]
+    lines += [f"suspended: {reason}" for reason in dict.fromkeys(why)]
+    last = await room.anchor.last()
+    lines += anchor_lines(last) or [f"Neither a witness nor a time-stamp authority: {ALONE}"]
+    view = [
+        _view(state)
+        | {"anchors": [_anchor_view(one) for one in last if state.log.mode is Mode.LIVE]}
+        for state in states
+    ]
+    show(view, "\n".join(lines), as_json=as_json)
+
+
+def anchor_lines(last: Sequence[LastAnchor]) -> list[str]:
+    """The last success of each witness and authority, for people."""
+    return [
+        f"{'witness' if one.kind == WITNESS else 'time-stamps of'} {one.name}: "
+        + ("never" if one.at is None else f"{one.size} entries at {rfc3339(one.at)}")
+        for one in last
+    ]
+
+
+def _anchor_view(last: LastAnchor) -> dict[str, Any]:
+    at = None if last.at is None else rfc3339(last.at)
+    return {"kind": last.kind, "name": last.name, "size": last.size, "at": at}
+
+
+@log.command("check")
+@command
+@with_room(LogRoom)
+async def check(room: LogRoom, *, as_json: bool) -> None:
+    """Check every entry, tile and checkpoint of every log against the stored records."""
+    findings: list[LogFinding] = []
+    checked: dict[int, int] = {}
+    async for step in check_logs(room):
+        if isinstance(step, LogFinding):
+            findings.append(step)
+            continue
+        if step.checked // 10_000 > checked.get(step.log.id, 0) // 10_000:
+            say(f"{step.log.origin}: {step.checked} of {step.log.size}")
+        checked[step.log.id] = step.checked
+    entries = sum(checked.values())
+    lines = [
+        f"{f.log}{'' if f.index is None else f' entry {f.index}'}: {f.message}" for f in findings
+    ]
+    show(
+        {"entries": entries, "findings": [asdict(finding) for finding in findings]},
+        "\n".join([*lines, f"{entries} entries checked, {len(findings)} findings"]),
+        as_json=as_json,
+    )
+    if findings:
+        sys.exit(1)
+
+
+@log.command("policy")
+@click.option("--mode", type=A_MODE, default=Mode.LIVE.value, show_default=True)
+@command
+@with_room(LogRoom)
+async def policy(room: LogRoom, mode: str, *, as_json: bool) -> None:
+    """Print the policy to publish: the keys of the logs, and the required witnesses."""
+    text = (await room.policy.text(Mode(mode))).decode()
+    show({"policy": text}, text.rstrip("\n"), as_json=as_json)
+
+
+@log.command("recover")
+@click.option("--mode", type=A_MODE, default=Mode.LIVE.value, show_default=True)
+@click.option("--new-epoch", is_flag=True, help="Begin a new log that cites the old head.")
+@click.option("--host", help="Host (and port, and path) of the new origin. Left out: as before.")
+@click.option("--reason", default="recovery", show_default=True, help="Why, for the record.")
+@click.option(
+    "--published-head",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="File with the last published checkpoint, from another source.",
+)
+@click.option(
+    "--overrule-kept-head",
+    is_flag=True,
+    help="With --published-head: ignore that `heads` has another or a later checkpoint. If that "
+    "one was ever published, this forks the log.",
+)
+@click.option(
+    "--adopt-database-head",
+    is_flag=True,
+    help="If no checkpoint is kept: declare that the database has lost nothing, and that its own "
+    "head was published last.",
+)
+@click.option(
+    "--move-heads",
+    is_flag=True,
+    help="Although the servers keep `heads` in another place: that one is lost, or this one, where "
+    "COUNTERSIGN_LOG_HEAD_DIR leads, takes over from it.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@command
+@with_room(LogRoom)
+async def recover(
+    room: LogRoom,
+    mode: str,
+    *,
+    new_epoch: bool,
+    host: str | None,
+    reason: str,
+    published_head: Path | None,
+    overrule_kept_head: bool,
+    adopt_database_head: bool,
+    move_heads: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Explain why sealing is suspended, or continue sealing in one of the documented ways."""
+    if adopt_database_head and (new_epoch or published_head):
+        raise InvalidArgument(
+            "--adopt-database-head cannot be used together with --new-epoch or --published-head."
+        )
+    if (new_epoch or published_head or adopt_database_head) and not move_heads:
+        await operate.refuse_elsewhere(room)
+    log_mode, published = Mode(mode), None
+    if published_head is not None:
+        published = await _published(room, log_mode, read_file(published_head))
+    if new_epoch:
+        confirm(f"Begin a new epoch of the {mode} log? The old log ends permanently.", yes=yes)
+        begun = await operate.begin_epoch(room, log_mode, reason, host, published)
+        say(f"{begun.origin} has begun. Publish the new policy: countersign log policy. Its key:")
+        if log_mode is Mode.LIVE:
+            say_if_local(begun.origin)
+        show({"origin": begun.origin, "vkey": begun.vkey}, begun.vkey, as_json=as_json)
+        return
+    if published is not None:
+        confirm("Is this the last checkpoint that was published?", yes=yes)
+        await operate.accept_head(room, log_mode, published, reason, overrule=overrule_kept_head)
+        say("Accepted, and recorded in the log. Servers continue sealing within a second.")
+    if adopt_database_head:
+        confirm("Has the database lost nothing, and was it never restored?", yes=yes)
+        size = (await operate.adopt_database_head(room, log_mode, reason)).size
+        say(
+            f"The checkpoint of size {size} is kept as the last published one, which the log "
+            "records. Sealing continues."
+        )
+    (state,) = [state for state in await _states(room) if state.log.mode is log_mode]
+    if state.suspended is None:
+        say(f"{state.log.origin} is not suspended: nothing to recover.")
+    else:
+        say(_EXPLANATION.format(mode=mode, reason=state.suspended))
+    show(_view(state), "suspended" if state.suspended else "sealing", as_json=as_json)
+
+
+async def _states(room: LogRoom) -> Sequence[LogState]:
+    """The state of the newest log of each mode, after sealing what waits, if that is possible."""
+    room.sequencer.quiet = True  # what is shown says it
+    try:
+        await room.seal.settle()
+    except (InternalError, StorageUnavailable) as error:
+        if isinstance(error, StorageUnavailable) and not is_damage(error):
+            raise  # else the database is damaged, as the states say
+    return await room.seal.states()
+
+
+log_states = with_room(LogRoom)(_states)
+
+
+async def _published(room: LogRoom, mode: Mode, note: bytes) -> PublishedHead:
+    try:
+        checked = (await room.policy.without_quorum(mode)).check_signature(note)
+    except EvidenceError as error:
+        raise InvalidArgument(f"This is not a checkpoint of this deployment: {error}.") from error
+    return PublishedHead(checked.checkpoint, note)
+
+
+def _view(state: LogState) -> dict[str, Any]:
+    return {
+        "mode": state.log.mode.value,
+        "epoch": state.log.epoch,
+        "log": state.log.origin,
+        "size": state.log.size,
+        "waiting": state.waiting,
+        "oldest_at": None if state.oldest_at is None else rfc3339(state.oldest_at),
+        "suspended": state.suspended,
+    }

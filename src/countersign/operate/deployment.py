@@ -1,0 +1,178 @@
+"""How the deployment stands, over the API: sealing, witnesses, the last backup, findings."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from datetime import datetime
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
+from sqlalchemy import Connection, func, select
+
+from countersign import __version__
+from countersign.base.db.engine import is_embedded
+from countersign.base.db.tables import checkout_sessions, erasure_requests
+from countersign.base.http.schemas import Timestamp
+from countersign.base.instant import from_ns, to_the_second
+from countersign.base.mode import Mode
+from countersign.core.access.key import Scope
+from countersign.core.access.reach import DeploymentReach
+from countersign.core.gate.act import Acts
+from countersign.operate.backup_note import read_note
+from countersign.operate.bootstrap import Deployment
+from countersign.operate.doctor.examine import CHECKS, examine, worst
+from countersign.operate.doctor.finding import Severity
+from countersign.operate.doctor.sight import Sight
+
+_IN_PROCESS: Final = (
+    *("disk", "key_files", "limits", "database", "schema", "rights", "durability", "keys"),
+    *("logs", "log_keys", "webhooks", "notices", "backup"),
+)
+"""The checks of `countersign doctor` that ask no one on the network, and are quick."""
+_SECONDS: Final = 5.0
+_ORIGIN: Final = "evidence.example.com/v1/log/live/1"
+
+
+class LogStanding(Struct, frozen=True, kw_only=True):
+    """The newest log of a mode."""
+
+    livemode: bool
+    log: Annotated[str, Meta(description="Its origin.", examples=[_ORIGIN])]
+    size: Annotated[int, Meta(description="How many entries it has.", examples=[1024])]
+    checkpoint_at: Annotated[Timestamp, Meta(description="When its newest checkpoint was made.")]
+    waiting: Annotated[
+        int, Meta(description="How many records wait for their entry.", examples=[0])
+    ]
+    waiting_since: Timestamp | None
+    suspended: Annotated[
+        str | None,
+        Meta(
+            description="Why nothing is sealed; null: sealing goes on. On the machine: "
+            "`countersign log recover`."
+        ),
+    ]
+
+
+class AnchorStanding(Struct, frozen=True, kw_only=True):
+    """The last success of a witness or a time-stamp authority with the live log."""
+
+    kind: Annotated[str, Meta(examples=["witness"])]
+    name: Annotated[str, Meta(examples=["witness.example.org"])]
+    size: Annotated[int | None, Meta(description="How many entries it covers; null: never.")]
+    at: Timestamp | None
+
+
+class BackupStanding(Struct, frozen=True, kw_only=True):
+    """The newest backup of the embedded database that is known."""
+
+    at: Timestamp
+    directory: Annotated[str, Meta(examples=["/backups/2026-11-20"])]
+    restored_at: Annotated[Timestamp | None, Meta(description="When it was restored on trial.")]
+
+
+class DeploymentStanding(Struct, frozen=True, kw_only=True):
+    """How the deployment stands."""
+
+    at: Annotated[Timestamp, Meta(description="When this was looked up.")]
+    version: Annotated[str, Meta(examples=[__version__])]
+    public_url: Annotated[str, Meta(examples=["https://evidence.example.com"])]
+    database: Annotated[str, Meta(examples=["sqlite"])]
+    logs: list[LogStanding]
+    anchors: list[AnchorStanding]
+    backup: Annotated[
+        BackupStanding | None,
+        Meta(description="null: none is known here, as where PostgreSQL has its own."),
+    ]
+    open_checkout_sessions: Annotated[int, Meta(description="Of live keys.", examples=[3])]
+    erasure_requests: Annotated[int, Meta(description="Buyers who wait.", examples=[0])]
+
+
+class FoundByDoctor(Struct, frozen=True, kw_only=True):
+    """What a check has found."""
+
+    check: Annotated[str, Meta(examples=["backup"])]
+    code: Annotated[str, Meta(examples=["backup.old"])]
+    severity: Annotated[Severity, Meta(examples=[Severity.WARNING])]
+    found: Annotated[str, Meta(examples=["the last backup is 50 hours old"])]
+    what_to_do: Annotated[str, Meta(description='"": nothing.', examples=["Make one."])]
+
+
+class DoctorFindings(Struct, frozen=True, kw_only=True):
+    """What `countersign doctor` says of what can be judged inside a server."""
+
+    severity: Annotated[Severity, Meta(examples=[Severity.WARNING])]
+    findings: list[FoundByDoctor]
+
+
+STANDING: Final = Acts(
+    "Staff: deployment",
+    Deployment,
+    scope=Scope.DEPLOYMENT_READ,
+    reach=DeploymentReach,
+    console=True,
+)
+
+
+@STANDING.act("GET /v1/deployment", "See how sealing, witnesses and backups stand")
+async def get_deployment(room: Deployment) -> DeploymentStanding:
+    """How sealing, witnesses and backups stand."""
+    states, anchors = await room.log.seal.states(), await room.log.anchor.last()
+    sessions, asked = await room.database.scan(_counts)
+    embedded = is_embedded(room.database.url)
+    note = await asyncio.to_thread(read_note, room.settings.data_dir) if embedded else {}
+    return DeploymentStanding(
+        at=from_ns(room.clock.time_ns()).replace(microsecond=0),
+        version=__version__,
+        public_url=room.settings.public_url,
+        database="sqlite" if embedded else "postgresql",
+        logs=[
+            LogStanding(
+                livemode=state.log.mode is Mode.LIVE,
+                log=state.log.origin,
+                size=state.log.size,
+                checkpoint_at=state.log.at.replace(microsecond=0),
+                waiting=state.waiting,
+                waiting_since=to_the_second(state.oldest_at),
+                suspended=state.suspended,
+            )
+            for state in states
+        ],
+        anchors=[
+            AnchorStanding(kind=one.kind, name=one.name, size=one.size, at=to_the_second(one.at))
+            for one in anchors
+        ],
+        backup=BackupStanding(
+            at=_noted(note["at"]),
+            directory=note["directory"],
+            restored_at=_noted(note["restored_at"]) if note.get("restored_at") else None,
+        )
+        if "at" in note
+        else None,
+        open_checkout_sessions=sessions,
+        erasure_requests=asked,
+    )
+
+
+@STANDING.act("GET /v1/deployment/findings", "See what is wrong")
+async def get_findings() -> DoctorFindings:
+    """What is wrong, as far as a server can judge it: `countersign doctor` looks at more."""
+    checks = {name: CHECKS[name] for name in _IN_PROCESS}
+    lines = await asyncio.to_thread(lambda: examine(Sight(os.environ, _SECONDS), checks))
+    findings = [FoundByDoctor(check=line.check, **line.diagnosis._asdict()) for line in lines]
+    return DoctorFindings(severity=worst(lines), findings=findings)
+
+
+def _counts(connection: Connection) -> tuple[int, int]:
+    open_ = select(func.count()).where(
+        checkout_sessions.c.mode == Mode.LIVE, checkout_sessions.c.expiry_due_at.is_not(None)
+    )
+    asked = select(func.count()).select_from(erasure_requests)
+    return connection.execute(open_).scalar_one(), connection.execute(asked).scalar_one()
+
+
+def _noted(seconds: float) -> datetime:
+    return from_ns(int(seconds) * 10**9)
+
+
+ROUTES: Final = STANDING.routes

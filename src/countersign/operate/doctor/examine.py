@@ -1,0 +1,96 @@
+"""All checks, each a line of a table: a new one is a function, its name here, and its words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Final, NamedTuple
+
+from countersign.base.errors import CountersignError
+from countersign.operate.doctor import machine, network, service
+from countersign.operate.doctor.database import (
+    damage,
+    database,
+    of_postgresql,
+    of_tables,
+    rights,
+    schema,
+    sessions,
+)
+from countersign.operate.doctor.finding import EXIT, Check, Diagnosis, Severity, UnseenError, say
+from countersign.operate.doctor.sight import Sight, together
+
+CHECKS: Final[Mapping[str, Check[Sight]]] = {
+    "settings": machine.settings,
+    "data_directory": machine.data_directory,
+    "disk": machine.disk,
+    "key_files": machine.key_files,
+    "limits": machine.limits,
+    "server": machine.server,
+    "public_address": network.public_address,
+    "database": database,
+    "schema": schema,
+    "rights": rights,
+    "durability": partial(of_postgresql, "durability"),
+    "sessions": sessions,
+    "transactions": partial(of_postgresql, "transactions"),
+    "sequences": partial(of_postgresql, "sequences"),
+    "damage": damage,
+    "keys": service.keys,
+    "clock": network.clock,
+    "logs": service.logs,
+    "log_keys": service.log_keys,
+    "witnesses": network.witnesses,
+    "providers": network.providers,
+    "webhooks": partial(of_tables, "webhooks"),
+    "mails": partial(of_tables, "mails"),
+    "notices": service.notices,
+    "backup": machine.backup,
+}
+"""In the order in which they are shown."""
+
+
+class Examined(NamedTuple):
+    """A line of what a check has found."""
+
+    check: str
+    diagnosis: Diagnosis
+
+
+def examine(look: Sight, checks: Mapping[str, Check[Sight]] = CHECKS) -> list[Examined]:
+    """The findings of all checks, in order. They work at the same time, in `look.seconds`."""
+    found = together([partial(_found, check, look) for check in checks.values()], look.seconds)
+    late = [say("check.late", seconds=look.seconds)]
+    lines = [
+        Examined(name, diagnosis)
+        for name, diagnoses in zip(checks, found, strict=True)
+        for diagnosis in (late if diagnoses is None else diagnoses)
+    ]
+    # Before `init` everything is missing. A setting with a wrong name can be why it is looked for.
+    is_new = any(line.diagnosis.code == "schema.new" for line in lines)
+    return [line for line in lines if not is_new or line.check in {"settings", "schema"}]
+
+
+def worst(lines: list[Examined]) -> Severity:
+    """How bad the whole is."""
+    return max((line.diagnosis.severity for line in lines), key=EXIT.__getitem__)
+
+
+def problems(lines: list[Examined]) -> list[Examined]:
+    """Broken parts first, then those to fix before they break."""
+    wrong = [line for line in lines if EXIT[line.diagnosis.severity]]
+    return sorted(wrong, key=lambda line: -EXIT[line.diagnosis.severity])
+
+
+def _found(check: Check[Sight], look: Sight) -> list[Diagnosis]:
+    """The problems that a check finds, or else what is fine; whatever it raises is one."""
+    found: list[Diagnosis] = []
+    try:
+        found.extend(check(look))
+    except UnseenError as error:
+        found.append(say("check.unseen", why=error))
+    except CountersignError as error:
+        found.append(say("check.refused", why=error.message, code=error.code))
+    except Exception as error:  # noqa: BLE001 - a check must not hide what the others find
+        found.append(say("check.failed", why=f"{type(error).__name__}: {str(error)[:200]}"))
+    return [one for one in found if EXIT[one.severity]] or found[:1]

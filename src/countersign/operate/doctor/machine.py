@@ -1,0 +1,175 @@
+"""Checks of this machine: settings, files, disk, limits, the server's process, backups."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from stat import S_IMODE
+from typing import Final
+
+from countersign.base.config import PREFIX, unknown_variables
+from countersign.base.db.engine import SQLITE_FILE
+from countersign.base.errors import Draining
+from countersign.base.host import is_wildcard
+from countersign.base.instant import from_ns, rfc3339
+from countersign.base.lock import holder_of
+from countersign.base.private_file import loose_mode
+from countersign.core.vault.key_file import key_file
+from countersign.operate.backup_note import read_note
+from countersign.operate.doctor.finding import Diagnosis, say
+from countersign.operate.doctor.sight import Sight
+
+DISK_LOW: Final = 0.1
+"""Free share of the disk."""
+DISK_FULL_MB: Final = 64
+_FILES_MIN: Final = 10_000
+"""As many connections as a server takes."""
+_MEMORY_MIN_MB: Final = 128
+_BACKUP_HOURS: Final = 36
+_NETWORK: Final = ("9p", "afs", "ceph", "cifs", "fuse.", "gluster", "lustre", "nfs", "smb")
+_VOLATILE: Final = ("tmpfs", "ramfs")
+
+
+def settings(look: Sight) -> Iterator[Diagnosis]:
+    """They are valid, and no variable is unknown."""
+    if look.mistakes:
+        yield say("settings.wrong", mistakes="; ".join(look.mistakes.splitlines()))
+    for name in unknown_variables(look.environment):
+        yield say("settings.unknown", name=name)
+    yield say("settings.fine", number=sum(name.startswith(PREFIX) for name in look.environment))
+
+
+def data_directory(look: Sight) -> Iterator[Diagnosis]:
+    """It is there, belongs to this user, and is on a disk of this machine."""
+    directory = look.settings.data_dir.resolve()
+    try:
+        about, database = directory.stat(), directory / SQLITE_FILE
+        owner = database.stat().st_uid if database.exists() else about.st_uid
+    except OSError as error:
+        yield say("data_directory.unusable", directory=directory, why=error.strerror)
+        return
+    named = {"directory": directory, "mode": S_IMODE(about.st_mode), "owner": owner}
+    kind, options = file_system(directory)
+    named["kind"] = kind
+    for code, is_so in (
+        ("shared", about.st_mode & 0o077),
+        ("owners", about.st_uid != owner),
+        ("not_ours", os.geteuid() not in {0, about.st_uid}),
+        # After an error the kernel lets ext4 be read only, which access(2) does not know.
+        ("read_only", "emergency_ro" in options or not os.access(directory, os.W_OK)),
+        ("network", look.embedded_url is not None and kind.startswith(_NETWORK)),
+        ("volatile", kind in _VOLATILE),
+        ("fine", True),
+    ):
+        if is_so:
+            yield say(f"data_directory.{code}", **named)
+
+
+def file_system(directory: Path) -> tuple[str, str]:
+    """The kind of the file system that a directory is on, such as `ext4`, and its options."""
+    found = {Path("/"): ("unknown", "")}
+    try:
+        for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
+            before, _, after = line.partition(" - ")
+            point = before.split()[4].encode().decode("unicode_escape")
+            found[Path(point)] = after.split()[0], after.split()[-1]
+    except OSError:
+        pass
+    return next(found[place] for place in (directory, *directory.parents) if place in found)
+
+
+def disk(look: Sight) -> Iterator[Diagnosis]:
+    """There is space for data and for the last published checkpoints."""
+    for directory in (look.settings.data_dir, look.settings.log_head_dir):
+        if not isinstance(directory, Path):
+            continue  # an object store has no end
+        place = directory.resolve()
+        usage = shutil.disk_usage(next(p for p in (place, *place.parents) if p.exists()))
+        share, free = usage.free / max(usage.total, 1), usage.free / 2**20
+        code = "full" if free < DISK_FULL_MB else "low" if share < DISK_LOW else "fine"
+        yield say(f"disk.{code}", place=place, free=free, share=share)
+
+
+def key_files(look: Sight) -> Iterator[Diagnosis]:
+    """They are there, and no other user can read them."""
+    for file in (look.settings.secret_key_file, key_file(look.settings.key_encryption_key)):
+        if file is None:
+            continue
+        if not file.is_file():
+            yield say("key_files.missing", file=file)
+        elif not os.access(file, os.R_OK):
+            yield say("key_files.unreadable", file=file)
+        elif mode := loose_mode(file):
+            yield say("key_files.loose", file=file, mode=mode)
+    yield say("key_files.fine")
+
+
+def server(look: Sight) -> Iterator[Diagnosis]:
+    """A server responds, and can do its work."""
+    host, port = look.settings.host, look.settings.port
+    host = "127.0.0.1" if is_wildcard(host) else f"[{host}]" if ":" in host else host
+    process, place = holder_of(look.settings.data_dir), f"{host} port {port}"
+    place += f" (process {process})" if process else ""
+    asked = look.ask(f"http://{host}:{port}/readyz")
+    if isinstance(asked, str):
+        yield say("server.down", place=place, why=asked)
+        return
+    try:
+        said = json.loads(asked.body)
+        if asked.status == 200:
+            checks = ", ".join(f"{name} {state}" for name, state in said["checks"].items())
+            yield say("server.fine", place=place, checks=checks)
+        elif said["error"]["code"] == Draining.code:
+            yield say("server.draining", place=place)
+        else:
+            yield say("server.not_ready", why=said["error"]["message"])
+    except (ValueError, KeyError, TypeError):
+        yield say("server.another", place=place, status=asked.status)
+
+
+def limits(look: Sight) -> Iterator[Diagnosis]:
+    """Open files, memory, and workers for the cores."""
+    named = {"workers": look.settings.workers, "cores": len(os.sched_getaffinity(0))}
+    process, free = int(holder_of(look.settings.data_dir) or 0), available_memory() / 2**20
+    try:
+        files = resource.prlimit(process, resource.RLIMIT_NOFILE)[1]
+    except OSError:  # another user's process
+        files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    named["files"] = files = 2**31 if files == resource.RLIM_INFINITY else files
+    for code, is_so in (
+        ("workers", named["workers"] > named["cores"]),
+        ("files", files < _FILES_MIN),
+        ("memory", free < _MEMORY_MIN_MB),
+        ("fine", True),
+    ):
+        if is_so:
+            yield say(f"limits.{code}", free=free, **named)
+
+
+def available_memory() -> int:
+    """The bytes that programs can still have, in this container too."""
+    words = Path("/proc/meminfo").read_text(encoding="ascii").split()
+    free, group = int(words[words.index("MemAvailable:") + 1]) * 1024, Path("/sys/fs/cgroup")
+    try:
+        most, used = ((group / f"memory.{n}").read_text("ascii") for n in ("max", "current"))
+        return min(free, int(most) - int(used))
+    except (OSError, ValueError):  # no container, or no limit
+        return free
+
+
+def backup(look: Sight) -> Iterator[Diagnosis]:
+    """The last one is young, and was restored on trial."""
+    note = read_note(look.settings.data_dir)
+    if look.embedded_url is not None:
+        at = note.get("at")
+        hours = None if at is None else (look.clock.time_ns() / 10**9 - at) / 3600
+        tried = note.get("restored_at")
+        code = "none" if hours is None else "old" if hours > _BACKUP_HOURS else "fine"
+        tried = rfc3339(from_ns(int(tried) * 10**9)) if tried else "never"
+        yield say(f"backup.{code}", hours=hours, directory=note.get("directory"), tried=tried)
+    else:
+        yield say("backup.elsewhere")

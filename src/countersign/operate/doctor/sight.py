@@ -1,0 +1,191 @@
+"""The subjects of checks: settings, database, network. Nothing of it is changed."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from functools import cached_property
+from typing import Any, Final, NamedTuple, TypeVar
+
+import httpx2
+from sqlalchemy import URL, Connection
+
+from countersign.base.config import Settings, load_settings
+from countersign.base.db import schema
+from countersign.base.db.database import Database
+from countersign.base.db.engine import Purpose, database_url, is_embedded
+from countersign.base.errors import CountersignError, HeadUnavailable, InvalidConfiguration
+from countersign.base.instant import from_ns
+from countersign.core.access.room import open_access
+from countersign.core.access.secrets import read_secret
+from countersign.core.log.head_files import Heads
+from countersign.core.log.head_store import open_heads
+from countersign.core.vault.key_encryption import KeyRing, key_source
+from countersign.core.vault.room import VaultRoom, open_vault
+from countersign.operate.bootstrap import SystemClock, remains
+from countersign.operate.doctor.finding import UnseenError
+
+T = TypeVar("T")
+
+SECONDS: Final = 6.0
+"""How long all checks together take at most; some of them work at the same time."""
+_SESSIONS_MAX: Final = 3
+_ASK_SECONDS: Final = 4.0
+
+
+class Asked(NamedTuple):
+    """The response of a server on the network."""
+
+    status: int
+    body: str
+    ahead: float | None
+    """By how many seconds this machine's clock is ahead of that server's; None: it said none."""
+    ends_at: datetime | None
+    """When its certificate ends."""
+
+
+class Sight:
+    """One look at a deployment, by all checks at the same time."""
+
+    def __init__(
+        self, environment: Mapping[str, str] = os.environ, seconds: float = SECONDS
+    ) -> None:
+        self.environment = environment
+        self.seconds = seconds
+        self.clock = SystemClock()
+        self.mistakes = ""
+        self._settings: Settings | None = None
+        self._sessions = threading.Semaphore(_SESSIONS_MAX)
+        try:
+            self._settings = load_settings(environment)
+            self.url = database_url(
+                self._settings.database_url, self._settings.data_dir, self._settings.database_pooler
+            )
+        except InvalidConfiguration as error:
+            self._settings, self.mistakes = None, error.message
+
+    @property
+    def settings(self) -> Settings:
+        """The settings, if they are valid."""
+        if self._settings is None:
+            raise UnseenError("the settings are not valid")
+        return self._settings
+
+    @property
+    def now(self) -> datetime:
+        """The time of this machine."""
+        return from_ns(self.clock.time_ns())
+
+    @property
+    def embedded_url(self) -> URL | None:
+        """The URL of the embedded database; None on PostgreSQL."""
+        _ = self.settings
+        return self.url if is_embedded(self.url) else None
+
+    @cached_property
+    def schema_refusal(self) -> CountersignError | None:
+        """Why this release does not serve the database; None: it does."""
+        _ = self.settings
+        try:
+            schema.check(self.url, Purpose.LOOK)
+        except CountersignError as error:
+            return error
+        return None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing shows that there was a deployment."""
+        try:
+            return not any(remains(self.settings).values())
+        except HeadUnavailable:
+            return False
+
+    @cached_property
+    def heads(self) -> Heads:
+        """The place of the last published checkpoints."""
+        return open_heads(self.settings.log_head_dir)
+
+    @contextmanager
+    def session(self) -> Iterator[Connection]:
+        """A connection that only reads, whatever schema it has."""
+        _ = self.settings
+        with self._sessions, schema.connected(self.url, Purpose.LOOK) as connection:
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """The same of a database with the schema of this release."""
+        if self.schema_refusal is not None:
+            raise UnseenError("the database cannot be read: see `database` and `schema`")
+        with self.session() as connection:
+            yield connection
+
+    def vault(self, connection: Connection) -> VaultRoom:
+        """The vault over a connection, whose values can be read."""
+        settings = self.settings
+        access = open_access(
+            _Seen(connection),
+            read_secret(settings.secret_key_file),
+            operator="",
+            clock=self.clock,
+            entropy=os.urandom,
+        )
+        ring = KeyRing(key_source(settings.key_encryption_key), os.urandom)
+        return open_vault(access, ring, None)
+
+    def ask(self, url: str, **options: Any) -> Asked | str:  # noqa: ANN401 - those of httpx2
+        """The response of the server at this URL, or the reason for none, as text."""
+        try:
+            with (
+                httpx2.Client(timeout=_ASK_SECONDS, follow_redirects=False, **options) as client,
+                client.stream("GET", url) as response,
+            ):
+                at, body = self.clock.time_ns() / 1e9, b""
+                for piece in response.iter_bytes():
+                    body += piece
+                    if len(body) > 4096:
+                        break
+                said = response.headers.get("date")
+                ahead = None if said is None else at - parsedate_to_datetime(said).timestamp()
+                channel = response.extensions["network_stream"].get_extra_info("ssl_object")
+                held = channel.getpeercert() if channel is not None else None
+                ends = ssl.cert_time_to_seconds(held["notAfter"]) if held else None
+        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, OSError) as error:
+            return f"{type(error).__name__}: {error}"
+        ends_at = None if ends is None else from_ns(int(ends) * 10**9)
+        return Asked(response.status_code, body.decode(errors="replace"), ahead, ends_at)
+
+
+class _Seen(Database):
+    """A connection in the place of the database where a room only reads."""
+
+    def __init__(self, connection: Connection) -> None:  # what has batchers is not begun
+        self._connection = connection
+
+    async def read(self, act: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - any act
+        return act(self._connection, *args, **kwargs)
+
+
+def together(jobs: Sequence[Callable[[], T]], seconds: float) -> list[T | None]:
+    """The results of concurrent calls; None: not within so many seconds."""
+    done: list[T | None] = [None] * len(jobs)
+
+    def do(place: int) -> None:
+        done[place] = jobs[place]()
+
+    # Not a pool: the process would wait at its end for what hangs.
+    threads = [
+        threading.Thread(target=do, args=(place,), daemon=True) for place in range(len(jobs))
+    ]
+    for thread in threads:
+        thread.start()
+    until = time.monotonic() + seconds
+    for thread in threads:
+        thread.join(max(0.0, until - time.monotonic()))
+    return [*done]

@@ -1,0 +1,121 @@
+"""Housekeeping: delete expired rows in small batches."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final
+
+import structlog
+from sqlalchemy import Connection, delete, select, tuple_
+
+from countersign.base.db.database import Database
+from countersign.base.db.tables import (
+    idempotency_keys,
+    provider_messages,
+    rate_shares,
+    zip_attempts,
+)
+from countersign.base.instant import from_ns, to_ms
+from countersign.base.loops import forever
+from countersign.core.access.sessions import delete_ended as delete_sessions
+from countersign.core.buyers.model import CHECKS_KEPT, MESSAGES_KEPT, ZIP_WINDOW
+from countersign.core.buyers.started_sql import delete_old as delete_checks
+from countersign.core.checkout.model import KEPT as CHECKOUT_KEPT
+from countersign.core.checkout.store import delete_ended
+from countersign.core.events.model import KEPT as EVENTS_KEPT
+from countersign.core.log import logs_sql
+from countersign.core.log.audit_chain import seal_audit
+from countersign.core.privacy.erase import destroy_copies
+from countersign.core.webhooks.deliveries import delete_old
+from countersign.core.webhooks.model import AGE_MAX
+from countersign.core.webhooks.model import LOG_KEPT as DELIVERIES_KEPT
+from countersign.hosted.pages import mails
+from countersign.hosted.remembered.model import USES_KEPT
+from countersign.hosted.remembered.sql import delete_outdated as delete_remembered
+from countersign.operate.room import Operations
+
+PERIOD_SECONDS: Final = 600.0
+CHUNK: Final = 1000
+_SHARES_KEPT: Final = timedelta(hours=1)
+"""After a bucket was full again; more than clocks differ by."""
+
+_log: Final = structlog.get_logger("countersign.housekeeping")
+
+
+async def keep_house(room: Operations) -> None:
+    """Delete expired rows periodically, and bring the audit up to date, until cancelled."""
+    looked: dict[int, int] = {}
+
+    async def turn() -> None:
+        await delete_outdated(room.database, from_ns(room.clock.time_ns()))
+        await thin_checkpoints(room.database, looked)
+        await room.notices.log.access.key_reads.settle()
+        await seal_audit(room.notices.log)
+        if not await destroy_copies(room.database):
+            _log.warning("erased_copies_remain")
+
+    await forever("housekeeping", turn, PERIOD_SECONDS)
+
+
+async def delete_outdated(database: Database, now: datetime) -> int:
+    """Delete all that has served its time, in chunks; returns the number of rows.
+
+    Kept responses, counted ZIP codes, providers' messages, events, finished deliveries, ended
+    checkout sessions, their identity checks, what buyers are remembered by, and sessions of people.
+    """
+    old = partial(
+        delete_old,
+        events_before=now - EVENTS_KEPT,
+        deliveries_before=now - DELIVERIES_KEPT,
+        tried_since=now - AGE_MAX,
+        limit=CHUNK,
+    )
+    deleted = 0
+    ended = partial(delete_ended, before=now - CHECKOUT_KEPT, limit=CHUNK)
+    checks = partial(delete_checks, before=now - CHECKS_KEPT, limit=CHUNK)
+    known = partial(delete_remembered, now=now, uses_before=now - USES_KEPT, limit=CHUNK)
+    people = partial(delete_sessions, now=now)
+    expired = partial(delete_expired, now=now, limit=CHUNK)
+    await database.write(mails.end_old, now)
+    hashes = partial(mails.forget_indexes, before=now - mails.DAY, limit=CHUNK)
+    for delete_some in (expired, old, ended, checks, known, people, hashes):
+        rows = CHUNK
+        while rows >= CHUNK:
+            rows = await database.write(delete_some)
+            deleted += rows
+    return deleted
+
+
+async def thin_checkpoints(database: Database, looked: dict[int, int]) -> int:
+    """Delete the checkpoints that may go, in chunks; returns their number.
+
+    `looked` is up to which size each log was looked through before; it is brought up to date.
+    """
+    deleted = 0
+    for log in await database.read(logs_sql.all_logs):
+        while found := await database.scan(logs_sql.outdated, log.id, looked.get(log.id, 0), CHUNK):
+            sizes, last = found
+            if sizes:
+                await database.write(logs_sql.forget, log.id, sizes)
+            looked[log.id] = last
+            deleted += len(sizes)
+    return deleted
+
+
+def delete_expired(connection: Connection, now: datetime, limit: int) -> int:
+    """Delete at most `limit` rows of each kind; returns the largest of the numbers."""
+    zip_key = ("account_id", "mode", "subject_index", "zip_index")
+    message_key = ("account_id", "message_index")
+    numbers = []
+    for table, key, outdated in (
+        (idempotency_keys, ("slot",), idempotency_keys.c.expires_at <= now),
+        (zip_attempts, zip_key, zip_attempts.c.at <= now - ZIP_WINDOW),
+        (rate_shares, ("name",), rate_shares.c.empty_at <= to_ms(now - _SHARES_KEPT) * 1000),
+        (provider_messages, message_key, provider_messages.c.at <= now - MESSAGES_KEPT),
+    ):
+        columns = table.c[key]
+        some = select(*columns).where(outdated).limit(limit)
+        done = connection.execute(delete(table).where(tuple_(*columns).in_(some)))
+        numbers.append(done.rowcount)
+    return max(numbers)

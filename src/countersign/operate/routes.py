@@ -1,0 +1,89 @@
+"""Health, documentation and the other addresses that need no key."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
+
+from countersign.base.errors import CountersignError, Draining, NotFound, StorageUnavailable
+from countersign.base.instant import from_ns, rfc3339
+from countersign.core.gate.act import Acts
+from countersign.core.gate.reply import Call, Header, Reply
+from countersign.core.gate.route import Route
+from countersign.operate.room import Operations
+
+_READY_DEADLINE_SECONDS: Final = 2.0
+_SECURITY_TXT_LIFETIME: Final = timedelta(days=180)
+_TEXT: Final[Header] = (b"content-type", b"text/plain; charset=utf-8")
+
+
+class Health(Struct, frozen=True, kw_only=True):
+    """The process responds."""
+
+    status: Annotated[str, Meta(examples=["ok"])]
+
+
+class Readiness(Struct, frozen=True, kw_only=True):
+    """Whether the process can do its work: the state of each dependency, by name."""
+
+    status: Annotated[str, Meta(examples=["ready"])]
+    checks: Annotated[dict[str, str], Meta(examples=[{"database": "ok", "sealing": "ok"}])]
+
+
+OPERATIONS: Final = Acts("Operations", Operations)
+
+
+@OPERATIONS.act("GET /healthz", "Check that the process responds")
+async def get_health() -> Health:
+    """The process responds. This does not check what the process depends on."""
+    return Health(status="ok")
+
+
+@OPERATIONS.act(
+    "GET /readyz",
+    "Check that the process can do its work",
+    refusals=(StorageUnavailable, Draining),
+)
+async def get_readiness(room: Operations) -> Readiness:
+    """Whether the process can do its work: read and write, within two seconds, and for longer."""
+    if room.draining.is_set():
+        raise Draining
+    try:
+        async with asyncio.timeout(_READY_DEADLINE_SECONDS):
+            # Writing first: where reading fails, too, it must not be known only from before.
+            keeps_heads = await room.check_writing()
+            await room.notices.registry.notice_ids()
+    except StorageUnavailable:
+        raise
+    except (CountersignError, TimeoutError):
+        raise StorageUnavailable from None
+    # Whatever keeps sealing waiting, acknowledgments are accepted: that is reported, and is no
+    # reason to take the server out of service.
+    sealing = "suspended" if room.notices.log.seal.suspended else "ok"
+    if not keeps_heads:
+        sealing = "head_unavailable"  # also the reason for which sealing may be suspended
+    return Readiness(status="ready", checks={"database": "ok", "sealing": sealing})
+
+
+async def security_txt(room: Operations, _call: Call) -> Reply:
+    """The contact for reports of a weakness (RFC 9116)."""
+    settings = room.settings
+    if settings.security_contact is None:
+        raise NotFound
+    today = from_ns(room.clock.time_ns()).replace(hour=0, minute=0, second=0, microsecond=0)
+    lines = (
+        f"Contact: {settings.security_contact}",
+        f"Expires: {rfc3339(today + _SECURITY_TXT_LIFETIME)}",
+        f"Canonical: {settings.public_url}/.well-known/security.txt",
+        "",
+    )
+    return Reply("\n".join(lines).encode(), (_TEXT,))
+
+
+ROUTES: Final = (
+    *OPERATIONS.routes,
+    Route(address="GET /.well-known/security.txt", handler=security_txt, room=Operations),
+)

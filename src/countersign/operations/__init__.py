@@ -1,1 +1,0 @@
-"""Running a deployment: backup, housekeeping, readiness, the serving role."""

@@ -1,0 +1,434 @@
+"""The service's interface for the console package: the one module that it imports.
+
+The package names a factory as the entry point `pages` of the group `countersign.console`:
+
+    [project.entry-points."countersign.console"]
+    pages = "package.module:factory"
+
+A server whose console is on calls `factory(host)` once, and gets a function that answers each
+request below /console. All that the pages show or do they ask of the API, in this process, by
+`Host.call`: through the same gates, limits and audit as a request from outside, with the session
+of the person as the Bearer token.
+"""
+
+from __future__ import annotations
+
+import json
+from asyncio import Lock, to_thread
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hmac import compare_digest
+from importlib.metadata import entry_points
+from typing import Any, Final, TypeAlias, cast
+from urllib.parse import parse_qsl, quote, urlencode
+
+from msgspec import to_builtins
+
+from countersign.base.errors import InvalidNoticeFile, NotFound, OriginNotAllowed
+from countersign.base.http.body import BODY_BYTES_MAX, DOOR_BYTES_MAX, Incoming
+from countersign.core.access.key import MACHINE_SCOPES, PEOPLE_SCOPES, Scope
+from countersign.core.access.key import STAFF_SCOPES as OF_STAFF
+from countersign.core.access.key import VENDOR_SCOPES as OF_VENDORS
+from countersign.core.access.role import OF_DEPLOYMENT, ROLES, Role
+from countersign.core.events.model import EventType
+from countersign.core.gate.headers import ACCOUNT, MODE, REASON
+from countersign.core.gate.reply import NO_STORE, Call, Header, Reply
+from countersign.core.gate.route import Route, grouped
+from countersign.core.notices.notice_file import parse_notice_file
+from countersign.hosted.toolkit.colors import CONTRAST, contrast
+from countersign.hosted.toolkit.forms import address_of, read_door, read_form
+from countersign.operate.bootstrap import Deployment
+from countersign.staff.people import by_provider, sign_in, sql
+from countersign.staff.people.model import LinkSays, ProviderRefusal, SignedIn, SignedInPerson
+from countersign_evidence.disclosure import b64url
+
+GROUP: Final = "countersign.console"
+ENTRY: Final = "pages"
+DISTRIBUTION: Final = "countersign-console"
+ROOT: Final = "/console"
+SESSION: Final = "session"
+"""The cookie with the token of a session."""
+DOORS: Final = ("sign-in", "link", "provider/return")
+"""The pages whose forms come from those who are not signed in: of 4 KiB at most."""
+_OWN: Final = frozenset({b"same-origin", b"none"})
+_JSON: Final = "application/json"
+_FORM_KEY_BYTES: Final = 16
+
+VENDOR_SCOPES: Final = tuple(scope.value for scope in Scope if scope in OF_VENDORS)
+"""The scopes of keys that a vendor's server may need."""
+STAFF_SCOPES: Final = tuple(
+    s.value for s in Scope if s in OF_STAFF - PEOPLE_SCOPES - MACHINE_SCOPES
+)
+"""Those of keys for what staff do: no one gives a key one without having it."""
+READABLE: Final = CONTRAST
+"""The contrast that text needs."""
+EVENT_TYPES: Final = tuple(one.value for one in EventType)
+
+Handle: TypeAlias = Callable[[Call, Incoming], Awaitable[Reply]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The API's response."""
+
+    status: int
+    data: Any
+    """The decoded JSON; of another media type the bytes, of an empty body None."""
+    headers: Mapping[str, str]
+    """By their names in lower case."""
+
+    @property
+    def ok(self) -> bool:
+        return self.status < 300
+
+    @property
+    def code(self) -> str:
+        """The stable code of a refusal; "" of what is none."""
+        return "" if self.ok else str(self.data["error"]["code"])
+
+    @property
+    def message(self) -> str:
+        """The message of a refusal; "" of what is none."""
+        return "" if self.ok else str(self.data["error"]["message"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRequest:
+    """A request of a browser."""
+
+    method: str
+    """`GET` or `POST`; of a `HEAD` the body of the reply is left out."""
+    path: str
+    """Below /console, without a slash before it: `orders/ack_…`, or "" for the first page."""
+    query: Mapping[str, str]
+    """Of several parameters with one name the last."""
+    form: Mapping[str, str]
+    """What a POST sends; it comes from a page of this console: see `_refuse_foreign`. Without a
+    session nothing is read but at `DOORS`."""
+    cookies: Mapping[str, str]
+    headers: Mapping[str, str]
+    """By their names in lower case."""
+    address: str = ""
+    """Of the browser, as the configured proxies tell it; "": without any."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageReply:
+    """The response to a browser, with `Cache-Control: no-store` unless the page sets it."""
+
+    body: bytes = b""
+    status: int = 200
+    headers: Sequence[tuple[str, str]] = ()
+
+
+Pages: TypeAlias = Callable[[PageRequest], Awaitable[PageReply]]
+Factory: TypeAlias = Callable[["Host"], Pages]
+
+
+def contrasts(color: str) -> dict[str, float]:
+    """The contrast of white and of black text on a colour `#rrggbb`, each from 1 to 21."""
+    return {name: contrast(color, on) for name, on in (("white", "#fff"), ("black", "#000"))}
+
+
+class _Whole:
+    """A body that is here already."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    async def __call__(self) -> dict[str, Any]:
+        body, self._body = self._body, b""
+        return {"type": "http.request", "body": body, "more_body": False}
+
+
+class Host:
+    """The interface of the service for pages."""
+
+    def __init__(self, deployment: Deployment, handle: Handle) -> None:
+        self.url: Final = deployment.people.url
+        """The console's address for browsers, without /console."""
+        self.public_url: Final = deployment.settings.public_url
+        """Where everyone reaches the service: its log, and what evidence is verified against."""
+        self.is_secure: Final = self.url.startswith("https:")
+        self._people = deployment.people
+        self._handle = handle
+        self._reading = Lock()
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        session: str,
+        account: str = "",
+        mode: str = "",
+        body: Mapping[str, Any] | None = None,
+        query: Mapping[str, str] | None = None,
+        reason: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Answer:
+        """Call an operation of the API for the person with this session.
+
+        `account` and `mode` are what the call is about; without an account it is one of staff about
+        the deployment. `reason` is why the person looks at personal data.
+        """
+        headers = {b"authorization": f"Bearer {session}".encode()}
+        said = {ACCOUNT: account, MODE: mode, REASON: reason, b"idempotency-key": idempotency_key}
+        headers |= {name: value.encode() for name, value in said.items() if value}
+        sent = b"" if body is None else json.dumps(body).encode()
+        if body is not None:
+            headers |= {b"content-type": _JSON.encode()}
+        call = Call(
+            method=method,
+            path=path,
+            query_string=urlencode(query or {}, quote_via=quote).encode(),
+            headers=headers,
+            raw_headers=list(headers.items()),
+            peer=None,
+            is_within=True,
+        )
+        return _answer(await self._handle(call, Incoming(_Whole(sent))))
+
+    async def notice_in(self, file: str) -> Mapping[str, Any] | str:
+        """What the API takes of this notice file; or what is wrong with the file.
+
+        In a thread, one at a time: reading TOML takes long.
+        """
+        async with self._reading:
+            try:
+                content = await to_thread(parse_notice_file, file.encode())
+            except InvalidNoticeFile as invalid:
+                return invalid.message
+        return cast("Mapping[str, Any]", to_builtins(content))
+
+    async def who(self, session: str) -> SignedInPerson | None:
+        """The person signed in with this session; None: no one."""
+        return await sign_in.signed_in(self._people, session)
+
+    def scopes(self, role: str, *, staff: bool, acts: bool = False) -> frozenset[str]:
+        """What a role lets a person ask for: `staff` of the whole service, else in one account.
+
+        `acts`: without what the person only looks at.
+        """
+        never, allowed = frozenset[Scope]() if staff else OF_DEPLOYMENT, ROLES[Role(role)]
+        own = allowed.acts if acts else allowed.scopes
+        return frozenset(scope.value for scope in own - never)
+
+    async def names(self, person_ids: Sequence[str]) -> Mapping[str, str]:
+        """The names of people (`per_…`) whom the audit names; without a name: there is none."""
+        return await self._people.access.database.read(sql.names_of, person_ids)
+
+    async def link_says(self, link: str) -> LinkSays | None:
+        """Whom a link is for; None: it is unknown, used, replaced or expired.
+
+        The token of a link stands behind the # of its URL (`/console/link#csign_pl_…`), where no
+        server sees it: the page sends it by a POST.
+        """
+        return await sign_in.link_says(self._people, link)
+
+    async def link_options(self, link: str) -> Mapping[str, Any] | None:
+        """The options of `navigator.credentials.create`, with bytes as base64url; None as above."""
+        return await sign_in.link_options(self._people, link)
+
+    async def use_link(self, link: str, response: str) -> SignedIn | None:
+        """Come in by a link with a new passkey, `response` as JSON; None: it was refused.
+
+        It ends the sessions and passkeys that the person had before.
+        """
+        return await sign_in.use_link(self._people, link, response)
+
+    def passkey_options(self, session: str = "") -> tuple[Mapping[str, Any], str] | None:
+        """The options of `navigator.credentials.get`, and a state to send back with the response.
+
+        With a session: to use the passkey again, see `freshen`. None: browsers allow no passkeys at
+        the address of this console.
+        """
+        return sign_in.sign_in_options(self._people, session)
+
+    async def sign_in(self, state: str, response: str) -> SignedIn | None:
+        """Sign in: a new session, whose token goes into a cookie. None: it was refused."""
+        return await sign_in.sign_in(self._people, state, response)
+
+    async def freshen(self, session: str, state: str, response: str) -> bool:
+        """Use the passkey again, where the API answered `passkey_required`."""
+        return await sign_in.freshen(self._people, session, state, response)
+
+    @property
+    def provider(self) -> str:
+        """The host of the provider of OpenID Connect where people sign in; "": there is none."""
+        return self._people.provider.host if self._people.provider else ""
+
+    async def go_to_provider(
+        self, use: str, *, session: str = "", link: str = ""
+    ) -> tuple[str, str] | ProviderRefusal:
+        """Where to send the browser, and what it keeps until it is back: see `ProviderUse`.
+
+        For `link` with the token of a link, for `again` with that of a session.
+        """
+        return await by_provider.begin(self._people, use, session=session, link=link)
+
+    async def back_from_provider(
+        self,
+        flow: str,
+        response: Mapping[str, str],
+        *,
+        session: str = "",
+        link: str = "",
+        address: str = "",
+    ) -> SignedIn | ProviderRefusal | None:
+        """What becomes of it: a new session; None: the session of before is fresh now; or why not.
+
+        `response` are the parameters with which the browser came back, from this address.
+        """
+        return await by_provider.finish(
+            self._people, flow, response, session=session, link=link, address=address
+        )
+
+    async def sign_out(self, session: str) -> None:
+        """End this session."""
+        await sign_in.sign_out(self._people, session)
+
+    def form_code(self, session: str) -> str:
+        """What one form of a person who is signed in has, and sends back: see `is_form`.
+
+        It begins with a key of its own: see `form_key`.
+        """
+        return self._form_code(session, b64url(self._people.access.entropy(_FORM_KEY_BYTES)))
+
+    def is_form(self, session: str, sent: str) -> bool:
+        """Whether a form is of a page that was served in this session."""
+        code = self._form_code(session, self.form_key(sent))
+        return compare_digest(code.encode(), sent.encode())
+
+    @staticmethod
+    def form_key(sent: str) -> str:
+        """The `Idempotency-Key` of a form, by what it sent: sent twice, it acts once."""
+        return sent.partition(".")[0]
+
+    def _form_code(self, session: str, key: str) -> str:
+        access = self._people.access
+        digest = access.sessions.digest(session.encode()) or b""
+        return f"{key}.{b64url(access.secret.page_code('person form', key, digest))}"
+
+    def cookie_name(self, name: str) -> str:
+        """The name of a cookie of the console: `__Host-` where browsers reach it by https."""
+        return f"{'__Host-' if self.is_secure else ''}csc-{name}"
+
+    def cookie(self, name: str, value: str, seconds: int | None = None) -> tuple[str, str]:
+        """The header that sets a cookie for this host alone, out of reach of scripts.
+
+        Without `seconds` it goes with the browser's session; 0 removes it.
+        """
+        kept = "" if seconds is None else f"; Max-Age={seconds}"
+        secure = "; Secure" if self.is_secure else ""
+        own = f"{self.cookie_name(name)}={value}{kept}; Path=/; HttpOnly; SameSite=Strict{secure}"
+        return "set-cookie", own
+
+
+@dataclass(slots=True)
+class ConsoleHost:
+    """What the routes of the console work with: the pages, loaded when they are asked for.
+
+    A console that is off has no routes, so it loads nothing.
+    """
+
+    deployment: Deployment
+    handle: Handle
+    host: Host = field(init=False)
+    _pages: Pages | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self.host = Host(self.deployment, self.handle)
+
+    @property
+    def pages(self) -> Pages | None:
+        """What answers below /console; None: the package is not installed."""
+        if self._pages is None:
+            for entry in entry_points(group=GROUP, name=ENTRY):
+                factory: Factory = entry.load()
+                self._pages = factory(self.host)
+        return self._pages
+
+
+async def show(room: ConsoleHost, call: Call) -> Reply:
+    """Have a page of the package shown."""
+    pages = room.pages
+    if pages is None:
+        raise NotFound(
+            f"The console is on, and its pages are not installed: install {DISTRIBUTION} in the "
+            "environment of this server, and start it again."
+        )
+    text = {name.decode("latin-1"): value.decode("latin-1") for name, value in call.raw_headers}
+    lines = b";".join(value for name, value in call.raw_headers if name == b"cookie")
+    pairs = (one.strip().partition("=") for one in lines.decode("latin-1").split(";"))
+    kept = {name: value for name, _, value in pairs}
+    path, checkout = call.path.removeprefix(ROOT).removeprefix("/"), room.deployment.checkout
+    form: Mapping[str, str] = {}
+    if call.method == "POST":
+        _refuse_foreign(room, call)
+        session = kept.get(room.host.cookie_name(SESSION), "")
+        if path in DOORS:
+            form = await read_door(checkout, call)
+        elif session and await room.host.who(session) is not None:
+            form = await read_form(call, BODY_BYTES_MAX, (session,))
+    request = PageRequest(
+        method=call.method,
+        path=path,
+        query=dict(parse_qsl(call.query_string.decode("latin-1"), errors="replace")),
+        form=form,
+        cookies=kept,
+        headers=text,
+        address=address_of(checkout, call),
+    )
+    reply = await pages(request)
+    headers: list[Header] = [(name.encode(), value.encode()) for name, value in reply.headers]
+    if all(name != NO_STORE[0] for name, _ in headers):
+        headers.append(NO_STORE)
+    return Reply(reply.body, headers, reply.status)
+
+
+def _refuse_foreign(room: ConsoleHost, call: Call) -> None:
+    """Refuse a form that no page of this console sends, or a browser that does not say which.
+
+    The pages have `Referrer-Policy: same-origin`, with which browsers name their origin.
+
+    Raises:
+        OriginNotAllowed: it is of another site.
+    """
+    scheme, _, rest = room.deployment.people.url.partition("://")
+    own = {f"{scheme}://{rest.partition('/')[0]}"}
+    if room.deployment.settings.console_url is None:
+        own.add(f"{scheme}://{call.headers.get(b'host', b'').decode('latin-1')}")
+    if (
+        call.headers.get(b"origin", b"").decode("latin-1") not in own
+        or call.headers.get(b"sec-fetch-site", b"none") not in _OWN
+    ):
+        raise OriginNotAllowed
+
+
+def _answer(reply: Reply) -> Answer:
+    headers = {name.decode(): value.decode("latin-1") for name, value in reply.headers}
+    is_json = headers.get("content-type", "").startswith(_JSON)
+    data: Any = json.loads(reply.body) if is_json and reply.body else reply.body or None
+    return Answer(status=reply.status, data=data, headers=headers)
+
+
+ROUTES: Final[tuple[Route[Any], ...]] = grouped(
+    "",
+    ConsoleHost,
+    *(
+        Route(
+            address=f"{method} {path}",
+            handler=show,
+            console=True,
+            price=300,
+            raw_body_max=size if method == "POST" else 0,
+        )
+        for method in ("GET", "POST")
+        for path, size in (
+            (ROOT, BODY_BYTES_MAX),
+            (f"{ROOT}/{{path*}}", BODY_BYTES_MAX),
+            *((f"{ROOT}/{door}", DOOR_BYTES_MAX) for door in DOORS),
+        )
+    ),
+)

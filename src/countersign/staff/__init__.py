@@ -1,0 +1,1 @@
+"""People, and the operations of staff."""

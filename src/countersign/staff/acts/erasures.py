@@ -1,0 +1,270 @@
+"""Erasures over the API: requests, what one would erase, carrying it out; what falls due."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
+from sqlalchemy import Connection, select
+
+from countersign.base.db.tables import erasure_requests
+from countersign.base.errors import OnHold, UnknownSubject
+from countersign.base.http.body import in_utc
+from countersign.base.http.examples import ACK_ID, CBID, BuyerId
+from countersign.base.http.paging import Listing, Page, cursor, page_of
+from countersign.base.http.schemas import STORABLE, Reference, Request, Timestamp, view
+from countersign.base.instant import from_ns, to_the_second
+from countersign.core.access.idempotency import Keep, replace_answer
+from countersign.core.access.key import Scope
+from countersign.core.access.reach import Reach
+from countersign.core.gate.act import Acts
+from countersign.core.gate.reply import encode
+from countersign.core.privacy.erase import destroy_copies, erase_planned, kept_of_plan, plan_erasure
+from countersign.core.privacy.held import HeldRecords
+from countersign.core.privacy.model import Due, ErasureReason, Plan
+from countersign.core.privacy.requests import requested
+from countersign.core.privacy.retention import list_due
+from countersign.core.privacy.room import Privacy
+
+_HOLD: Final = "hold_01km9wtz3tfs8v8j2c7n5k9m0d"
+_Subject = Annotated[
+    Reference,
+    Meta(
+        description="An acknowledgment (ack_…), a verification (ver_…) or a buyer (cbid_…).",
+        examples=[CBID],
+    ),
+]
+
+
+class ErasurePreviewRequest(Request, frozen=True, kw_only=True):
+    """What would be erased."""
+
+    subject: _Subject
+    with_acknowledgments: Annotated[
+        bool, Meta(description="Of a buyer: also the acknowledgments that name the buyer.")
+    ] = False
+
+
+class ErasureOrder(ErasurePreviewRequest, frozen=True, kw_only=True):
+    """What is to be erased, and why."""
+
+    reason: Annotated[ErasureReason, Meta(examples=[ErasureReason.REQUEST])] = ErasureReason.REQUEST
+
+
+class KeptRecord(Struct, frozen=True, kw_only=True):
+    """A record, or the checkout session of an order, that a legal hold keeps."""
+
+    record_id: Annotated[
+        str, Meta(description="A record, or a checkout session (chk_…).", examples=[ACK_ID])
+    ]
+    hold_id: Annotated[str, Meta(examples=[_HOLD])]
+    subject: Annotated[str, Meta(description="What the hold is on.", examples=[ACK_ID])]
+
+
+class ErasurePreview(Struct, frozen=True, kw_only=True):
+    """What an erasure would erase now, and what legal holds keep."""
+
+    subject: Annotated[str, Meta(examples=[CBID])]
+    buyer: Annotated[
+        bool, Meta(description="Whether it is a buyer, with all its identifiers.", examples=[True])
+    ]
+    records: Annotated[
+        list[str], Meta(description="Whose personal data would go.", examples=[[ACK_ID]])
+    ]
+    kept: list[KeptRecord]
+    prevented_by: Annotated[
+        str | None,
+        Meta(description="Why nothing of it can be erased at the moment: the hold in words."),
+    ]
+    retention_ends_at: Annotated[
+        Timestamp | None,
+        Meta(description="The end of the longest retention period, if it is yet to come."),
+    ]
+    requested_at: Annotated[
+        Timestamp | None, Meta(description="When the buyer asked for it at /buyer; null: not.")
+    ]
+
+
+class ErasureDone(Struct, frozen=True, kw_only=True):
+    """What was erased: the facts for a letter."""
+
+    subject: Annotated[str, Meta(examples=[CBID])]
+    buyer: bool
+    erased_at: Timestamp
+    records: Annotated[
+        list[str], Meta(description="Whose personal data went.", examples=[[ACK_ID]])
+    ]
+    kept: Annotated[
+        list[KeptRecord], Meta(description="It is erased when the holds have been released.")
+    ]
+    copies_remain: Annotated[
+        bool,
+        Meta(
+            description="Whether a file of the embedded database still has copies, until a server "
+            "empties it within minutes. Older backups of the keys always have."
+        ),
+    ]
+
+
+class ErasureRequested(Struct, frozen=True, kw_only=True):
+    """A buyer who asked at /buyer to be erased, and is not erased yet."""
+
+    cbid: BuyerId
+    account_id: str | None
+    requested_at: Timestamp
+
+
+class DueRecord(Struct, frozen=True, kw_only=True):
+    """A record whose retention period has ended, or ends until the time that was asked for."""
+
+    record_id: Annotated[str, Meta(examples=[ACK_ID])]
+    account_id: Annotated[str, Meta(examples=["acct_01km9wtz3tfs8v8j2c7n5k9m0c"])]
+    retention_ends_at: Timestamp
+    hold_id: Annotated[str | None, Meta(description="The hold that keeps it.")]
+
+
+RequestsQuery = Listing[Annotated[str, cursor("that page's last buyer", CBID)]]
+
+
+class DueQuery(
+    Listing[
+        Annotated[
+            str,
+            Meta(
+                description="The `next_cursor` of the previous page: that page's last record.",
+                examples=[ACK_ID],
+                max_length=40,
+                extra_json_schema=STORABLE,
+            ),
+        ]
+    ],
+    frozen=True,
+    kw_only=True,
+):
+    until: Annotated[
+        Annotated[datetime, Meta(tz=True)] | None,
+        Meta(
+            description="What ends until this time. Left out: what has ended.",
+            examples=["2026-12-31T00:00:00Z"],
+        ),
+    ] = None
+
+
+ERASURES: Final = Acts("Staff: erasures", Privacy, scope=Scope.ERASURE_WRITE, console=True)
+
+
+@ERASURES.act("GET /v1/erasures/requests", "List the buyers who asked to be erased")
+def list_erasure_requests(
+    connection: Connection, privacy: Privacy, reach: Reach, query: RequestsQuery
+) -> Page[ErasureRequested]:
+    """The buyers who asked at /buyer to be erased and still wait, in the order of their ids."""
+    asked, after = requested(connection, privacy.access.secret, reach), query.after or ""
+    found = [view(ErasureRequested, one) for one in sorted(asked) if one.cbid > after]
+    return page_of(found, query.limit, lambda one: one.cbid)
+
+
+@ERASURES.act(
+    "POST /v1/erasures/preview",
+    "See what an erasure would erase, and what is held",
+    scope=Scope.RETENTION_READ,
+    refusals=(UnknownSubject,),
+)
+async def preview_erasure(
+    privacy: Privacy, reach: Reach, wanted: ErasurePreviewRequest
+) -> ErasurePreview:
+    """What would be erased, what legal holds keep, and why. Nothing is changed."""
+    plan, held, prevented = await _plan(privacy, reach, wanted), dict[str, tuple[str, str]](), None
+    try:
+        held |= await kept_of_plan(privacy, plan)
+    except OnHold as error:
+        prevented = error.message
+    asked = await privacy.access.database.read(_requested_at, wanted.subject)
+    return ErasurePreview(
+        subject=wanted.subject,
+        buyer=plan.buyer is not None,
+        records=[] if prevented else _going(plan, held),
+        kept=_kept(held),
+        prevented_by=prevented,
+        retention_ends_at=to_the_second(plan.kept_until),
+        requested_at=to_the_second(asked),
+    )
+
+
+@ERASURES.act(
+    "POST /v1/erasures",
+    "Erase personal data permanently",
+    fresh=True,
+    refusals=(UnknownSubject, OnHold),
+)
+async def erase(
+    privacy: Privacy, reach: Reach, wanted: ErasureOrder, keep: Keep | None = None
+) -> ErasureDone:
+    """Permanently erase the personal data of an acknowledgment, a verification or a buyer.
+
+    The record, its log entry and every proof stay valid. The erasure itself is recorded. What a
+    legal hold keeps of a buyer is erased when the hold is released.
+    """
+    plan, now = await _plan(privacy, reach, wanted), from_ns(privacy.access.clock.time_ns())
+
+    def done(held: HeldRecords, *, copies_remain: bool = True) -> ErasureDone:
+        return ErasureDone(
+            subject=wanted.subject,
+            buyer=plan.buyer is not None,
+            erased_at=now.replace(microsecond=0),
+            records=_going(plan, held),
+            kept=_kept(held),
+            copies_remain=copies_remain,
+        )
+
+    remember = None if keep is None else lambda held: keep(encode(done(held)))
+    held = await erase_planned(privacy, plan, wanted.reason, remember=remember)
+    destroyed = await destroy_copies(privacy.access.database)
+    answer = done(held, copies_remain=not destroyed)
+    if keep is not None:
+        await privacy.access.database.write(replace_answer, keep(encode(answer)))
+    return answer
+
+
+@ERASURES.act("GET /v1/retention", "List what falls due", scope=Scope.RETENTION_READ)
+async def list_retention(privacy: Privacy, reach: Reach, query: DueQuery) -> Page[DueRecord]:
+    """What has outlived its retention, or will have: acknowledgments, then verifications.
+
+    Of each, the oldest come first. `countersign retention run` erases what is due and not on hold.
+    """
+    until = None if query.until is None else in_utc(query.until, "$.until")
+    rows: list[DueRecord] = []
+    async for due in list_due(privacy, reach, until, query.after or ""):
+        rows.append(due_view(due))
+        if len(rows) > query.limit:
+            break
+    return page_of(rows, query.limit, lambda one: one.record_id)
+
+
+def due_view(due: Due) -> DueRecord:
+    return view(DueRecord, due, retention_ends_at=due.retention_ended_at, hold_id=due.hold)
+
+
+async def _plan(privacy: Privacy, reach: Reach, wanted: ErasurePreviewRequest) -> Plan:
+    """What is meant, if it is within the caller's reach."""
+    naming = wanted.with_acknowledgments
+    return await plan_erasure(privacy, wanted.subject, reach, with_acknowledgments=naming)
+
+
+def _going(plan: Plan, held: HeldRecords) -> list[str]:
+    return [record.record_id for record in plan.records if record.record_id not in held]
+
+
+def _kept(held: HeldRecords) -> list[KeptRecord]:
+    return [
+        KeptRecord(record_id=id_, hold_id=hold, subject=subject)
+        for id_, (hold, subject) in sorted(held.items())
+    ]
+
+
+def _requested_at(connection: Connection, cbid: str) -> datetime | None:
+    own = select(erasure_requests.c.requested_at).where(erasure_requests.c.cbid == cbid)
+    return connection.execute(own).scalar()
+
+
+ROUTES: Final = ERASURES.routes

@@ -1,0 +1,270 @@
+"""Legal holds over the API, and the matters that they are part of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import Meta, Struct
+from sqlalchemy import Connection
+
+from countersign.base.errors import UnknownSubject
+from countersign.base.http.examples import ACK_ID, BuyerId
+from countersign.base.http.paging import Listing, Page, cursor, page_of
+from countersign.base.http.schemas import STORABLE, Reference, Request, Timestamp, view
+from countersign.base.ids import id_pattern
+from countersign.core.access.key import Scope
+from countersign.core.access.reach import Reach
+from countersign.core.gate.act import Acts
+from countersign.core.gate.route import Command
+from countersign.core.privacy.holds import find_holds, find_matter, place, release
+from countersign.core.privacy.matters import begin_matter, close_matter, find_matters
+from countersign.core.privacy.model import Hold, Matter
+from countersign.core.privacy.requests import carry_out_request, carry_out_waiting, requested
+from countersign.core.privacy.room import Privacy
+from countersign.staff.acts.reach import of_deployment
+
+HOLD_ID: Final = "hold_01km9wtz3tfs8v8j2c7n5k9m0d"
+MATTER_ID: Final = "mat_01km9wtz3tfs8v8j2c7n5k9m0d"
+_ORDERS_MAX: Final = 100
+_Reason = Annotated[
+    str,
+    Meta(
+        description="Why, such as the number of a case. It is kept.",
+        min_length=1,
+        max_length=2000,
+        extra_json_schema=STORABLE,
+        examples=["case 24-1187"],
+    ),
+]
+_Subject = Annotated[
+    Reference,
+    Meta(
+        description="Any record of an order (ack_…, clr_…, ful_…, ver_…), a buyer (cbid_…) or an "
+        "account (acct_…). On a record, the whole order is kept.",
+        examples=[ACK_ID],
+    ),
+]
+_MatterId = Annotated[str, Meta(examples=[MATTER_ID])]
+_GivenMatter = Annotated[
+    str, Meta(pattern=id_pattern("mat").removesuffix("$") + r"\Z", examples=[MATTER_ID])
+]
+
+
+class HeldOrder(Request, frozen=True, kw_only=True):
+    """What to hold, and why."""
+
+    subject: _Subject
+    reason: _Reason
+
+
+class HoldRequest(HeldOrder, frozen=True, kw_only=True):
+    """A legal hold."""
+
+    matter_id: Annotated[_GivenMatter | None, Meta(description="The matter it is part of.")] = None
+
+
+class MatterRequest(Request, frozen=True, kw_only=True):
+    """A matter, and the orders that it holds from the beginning."""
+
+    name: Annotated[
+        str,
+        Meta(min_length=1, max_length=200, extra_json_schema=STORABLE, examples=["Case 24-1187"]),
+    ]
+    orders: Annotated[tuple[HeldOrder, ...], Meta(max_length=_ORDERS_MAX)] = ()
+
+
+class HoldView(Struct, frozen=True, kw_only=True):
+    """A legal hold."""
+
+    hold_id: Annotated[str, Meta(examples=[HOLD_ID])]
+    subject: Annotated[str, Meta(examples=[ACK_ID])]
+    reason: Annotated[str, Meta(examples=["case 24-1187"])]
+    matter_id: _MatterId | None
+    placed_at: Timestamp
+    released_at: Timestamp | None
+
+
+class MatterView(Struct, frozen=True, kw_only=True):
+    """A matter; `GET /v1/holds?matter_id=` lists its holds."""
+
+    matter_id: _MatterId
+    name: Annotated[str, Meta(examples=["Case 24-1187"])]
+    opened_at: Timestamp
+    closed_at: Timestamp | None
+    holds: Annotated[int, Meta(description="How many holds of it last.", examples=[2])]
+
+
+class WaitedErasure(Struct, frozen=True, kw_only=True):
+    """A buyer who had asked to be erased, and what came of it."""
+
+    cbid: BuyerId
+    outcome: Annotated[Literal["erased", "kept", "on_hold", "requested"], Meta(examples=["erased"])]
+
+
+class ReleasedHolds(Struct, frozen=True, kw_only=True):
+    """The holds that ended, and what was to be erased and had waited for that."""
+
+    hold_ids: Annotated[list[str], Meta(examples=[[HOLD_ID]])]
+    erased: Annotated[
+        list[str], Meta(description="Records and checkout sessions of the caller's own reach.")
+    ]
+    requested: list[WaitedErasure]
+
+
+class HoldsQuery(
+    Listing[Annotated[str, cursor("that page's last hold", HOLD_ID)]], frozen=True, kw_only=True
+):
+    status: Annotated[
+        Literal["active", "released"] | None, Meta(description="Only those.", examples=["active"])
+    ] = None
+    matter_id: Annotated[_GivenMatter | None, Meta(description="Only of this matter.")] = None
+
+
+MattersQuery = Listing[Annotated[str, cursor("that page's last matter", MATTER_ID)]]
+
+
+def _released(ended: Mapping[str, Any]) -> str:
+    said = [f"Ended: {', '.join(ended['hold_ids'])}."]
+    if ended["erased"]:
+        said.append(f"Erased, as was asked before: {', '.join(ended['erased'])}.")
+    gone = [one["cbid"] for one in ended["requested"] if one["outcome"] in {"erased", "kept"}]
+    return "\n".join([*said, *(f"Erased, as the buyer had asked: the buyer {c}." for c in gone)])
+
+
+HOLDS: Final = Acts("Staff: holds", Privacy, scope=Scope.HOLDS_MANAGE, console=True)
+_command: Final = partial(Command, owner=of_deployment)
+
+
+@HOLDS.act(
+    "POST /v1/holds",
+    "Place a legal hold",
+    refusals=(UnknownSubject,),
+    commands=(
+        _command(
+            name="holds place",
+            arguments=("subject",),
+            takes=("reason",),
+            says="{subject} is on hold until `countersign holds release {hold_id}`.",
+            shows=("hold_id",),
+        ),
+    ),
+)
+def place_hold(
+    connection: Connection, privacy: Privacy, reach: Reach, wanted: HoldRequest
+) -> HoldView:
+    """Prevent the erasure of an order, a buyer or an account.
+
+    On a record, the hold keeps what the whole order needs: acknowledgment, clearances, reports of
+    fulfilment, and the identity check that it rests on. On a buyer, it also keeps the orders that
+    name the buyer.
+    """
+    if wanted.matter_id is not None:
+        find_matter(connection, wanted.matter_id, reach)
+    hold = place(
+        connection, privacy, reach, wanted.subject, wanted.reason, matter_id=wanted.matter_id
+    )
+    return _view(hold)
+
+
+@HOLDS.act(
+    "GET /v1/holds",
+    "List the legal holds, oldest first",
+    commands=(_command(name="holds list", shows=("hold_id", "released_at", "subject", "reason")),),
+)
+def list_holds(connection: Connection, reach: Reach, query: HoldsQuery) -> Page[HoldView]:
+    """The legal holds, oldest first."""
+    found = find_holds(
+        connection,
+        reach,
+        matter_id=query.matter_id,
+        active=None if query.status is None else query.status == "active",
+        after=query.after or "",
+        limit=query.limit + 1,
+    )
+    return page_of([_view(one) for one in found], query.limit, lambda one: one.hold_id)
+
+
+@HOLDS.act(
+    "POST /v1/holds/{hold_id}/release",
+    "Release a legal hold",
+    fresh=True,
+    refusals=(UnknownSubject,),
+    commands=(_command(name="holds release", says=_released, shows=("hold_ids",)),),
+)
+async def release_hold(privacy: Privacy, reach: Reach, hold_id: str) -> ReleasedHolds:
+    """End a hold, and erase what was to be erased and waited for its end. Nothing else goes."""
+    hold = await privacy.access.database.write(release, privacy, hold_id, reach)
+    return await _after(privacy, reach, [hold])
+
+
+@HOLDS.act(
+    "POST /v1/matters",
+    "Open a matter, with holds on its orders",
+    request_examples={
+        "two orders": {
+            "name": "Case 24-1187",
+            "orders": [
+                {"subject": ACK_ID, "reason": "the order in dispute"},
+                {"subject": ACK_ID[:-1] + "5", "reason": "the order before it"},
+            ],
+        }
+    },
+    refusals=(UnknownSubject,),
+)
+def open_matter(
+    connection: Connection, privacy: Privacy, reach: Reach, wanted: MatterRequest
+) -> MatterView:
+    """Open a matter, with a hold on each of the orders: on all of them, or nothing is written."""
+    matter = begin_matter(connection, privacy, reach, wanted.name)
+    for one in wanted.orders:
+        place(connection, privacy, reach, one.subject, one.reason, matter_id=matter.id)
+    return _matter_view(matter, len(wanted.orders))
+
+
+@HOLDS.act("GET /v1/matters", "List the matters, oldest first")
+def list_matters(connection: Connection, reach: Reach, query: MattersQuery) -> Page[MatterView]:
+    """The matters, oldest first."""
+    found = find_matters(connection, reach, query.after or "", query.limit + 1)
+    views = [_matter_view(*one) for one in found]
+    return page_of(views, query.limit, lambda one: one.matter_id)
+
+
+@HOLDS.act(
+    "POST /v1/matters/{matter_id}/release",
+    "Release all holds of a matter",
+    fresh=True,
+    refusals=(UnknownSubject,),
+)
+async def release_matter(privacy: Privacy, reach: Reach, matter_id: str) -> ReleasedHolds:
+    """Close a matter: all its holds end, and what waited for that is erased.
+
+    A closed one has no holds.
+    """
+    ended = await privacy.access.database.write(close_matter, privacy, reach, matter_id)
+    return await _after(privacy, reach, ended)
+
+
+async def _after(privacy: Privacy, reach: Reach, ended: Sequence[Hold]) -> ReleasedHolds:
+    """Erase what waited for the end of these holds."""
+    asked = await privacy.access.database.scan(
+        requested, privacy.access.secret, reach, [hold.subject for hold in ended]
+    )
+    outcomes = []
+    for one in asked:
+        outcome = (await carry_out_request(privacy, one.cbid, reach)).value
+        outcomes.append(WaitedErasure(cbid=one.cbid, outcome=outcome))  # type: ignore[arg-type] # its values
+    erased = await carry_out_waiting(privacy, reach)
+    return ReleasedHolds(hold_ids=[hold.id for hold in ended], erased=[*erased], requested=outcomes)
+
+
+def _view(hold: Hold) -> HoldView:
+    return view(HoldView, hold, hold_id=hold.id)
+
+
+def _matter_view(matter: Matter, holds: int) -> MatterView:
+    return view(MatterView, matter, matter_id=matter.id, holds=holds)
+
+
+ROUTES: Final = HOLDS.routes

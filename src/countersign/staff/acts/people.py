@@ -1,0 +1,389 @@
+"""People over the API: the staff, the members of an account, and a person's own sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Final, Literal, TypeVar
+
+from msgspec import Meta, Struct
+from sqlalchemy import Connection
+
+from countersign.base.errors import (
+    KeysRemain,
+    LinkOnMachine,
+    PeopleRefused,
+    UnknownKey,
+    UnknownPerson,
+    UnknownSession,
+)
+from countersign.base.http.examples import AccountId
+from countersign.base.http.paging import Listing, Page, cursor, page_of
+from countersign.base.http.schemas import STORABLE, Request, Timestamp, view
+from countersign.base.ids import PERSON, is_id
+from countersign.core.access.account import NAME_LENGTH_MAX
+from countersign.core.access.key import Principal, Scope
+from countersign.core.access.reach import AccountReach, DeploymentReach, Reach
+from countersign.core.access.role import Role
+from countersign.core.gate.act import Acts
+from countersign.core.gate.route import Command
+from countersign.staff.acts.keys import KEY_ID
+from countersign.staff.acts.reach import of_deployment
+from countersign.staff.people import roles, sessions
+from countersign.staff.people.model import Member
+from countersign.staff.people.room import People
+from countersign.staff.people.sessions import EndedSessions
+from countersign_evidence.cli.support import say
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+PERSON_ID: Final = "per_01km9wtz3tfs8v8j2c7n5k9m0d"
+SESSION_ID: Final = "ps_01km9wtz3tfs8v8j2c7n5k9m0d"
+_SAID_OF_LINK: Final = (
+    "The link works once, until {expires_at}. It ends what the person is signed in with, and asks "
+    "for a new passkey. Give it to this person alone:"
+)
+_LINK: Final = "https://evidence.example.com/console/link#csign_pl_…"
+_PersonId = Annotated[str, Meta(examples=[PERSON_ID])]
+_SessionId = Annotated[str, Meta(examples=[SESSION_ID])]
+_Name = Annotated[str, Meta(examples=["Ada Lovelace"])]
+_Role = Annotated[Role, Meta(examples=[Role.COMPLIANCE])]
+PeopleQuery = Listing[Annotated[str, cursor("that page's last person", PERSON_ID)]]
+SessionsQuery = Listing[Annotated[str, cursor("that page's last session", SESSION_ID)]]
+
+
+class Invitation(Request, frozen=True, kw_only=True):
+    """Who is invited, and as what."""
+
+    name: Annotated[
+        str,
+        Meta(
+            description="What the person is called; from staff also the id of a person (`per_…`) "
+            "who gets one more role and signs in as before.",
+            # The act judges it, without the white space around it.
+            extra_json_schema={**STORABLE, "minLength": 1, "maxLength": NAME_LENGTH_MAX},
+            examples=["Ada Lovelace"],
+        ),
+    ]
+    role: _Role
+
+
+class Removal(Request, frozen=True, kw_only=True):
+    """What ends with a person's role."""
+
+    end_keys: Annotated[
+        list[str] | Literal["all"] | None,
+        Meta(
+            description="Which of the keys in `keys` end, by their ids, or `all`; `[]`: none. Left "
+            "out: it is refused if there are any.",
+            examples=[[KEY_ID]],
+        ),
+    ] = None
+
+
+class MadeKey(Struct, frozen=True, kw_only=True):
+    """A key that a person made."""
+
+    key_id: Annotated[str, Meta(examples=[KEY_ID])]
+    account_id: AccountId
+    livemode: bool
+    hint: Annotated[str, Meta(examples=["csign_sk_test_…x7Qd"])]
+    works: bool
+
+
+class PersonView(Struct, frozen=True, kw_only=True):
+    """A person with a role in one place."""
+
+    person_id: _PersonId
+    name: _Name
+    role: _Role
+    granted_at: Timestamp
+    granted_by: Annotated[
+        str,
+        Meta(description="The person (`per_…`), or the user of the system.", examples=["root"]),
+    ]
+    has_passkey: Annotated[
+        bool, Meta(description="false: the person has not come in yet, or has `has_provider`.")
+    ]
+    has_provider: Annotated[
+        bool, Meta(description="true: the person signs in at the provider of OpenID Connect.")
+    ]
+    link_until: Annotated[
+        Timestamp | None, Meta(description="Until when an unused link of the person works.")
+    ]
+    last_used_at: Annotated[
+        Timestamp | None, Meta(description="When the person signed in last, or used the passkey.")
+    ]
+    keys: Annotated[
+        list[MadeKey], Meta(description="Those that the person made there, and that work.")
+    ]
+
+
+class PersonLink(Struct, frozen=True, kw_only=True):
+    """A link by which a person comes in: present only in the response that makes it."""
+
+    person_id: _PersonId
+    link: Annotated[
+        str | None,
+        Meta(
+            description="It works once. Give it to this person alone. null: the person signs in "
+            "as before.",
+            examples=[_LINK],
+        ),
+    ]
+    expires_at: Timestamp | None
+
+
+class InvitedPerson(PersonLink, frozen=True, kw_only=True):
+    """Who was invited, and the link by which the person comes in."""
+
+    name: _Name
+    role: _Role
+
+
+class EndedView(Struct, frozen=True, kw_only=True):
+    """Sessions that were ended."""
+
+    person_id: _PersonId
+    sessions: Annotated[int, Meta(description="How many.", examples=[2])]
+
+
+class SessionView(Struct, frozen=True, kw_only=True):
+    """A browser in which the person is signed in."""
+
+    session_id: _SessionId
+    created_at: Timestamp
+    last_used_at: Timestamp
+    ends_at: Annotated[Timestamp, Meta(description="If nothing more is done in it.")]
+    is_this: Annotated[bool, Meta(description="Whether this request was made with it.")]
+
+
+def _invited(made: Mapping[str, Any]) -> str:
+    if made["link"] is None:
+        return "{name} has the role {role} now, and signs in as before."
+    return f"{{name}} ({{person_id}}) is invited as {{role}}.\n{_SAID_OF_LINK}"
+
+
+async def _warn(people: People, made: Mapping[str, Any]) -> None:
+    """What keeps a new link from working."""
+    if made["link"] is not None and not people.is_on:
+        say("warning: the console is off, so the link works only with COUNTERSIGN_CONSOLE=true")
+    if made["link"] is not None and people.party is None and people.provider is None:
+        say(
+            f"warning: browsers make no passkeys at {people.url}: they need https and a name, or "
+            "localhost"
+        )
+
+
+STAFF: Final = Acts(
+    "Staff: people", People, scope=Scope.STAFF_MANAGE, reach=DeploymentReach, console=True
+)
+MEMBERS: Final = Acts(
+    "Staff: people", People, scope=Scope.PEOPLE_MANAGE, reach=AccountReach, console=True
+)
+OWN: Final = Acts("Staff: people", People, scope=Scope.SESSIONS_MANAGE, console=True)
+
+
+_PLACES: Final[tuple[tuple[Acts[People], str, str, str, dict[str, Any]], ...]] = (
+    (
+        *(STAFF, "staff", "StaffPerson", "the staff"),
+        {
+            "owner": of_deployment,
+            "none": "No one yet. Invite the first: countersign staff invite NAME --role owner",
+        },
+    ),
+    (
+        *(MEMBERS, "members", "Member", "an account"),
+        {
+            "live": True,
+            "none": "No one yet. Invite the first: countersign members invite NAME "
+            "--account ACCOUNT --role owner",
+        },
+    ),
+)
+
+
+def _act(
+    address: str,
+    summary: str,
+    operation: str,
+    *commands: dict[str, Any],
+    **declared: Any,  # noqa: ANN401 - of Route
+) -> Callable[[F], F]:
+    """Declare an act on the staff, and the same on the members of an account."""
+
+    def declare(function: F) -> F:
+        for acts, group, one, many, whose in _PLACES:
+            named = [one | {"name": f"{group} {one['name']}"} for one in commands]
+            acts.act(
+                address.format(group),
+                summary.format(many),
+                operation=operation.format(one),
+                commands=tuple(Command(**whose, **one) for one in named),
+                **declared,
+            )(function)
+        return function
+
+    return declare
+
+
+@_act(
+    "POST /v1/{}",
+    "Invite a person to {}",
+    "invite{}",
+    {
+        "name": "invite",
+        "help": "Invite a person, and print the link by which the person comes in, once.\n\n"
+        "NAME can be the id of a person (per_…), who gets this role too and signs in as before.",
+        "arguments": ("name",),
+        "says": _invited,
+        "shows": ("link",),
+        "warns": _warn,
+    },
+    fresh=True,
+    secret=True,
+    refusals=(PeopleRefused, LinkOnMachine, UnknownPerson),
+)
+def invite(
+    connection: Connection, people: People, who: Principal, wanted: Invitation
+) -> InvitedPerson:
+    """Give a person a role. The link is in this response only, and works once, for 24 hours.
+
+    Only owners appoint. The link of an owner is made on the machine.
+    """
+    made = roles.invite(connection, people, wanted.name, wanted.role, who.reach, by=who.person_id)
+    url, until = (None, None) if made.link is None else (made.link.url, made.link.expires_at)
+    return view(InvitedPerson, made, role=wanted.role, link=url, expires_at=until)
+
+
+@_act(
+    "GET /v1/{}",
+    "List the people of {}, oldest first",
+    "list{}s",
+    {
+        "name": "list",
+        "help": "List the people with their roles.",
+        "sends": {"limit": 100},
+        "shows": ("person_id", "role", "last_used_at", "name"),
+    },
+)
+def list_people(
+    connection: Connection, people: People, reach: Reach, query: PeopleQuery
+) -> Page[PersonView]:
+    """The people with a role there, and since when."""
+    found = [_view(one) for one in roles.members(connection, people, reach)]
+    rows = sorted((one for one in found if one.person_id > (query.after or "")), key=_id_of)
+    return page_of(rows, query.limit, _id_of)
+
+
+@_act(
+    "POST /v1/{}/{{person_id}}/remove",
+    "Remove a person from {}",
+    "remove{}",
+    fresh=True,
+    request_examples={"who made no keys": {}, "and every key": {"end_keys": "all"}},
+    refusals=(UnknownPerson, PeopleRefused, KeysRemain, UnknownKey),
+)
+def remove(
+    connection: Connection, people: People, who: Principal, person_id: str, wanted: Removal
+) -> PersonView:
+    """Take a person's role; one without any role left is signed out at once.
+
+    The last owner stays. If the person made keys there that work, `end_keys` says which of them
+    end; the response shows in `keys` which do.
+    """
+    named, ends = _named(who, person_id), wanted.end_keys
+    return _view(roles.remove(connection, people, named, who.reach, who.person_id, end_keys=ends))
+
+
+@_act(
+    "POST /v1/{}/{{person_id}}/link",
+    "Make a way back in for a person of {}",
+    "link{}",
+    {
+        "name": "link",
+        "help": "Print a link by which a person comes in again, with a new passkey.",
+        "says": _SAID_OF_LINK,
+        "shows": ("link",),
+        "warns": _warn,
+    },
+    fresh=True,
+    secret=True,
+    refusals=(UnknownPerson, LinkOnMachine),
+)
+def link(connection: Connection, people: People, who: Principal, person_id: str) -> PersonLink:
+    """Make a link by which a person who has lost the passkey comes in again, for 15 minutes.
+
+    Its use ends the sessions and passkeys of before. That of an owner, or of somebody who has a
+    role elsewhere too, is made on the machine.
+    """
+    named = _named(who, person_id)
+    made = roles.way_back(connection, people, named, who.reach, who.person_id)
+    return view(PersonLink, made, link=made.url)
+
+
+@_act(
+    "POST /v1/{}/{{person_id}}/sign_out",
+    "End all sessions of a person of {}",
+    "signOut{}",
+    fresh=True,
+    refusals=(UnknownPerson,),
+)
+def sign_out(connection: Connection, people: People, who: Principal, person_id: str) -> EndedView:
+    """End all sessions of a person, who can sign in again."""
+    named = _named(who, person_id)
+    ended = sessions.sign_out_member(connection, people, named, who.reach, who.person_id)
+    return _ended(ended)
+
+
+def _named(who: Principal, person_id: str) -> str:
+    """The person of the path; over the API by the id alone: no name is in an address."""
+    if not (who.is_operator or is_id(PERSON, person_id)):
+        raise UnknownPerson
+    return person_id
+
+
+def _id_of(one: PersonView) -> str:
+    return one.person_id
+
+
+@OWN.act("GET /v1/me/sessions", "List your sessions, newest first")
+def list_own_sessions(
+    connection: Connection, people: People, who: Principal, query: SessionsQuery
+) -> Page[SessionView]:
+    """The person's own sessions, the newest first."""
+    rows = [
+        view(SessionView, one, session_id=one.id, is_this=one.id == who.key_id)
+        for one in sessions.open_sessions(connection, people, who.person_id)
+        if query.after is None or one.id < query.after
+    ]
+    return page_of(rows, query.limit, lambda one: one.session_id)
+
+
+@OWN.act(
+    "POST /v1/me/sessions/{session_id}/end",
+    "End one of your sessions",
+    refusals=(UnknownSession,),
+)
+def end_own_session(
+    connection: Connection, people: People, who: Principal, session_id: str
+) -> EndedView:
+    """End one of the person's own sessions."""
+    return _ended(sessions.end_session(connection, people, who.person_id, session_id))
+
+
+@OWN.act("POST /v1/me/sessions/end", "End all of your sessions")
+def end_own_sessions(connection: Connection, people: People, who: Principal) -> EndedView:
+    """End all of the person's own sessions, also this one."""
+    return _ended(sessions.end_sessions(connection, people, who.person_id))
+
+
+def _ended(ended: EndedSessions) -> EndedView:
+    return EndedView(person_id=ended.person_id, sessions=ended.number)
+
+
+def _view(one: Member) -> PersonView:
+    keys = [view(MadeKey, k, key_id=k.id, works=k.revoked_at is None) for k in one.keys]
+    return view(PersonView, one, person_id=one.id, keys=keys)
+
+
+ROUTES: Final = (*STAFF.routes, *MEMBERS.routes, *OWN.routes)

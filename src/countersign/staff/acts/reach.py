@@ -1,0 +1,17 @@
+"""Routes and commands of the console."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from countersign.base.mode import Mode
+from countersign.core.gate.route import Route
+
+staff_route: Final = partial(Route, console=True)
+"""An operation of the console."""
+
+
+async def of_deployment(_room: object, _named: str) -> tuple[str, Mode]:
+    """For whom a command acts that names no account and mode: the `owner` of its route."""
+    return "", Mode.LIVE

@@ -1,0 +1,168 @@
+"""What is seen first of an account: its last day by the hour, two weeks by the day, what waits."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
+from sqlalchemy import Connection
+
+from countersign.base.http.schemas import Timestamp
+from countersign.base.instant import from_ms, from_ns, to_ms
+from countersign.base.mode import Mode
+from countersign.core.access.key import Principal, Scope
+from countersign.core.access.reach import AccountReach
+from countersign.core.access.room import Access
+from countersign.core.clearances.schemas import Code
+from countersign.core.gate.act import Acts
+from countersign.staff.acts import today_sql as sql
+from countersign.staff.acts.accounts import AccountId
+
+HOURS: Final = 24
+DAYS: Final = 14
+_HOUR: Final = timedelta(hours=1)
+_DAY: Final = timedelta(days=1)
+
+Figure = Annotated[
+    int | None,
+    Meta(
+        description="Counted up to `most`, which stands for that many or more; null: it was not "
+        "measured, as before there was the account.",
+        examples=[12],
+    ),
+]
+HowMany = Annotated[
+    int,
+    Meta(description="Counted up to `most`, which stands for that many or more.", examples=[0]),
+]
+
+
+class Figures(Struct, frozen=True, kw_only=True):
+    """What happened in an hour or a day, of UTC."""
+
+    begins_at: Timestamp
+    acknowledgments: Figure
+    cleared: Figure
+    refused: Figure
+    sessions_completed: Figure
+    sessions_declined: Figure
+    sessions_expired: Figure
+    buyers_verified: Figure
+    buyers_failed: Figure
+
+
+class RefusedFor(Struct, frozen=True, kw_only=True):
+    """How often orders were refused for this reason; a decision may have several."""
+
+    reason: Annotated[Code, Meta(examples=["acknowledgment_too_old"])]
+    last_hours: Annotated[int, Meta(description="In the time of `hours`.", examples=[1])]
+    last_days: Annotated[int, Meta(description="In the time of `days`.", examples=[4])]
+
+
+class Today(Struct, frozen=True, kw_only=True):
+    """How an account does in one mode. Nothing in it is personal."""
+
+    account_id: AccountId
+    livemode: bool
+    at: Annotated[Timestamp, Meta(description="When this was counted.")]
+    most: Annotated[
+        int,
+        Meta(
+            description="A figure of so many stands for that many or more: nothing is counted "
+            "further.",
+            examples=[sql.MOST],
+        ),
+    ]
+    hours: Annotated[
+        list[Figures],
+        Meta(description=f"The last {HOURS} hours, oldest first; the last one goes on."),
+    ]
+    days: Annotated[
+        list[Figures],
+        Meta(description=f"The last {DAYS} days, oldest first; the last one goes on."),
+    ]
+    refusals: Annotated[list[RefusedFor], Meta(description="The most frequent first.")]
+    refusals_since: Annotated[
+        Timestamp | None,
+        Meta(
+            description=f"Reasons are counted of the newest {sql.REFUSALS_MOST} refusals: since "
+            "when, if `days` has more. null: of all of them."
+        ),
+    ]
+    open_checkout_sessions: HowMany
+    buyers_waiting: Annotated[HowMany, Meta(description="In the review queue.")]
+    deliveries_repeated: Annotated[
+        HowMany, Meta(description="Of webhooks: an attempt has failed, another one is to come.")
+    ]
+    endpoints_disabled: Annotated[int, Meta(description="Of webhooks.", examples=[0])]
+
+
+TODAY: Final = Acts("Staff: today", Access, scope=Scope.SEARCH_READ, console=True)
+
+
+@TODAY.act("GET /v1/today", "See how an account does", reach=AccountReach)
+def get_today(connection: Connection, access: Access, who: Principal) -> Today:
+    """How an account does: the last 24 hours, the last 14 days, and what waits.
+
+    Hours and days are those of UTC, and of real time in the sandbox too. Of the whole deployment,
+    `GET /v1/deployment` shows how it stands.
+    """
+    return today(connection, who, from_ns(access.clock.time_ns()))
+
+
+def today(connection: Connection, who: Principal, at: datetime) -> Today:
+    """The figures of an account and a mode at this time, by a fixed number of statements."""
+    hours, days = lengths(at)
+    standing = sql.now(connection, who, at)
+    shown = [
+        Figures(begins_at=one.begins, **(found if one.ends > standing.created_at else _UNKNOWN))
+        for one, found in zip(
+            [*hours, *days], sql.count(connection, who, [*hours, *days]), strict=True
+        )
+    ]
+    refused = sql.refusals(connection, who, days[0].begins)
+    is_all = len(refused) < sql.REFUSALS_MOST
+    return Today(
+        account_id=who.account_id,
+        livemode=who.mode is Mode.LIVE,
+        at=at.replace(microsecond=0),
+        most=sql.MOST,
+        hours=shown[:HOURS],
+        days=shown[HOURS:],
+        refusals=_by_reason(refused, to_ms(hours[0].begins)),
+        refusals_since=None if is_all else from_ms(min(one.at_ms for one in refused)),
+        open_checkout_sessions=standing.open_checkout_sessions,
+        buyers_waiting=standing.buyers_waiting,
+        deliveries_repeated=standing.deliveries_repeated,
+        endpoints_disabled=standing.endpoints_disabled,
+    )
+
+
+def lengths(at: datetime) -> tuple[list[sql.Bucket], list[sql.Bucket]]:
+    """The hours and the days that are counted at this time, oldest first."""
+    hour = at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+    return _last(HOURS, _HOUR, hour), _last(DAYS, _DAY, hour.replace(hour=0))
+
+
+def _last(number: int, length: timedelta, newest: datetime) -> list[sql.Bucket]:
+    begins = [newest - length * back for back in reversed(range(number))]
+    return [sql.Bucket(one, one + length) for one in begins]
+
+
+def _by_reason(refused: Sequence[sql.RefusedOrder], since_ms: int) -> list[RefusedFor]:
+    all_ = Counter(reason for one in refused for reason in one.reasons)
+    late = Counter(reason for one in refused if one.at_ms >= since_ms for reason in one.reasons)
+    return [
+        RefusedFor(reason=reason, last_hours=late[reason], last_days=number)
+        for reason, number in sorted(all_.items(), key=lambda item: (-item[1], item[0]))
+    ]
+
+
+_UNKNOWN: Final = dict.fromkeys(
+    ("acknowledgments", "cleared", "refused", *sql.EVENTS.values()), None
+)
+
+ROUTES: Final = TODAY.routes

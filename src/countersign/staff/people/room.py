@@ -1,0 +1,29 @@
+"""The room of people: what its acts work with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from countersign.base.passkeys import RelyingParty
+from countersign.core.access.room import Access
+
+if TYPE_CHECKING:
+    from countersign.staff.people.provider import Provider
+
+RETURN_PATH: Final = "/console/provider/return"
+"""The redirect URI for an OpenID Connect provider."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class People:
+    """People with roles, their links, passkeys and sessions."""
+
+    access: Access
+    party: RelyingParty | None
+    """None: browsers allow no passkeys at the address of the console."""
+    provider: Provider | None
+    """The OpenID Connect provider; None without one."""
+    url: str
+    """The console's address, without a trailing slash."""
+    is_on: bool

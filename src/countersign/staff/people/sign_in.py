@@ -1,0 +1,303 @@
+"""Accept an invitation, sign in with a passkey, and sign out.
+
+A new session has a new token, whatever the browser sent before. Challenges are not stored: each is
+a keyed hash of what it is for, and a passkey signs one only once.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+import structlog
+from sqlalchemy import Connection, Row, delete, insert, select, update
+
+from countersign.base.db.tables import person_passkeys, person_sessions
+from countersign.base.errors import UnknownSession
+from countersign.base.ids import timed_id
+from countersign.base.instant import from_ms, from_ns, to_ms
+from countersign.base.passkeys import (
+    TIMEOUT_MS,
+    asserted,
+    assertion_options,
+    checked,
+    creation_options,
+    credential_id,
+    registered,
+)
+from countersign.core.access.audit import AuditAction, write_audit
+from countersign.core.access.key import (
+    PERSON_ENTROPY_BYTES,
+    PERSON_LINK,
+    PERSON_SESSION,
+    compose_person_token,
+    well_formed,
+)
+from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.access.sessions import session_at
+from countersign.staff.people import sql
+from countersign.staff.people.model import LinkRow, LinkSays, SignedIn, SignedInPerson
+from countersign.staff.people.room import People
+from countersign.staff.people.sessions import end_session
+from countersign_evidence.disclosure import b64url
+
+_NONCE_BYTES: Final = 16
+_STATE_LENGTH_MAX: Final = 64
+_p: Final = person_passkeys.c
+_s: Final = person_sessions.c
+_log: Final = structlog.get_logger("countersign.people")
+
+
+async def link_says(room: People, token: str) -> LinkSays | None:
+    """Whom a link is for, and what for; None: it is unknown, used, replaced or expired."""
+    link = await find_link(room, token)
+    if link is None:
+        return None
+    return await room.access.database.read(_says, link)
+
+
+async def link_options(room: People, token: str) -> dict[str, Any] | None:
+    """The options of `navigator.credentials.create` for a link; None if it does not work."""
+    link = await find_link(room, token)
+    if link is None or room.party is None:
+        return None
+    said = await room.access.database.read(_says, link)
+    return creation_options(
+        room.party,
+        user_handle=_handle(room, link.person_id),
+        challenge=_challenge(room, "link", link.id, link.digest),
+        name=said.name,
+    )
+
+
+async def use_link(room: People, token: str, response: str) -> SignedIn | None:
+    """Come in by a link, with the passkey that the browser has made.
+
+    It replaces the person's earlier passkeys, whose sessions end. None: the link does
+    not work, or the passkey is not what was asked for; then the link stays.
+    """
+    link, party = await find_link(room, token), room.party
+    if link is None or party is None:
+        return None
+    challenge = _challenge(room, "link", link.id, link.digest)
+    made = await checked(lambda: registered(party, challenge, response))
+    if made is None:
+        return None
+    now = _now(room)
+    passkey = {
+        "id": timed_id("pky", room.access.clock.time_ns(), room.access.entropy(8)),
+        "person_id": link.person_id,
+        "lookup": _lookup(room, b64url(made.credential_id)),
+        "public_key": made.public_key,
+        "sign_count": made.sign_count,
+        "created_at": now,
+        "last_used_at": now,
+    }
+    return await room.access.database.write(_come_in, room, link, passkey, now)
+
+
+def sign_in_options(room: People, session: str = "") -> tuple[dict[str, Any], str] | None:
+    """The options of `navigator.credentials.get`, and the state that comes back with the response.
+
+    With the token of a session: to use the passkey again. None: there are no passkeys here.
+    """
+    if room.party is None:
+        return None
+    state = f"{to_ms(_now(room))}.{b64url(room.access.entropy(_NONCE_BYTES))}"
+    return assertion_options(
+        room.party, _challenge(room, "sign in", state, _bound(room, session))
+    ), state
+
+
+async def sign_in(room: People, state: str, response: str) -> SignedIn | None:
+    """Sign in with a passkey; None: no person with a role has it, or the challenge is wrong."""
+    used = await _used(room, state, response, "")
+    if used is None:
+        return None
+    passkey, count = used
+    return await room.access.database.write(_sign_in, room, passkey, count, _now(room))
+
+
+async def freshen(room: People, session: str, state: str, response: str) -> bool:
+    """Use the passkey again before an irreversible act; False: another person's passkey."""
+    used = await _used(room, state, response, session)
+    if used is None:
+        return False
+    passkey, count = used
+    digest = _bound(room, session)
+    return await room.access.database.write(_freshen, digest, passkey, count, _now(room))
+
+
+async def sign_out(room: People, session: str) -> None:
+    """End the session, if it exists."""
+    own = await room.access.database.read(session_at, _bound(room, session), _now(room))
+    if own is not None:
+        with suppress(UnknownSession):
+            await room.access.database.write(end_session, room, own.person_id, own.id)
+
+
+async def signed_in(room: People, session: str) -> SignedInPerson | None:
+    """The person signed in with this session; None: no one."""
+    return await room.access.database.read(_who, _bound(room, session), _now(room))
+
+
+def _now(room: People) -> datetime:
+    return from_ns(room.access.clock.time_ns())
+
+
+def _bound(room: People, session: str) -> bytes:
+    """The look-up key of a session; b"" for an invalid token."""
+    return room.access.sessions.digest(session.encode()) or b""
+
+
+async def find_link(room: People, token: str) -> LinkRow | None:
+    """The link with this token; None: it is unknown, used, replaced or expired."""
+    if not (token.startswith(PERSON_LINK + "_") and well_formed(token)):
+        return None
+    digest = room.access.secret.key_digest(token)
+    return await room.access.database.read(sql.find_link, digest, _now(room))
+
+
+def _says(connection: Connection, link: LinkRow) -> LinkSays:
+    return LinkSays(
+        name=sql.name_of(connection, link.person_id) or "",
+        kind=link.kind,
+        places=sql.places_of(connection, link.person_id),
+        expires_at=link.expires_at,
+    )
+
+
+def _challenge(room: People, use: str, about: str, bound: bytes) -> bytes:
+    return room.access.secret.page_code(f"person {use}", about, bound)
+
+
+def _handle(room: People, person_id: str) -> bytes:
+    return room.access.secret.blind_index("person", "user_handle", person_id)
+
+
+def _lookup(room: People, named: str) -> bytes:
+    return room.access.secret.blind_index("person", "passkey", named)
+
+
+async def _used(
+    room: People, state: str, response: str, session: str
+) -> tuple[Row[*tuple[Any, ...]], int] | None:
+    """The passkey that has signed this challenge, and its counter."""
+    sent, _, _ = state.partition(".")
+    is_time = sent.isascii() and sent.isdecimal() and len(state) <= _STATE_LENGTH_MAX
+    party, named = room.party, credential_id(response)
+    if party is None or named is None or not is_time:
+        return None
+    if not 0 <= to_ms(_now(room)) - int(sent) <= TIMEOUT_MS:
+        return None
+    passkey = await room.access.database.read(_passkey, _lookup(room, named))
+    if passkey is None or from_ms(int(sent)) <= passkey.last_used_at:
+        return None
+    challenge = _challenge(room, "sign in", state, _bound(room, session))
+    handle = _handle(room, passkey.person_id)
+    count = await checked(lambda: asserted(party, passkey.public_key, handle, challenge, response))
+    return None if count is None else (passkey, count)
+
+
+def _passkey(connection: Connection, lookup: bytes) -> Row[*tuple[Any, ...]] | None:
+    return connection.execute(select(person_passkeys).where(_p.lookup == lookup)).one_or_none()
+
+
+def _come_in(
+    connection: Connection, room: People, link: LinkRow, passkey: dict[str, object], now: datetime
+) -> SignedIn | None:
+    if not sql.take_link(connection, link, now):
+        return None
+    sql.lock_out(connection, link.person_id)
+    connection.execute(insert(person_passkeys), passkey)
+    return begin_session(
+        connection, room, Begun(link.person_id, AuditAction.PERSON_CAME_IN, now, now)
+    )
+
+
+def _sign_in(
+    connection: Connection, room: People, passkey: Row[*tuple[Any, ...]], count: int, now: datetime
+) -> SignedIn | None:
+    if not _use(connection, passkey, count, now):
+        return None
+    if not sql.places_of(connection, passkey.person_id):
+        return None
+    begun = Begun(passkey.person_id, AuditAction.PERSON_SIGNED_IN, now, now)
+    return begin_session(connection, room, begun)
+
+
+def _freshen(
+    connection: Connection,
+    digest: bytes,
+    passkey: Row[*tuple[Any, ...]],
+    count: int,
+    now: datetime,
+) -> bool:
+    session = session_at(connection, digest, now)
+    if session is None or session.person_id != passkey.person_id:
+        return False
+    if not _use(connection, passkey, count, now):
+        return False
+    own = update(person_sessions).where(_s.id == session.id)
+    connection.execute(own.values(passkey_at=now, last_used_at=now))
+    return True
+
+
+def _use(connection: Connection, passkey: Row[*tuple[Any, ...]], count: int, now: datetime) -> bool:
+    """Note a use; a counter that did not grow means a copy (§6.1.1), and the passkey goes."""
+    same = (
+        (_p.id == passkey.id)
+        & (_p.last_used_at == passkey.last_used_at)
+        & (_p.sign_count == passkey.sign_count)
+    )
+    if (count or passkey.sign_count) and count <= passkey.sign_count:
+        connection.execute(delete(person_passkeys).where(_p.id == passkey.id))
+        _log.warning("passkey_copied", id=passkey.id)
+        return False
+    used = update(person_passkeys).where(same).values(sign_count=count, last_used_at=now)
+    return connection.execute(used).rowcount == 1
+
+
+class Begun(NamedTuple):
+    """Start a session."""
+
+    person_id: str
+    action: AuditAction
+    at: datetime
+    authenticated_at: datetime
+    """When the person authenticated: with a passkey now, or before at the provider."""
+
+
+def begin_session(connection: Connection, room: People, begun: Begun, **facts: str) -> SignedIn:
+    """A new session, noted with these facts."""
+    access, person_id = room.access, begun.person_id
+    token = compose_person_token(PERSON_SESSION, access.entropy(PERSON_ENTROPY_BYTES))
+    session_id = timed_id("ps", access.clock.time_ns(), access.entropy(8))
+    row = {
+        "id": session_id,
+        "person_id": person_id,
+        "digest": access.secret.key_digest(token),
+        "created_at": begun.at,
+        "last_used_at": begun.at,
+        "passkey_at": begun.authenticated_at,
+    }
+    connection.execute(insert(person_sessions), row)
+    audit = access.audit.of(person_id, DEPLOYMENT)
+    entry = audit.entry(begun.action, person_id, session=session_id, **facts)
+    write_audit(connection, entry)
+    return SignedIn(token, person_id)
+
+
+def _who(connection: Connection, digest: bytes, now: datetime) -> SignedInPerson | None:
+    own = session_at(connection, digest, now)
+    if own is None:
+        return None
+    return SignedInPerson(
+        id=own.person_id,
+        name=sql.name_of(connection, own.person_id) or "",
+        session_id=own.id,
+        places=sql.places_of(connection, own.person_id),
+        is_fresh=own.is_fresh(now),
+        ends_at=own.ends_at,
+    )
