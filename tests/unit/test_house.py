@@ -23,19 +23,10 @@ ROOT: Final = Path(__file__).parents[2]
 SOURCE: Final = Path(countersign.__file__).parent
 # What an operator runs: the service, and the package of evidence that it stands on.
 COUNTED: Final = (SOURCE, *(ROOT / "packages" / "evidence" / "src").glob("countersign_*"))
-CODE_MAX: Final = 45_150
+CODE_MAX: Final = 44_250
 """Lines of statements, signatures, fields and constants of the service and the package of evidence
-together; docstrings, comments, imports and blank lines are free. The aim is 36,500: above it are
-what operators need (the doctor, draining, moving to PostgreSQL, closing an account, traces), limits
-that servers share, the runs by which an acknowledgment writes a third less, heads in an object
-store, the verdict in words that a judge reads before the identifiers, and what a buyer's page shows
-besides a form: steps, the order, readable colours, a way to the shop, what speaks against the
-order; what an order is called, by which its evidence is found; people with roles, who use the
-console, what they do over the API, such as inviting one another, and a provider of OpenID Connect
-at which they sign in, and whose a key is with which one decides; initials that are typed once,
-and a press on each further line that the service observes; the link of a copy by e-mail, from a
-queue; two people who decide on a buyer; the figures of a day, by hour and by day; forms that act
-once. Delete before you add."""
+together; docstrings, comments, imports and blank lines are free. It is held by release: lowered
+where much was deleted, never raised. The aim is 36,500. Delete before you add."""
 MODULE_LINES_MAX: Final = 500
 """A longer module holds two things."""
 MEDIAN_LINES: Final = range(90, 201)
