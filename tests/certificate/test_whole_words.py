@@ -12,7 +12,7 @@ from tests.certificate.reader import lines_of, words_of
 from tests.support.hosted import PROCESS_JSON
 
 NOTICE: Final[dict[str, Any]] = tomllib.loads(
-    (resources.files("countersign") / "notices" / "ab1263-2026-01-01.toml").read_text("utf-8")
+    (resources.files("countersign.core.notices") / "ab1263-2026-01-01.toml").read_text("utf-8")
 )
 LINES: Final = [(line["id"], line["text"]) for line in NOTICE["bullets"]]
 HOSTED: Final = {"capture": "hosted", "credential": "checkout_session"}

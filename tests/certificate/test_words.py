@@ -128,7 +128,7 @@ def test_a_screen_reader_can_say_which_initials_belong_to_which_line() -> None:
 
 def test_the_shipped_notice_fits_on_four_pages() -> None:
     """Also in test mode, which says more: a fifth page with two lines looks like a mistake."""
-    file = resources.files("countersign") / "notices" / "ab1263-2026-01-01.toml"
+    file = resources.files("countersign.core.notices") / "ab1263-2026-01-01.toml"
     notice = tomllib.loads(file.read_text())
     lines = [(bullet["id"], bullet["text"]) for bullet in notice.pop("bullets")]
     for mode in ("test", "live"):

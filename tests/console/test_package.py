@@ -19,7 +19,7 @@ from tests.unit.house import modules_of
 
 SOURCE: Final = Path(countersign_console.__file__).parent
 CODE_MAX: Final = 5000
-HOST: Final = "countersign.console_host"
+HOST: Final = "countersign.server.console_host"
 
 
 def test_of_the_service_the_console_imports_one_module() -> None:

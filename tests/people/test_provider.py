@@ -123,7 +123,7 @@ def problem(reply: Reply) -> tuple[int, str]:
     return reply.status, reply.body.decode().partition("</strong></p><p>")[2].partition("<")[0]
 
 
-REFUSED = (403, "This sign-in is not one that this browser asked for, or took too long. Start")
+REFUSED = (403, "This browser did not request this sign-in, or it took too long. Start again.")
 UNKNOWN = (403, "No one with that account at the provider can sign in here. Come in by an")
 DOWN = (503, "The provider that signs you in cannot be reached now. Try again later.")
 
