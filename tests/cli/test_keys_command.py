@@ -1,5 +1,6 @@
 """`accounts` and `keys`: only the id or the key on standard output, words on standard error."""
 
+import json
 import re
 from datetime import datetime
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from countersign.core.access.key import PEOPLE_SCOPES, VENDOR_SCOPES, Scope, well_formed
+from countersign.core.gate import commands
 from tests.cli.conftest import Bench
 
 
@@ -26,6 +28,20 @@ def test_only_the_id_of_a_new_account_is_on_standard_output(initialised: Bench) 
     shown = initialised.run("accounts", "list").stdout
     assert done.stdout.strip() in shown
     assert "Ärger & Söhne" in shown
+
+
+def test_a_list_has_all_its_pages_unless_a_limit_is_given(
+    initialised: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A script that acts on each of a list misses none."""
+    monkeypatch.setattr(commands, "LIMIT_MAX", 2)
+    names = [f"vendor {number}" for number in range(5)]
+    for name in names:
+        initialised.run("accounts", "create", name)
+    assert [one["name"] for one in initialised.read("accounts", "list")] == names
+    some = initialised.run("accounts", "list", "--limit", "2", "--json")
+    assert [one["name"] for one in json.loads(some.stdout)] == names[:2]
+    assert "There are more: --after" in some.stderr
 
 
 @pytest.mark.parametrize("name", ["", " ", "x" * 101, "a\tb", "acct_1", "bell\x07"])

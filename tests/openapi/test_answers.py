@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from countersign.core.webhooks.model import ENDPOINTS_MAX
 from tests.support import postgres
 from tests.support.document import Document, Operation, committed_document
-from tests.support.service import Deployment, Server, running_server
+from tests.support.service import SERVES, Deployment, Server, running_server
 
 pytestmark = pytest.mark.both_engines
 
@@ -89,6 +90,8 @@ def test_every_answer_of_a_walk_through_all_operations_is_in_the_document(
     with server.client() as client:
         walk = Walk(client)
         walk_through(walk, document, deployment, account)
+    audit = json.loads(deployment.run("audit", "--json").stdout)
+    assert SERVES not in {entry["actor"] for entry in audit}, "a key or a person did that"
 
     faults = [
         f"{e.method} {e.url} {e.answer.status_code}: {fault}"

@@ -24,6 +24,8 @@ from countersign.core.access.key import PEOPLE_SCOPES, Scope
 from tests.support import command, forked, privacy
 
 PREFIX = "COUNTERSIGN_"
+SERVES: Final = "the-user-of-servers"
+"""Who runs the servers: no act over HTTP is by it, so no entry of the audit may name it."""
 START_SECONDS_MAX = 30.0
 # Not the generator that Hypothesis seeds: every process would draw the same ports.
 _PORTS: Final = random.SystemRandom()
@@ -132,7 +134,10 @@ def start_server(deployment: Deployment, **settings: str) -> Server:
     privacy.watch_log(log)
     with log.open("wb") as sink:
         process = forked.start(
-            ["countersign", "serve"], configured.environment, stdout=sink, stderr=sink
+            ["countersign", "serve"],
+            configured.environment | {"LOGNAME": SERVES},
+            stdout=sink,
+            stderr=sink,
         )
     server = Server(deployment=configured, url=f"http://127.0.0.1:{port}", process=process, log=log)
     with server.client() as probe:

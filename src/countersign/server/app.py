@@ -230,7 +230,8 @@ class App:
 
     async def _admit(self, call: Call, incoming: Incoming, route: Route[Any]) -> Reply:
         """Pass the gates behind authentication, and the handler."""
-        room = self._room_for(route, call) if route.console else self._rooms[route.address]
+        is_audited = route.console or route.audited
+        room = self._room_for(route, call) if is_audited else self._rooms[route.address]
         if route.scope is not None:
             # For a key at an operation of vendors the scope is all: a call less on the hot path.
             who = call.principal
@@ -273,7 +274,7 @@ class App:
         return await self._once(route, room, call, key)
 
     def _room_for(self, route: Route[Any], call: Call) -> Any:  # noqa: ANN401 - that of the route
-        """The room of a route; for what a key does of staff's work, one whose acts note the key."""
+        """The room of a route; of a key's acts that are audited, one whose entries name the key."""
         room = self._rooms[route.address]
         if route.scope is not None and call.principal.person is None:
             call.audit = self._access.audit.of(call.principal.actor, call.principal.reach)

@@ -91,6 +91,7 @@ class BatchWorker:
         if self.is_stale:
             self._discard_all()
         was_held = self._connection is not None
+        self._close_idle()
         try:
             if self._connection is None:
                 self._connection = self._open()
@@ -107,6 +108,9 @@ class BatchWorker:
                 if was_held and not (running.is_ending or running.is_abandoned):
                     return self(running)  # nothing of it can have been committed
             return self._recover(running, error)
+
+    def _close_idle(self) -> None:
+        """A worker that writes closes a connection that was idle: see there."""
 
     def close(self) -> None:
         """Let go of the connection; the pool tests it before it gives it out again."""
@@ -218,11 +222,9 @@ class WritingWorker(BatchWorker):
         super().__init__(url)
         self._answers = answers
 
-    def __call__(self, running: Running) -> Outcomes:
-        """The outcomes, after the commit."""
-        if not self.is_stale and time.monotonic() - self._used_at > _UNTESTED_SECONDS:
+    def _close_idle(self) -> None:
+        if time.monotonic() - self._used_at > _UNTESTED_SECONDS:
             self.close()
-        return super().__call__(running)
 
     def _do(
         self, connection: Connection, running: Running, calls: Sequence[QueuedCall]

@@ -12,9 +12,11 @@ T = TypeVar("T")
 After = TypeVar("After", bound=str)
 """The `after` of one list: `Annotated[str, cursor(…)]`."""
 
+LIMIT_MAX: Final = 100
 LIMIT_DEFAULT: Final = 20
 Limit = Annotated[
-    int, Meta(ge=1, le=100, description="The maximum number of items.", examples=[LIMIT_DEFAULT])
+    int,
+    Meta(ge=1, le=LIMIT_MAX, description="The maximum number of items.", examples=[LIMIT_DEFAULT]),
 ]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Sequence
 from datetime import datetime
-from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -30,7 +29,7 @@ from countersign.core.access.audit import AuditAction, AuditEntry, find_audit, w
 from countersign.core.access.idempotency import Remember
 from countersign.core.access.reach import DEPLOYMENT, AccountReach, Reach, owner_of
 from countersign.core.buyers.evaluate_session import First, override
-from countersign.core.buyers.four_eyes import refuse_alone
+from countersign.core.buyers.four_eyes import needs_two, refuse_alone
 from countersign.core.buyers.model import (
     Buyer,
     BuyerStatus,
@@ -205,10 +204,13 @@ async def accept_zip_of(
     )
     request = msgspec.convert(content["request"] | {"shipping_zip": zip_}, SessionRequest)
     result, own = result_in(content, zip_), isinstance(reach, AccountReach)
-    before = first or partial(refuse_alone, account_id=basis.account_id)
+    asked_by = audit.owners[0].account_id if audit.owners else basis.account_id
 
     def still(connection: Connection) -> VerifyResult | CountersignError | None:
-        refused = before(connection)
+        refused = first(connection) if first else None
+        # The approval may be that of an account which wants two people though this one does not.
+        if refused is None and not (first and needs_two(connection, asked_by)):
+            refused = refuse_alone(connection, basis.account_id)
         # It was erased, or a later response withdrew it, since it was read.
         if refused is None and _evidence(connection, reach, buyer.cbid) != read:
             gone = _find_buyer(connection, buyer.cbid) is None

@@ -107,9 +107,14 @@ class Acts(Generic[R]):
         self,
         address: str,
         summary: str,
+        *,
+        reads: bool = False,
         **declared: Any,  # noqa: ANN401 - of Route
     ) -> Callable[[F], F]:
-        """Declare an act of the API. The function itself stays as it is, and can be called."""
+        """Declare an act of the API. The function itself stays as it is, and can be called.
+
+        A POST that only `reads` writes nothing, its response included: it is done anew each time.
+        """
 
         def declare(function: F) -> F:
             hints = get_type_hints(function, include_extras=True)
@@ -131,7 +136,10 @@ class Acts(Generic[R]):
                 address=address,
                 summary=summary,
                 handler=_handler(
-                    function, takes, is_query=is_query, opens=Connection not in hints.values()
+                    function,
+                    takes,
+                    reads=is_query or reads,
+                    opens=Connection not in hints.values(),
                 ),
                 response=None if response is Reply else response,
                 **about,
@@ -151,9 +159,10 @@ def _body(kind: type[Request], _: Any, call: Call) -> Request:  # noqa: ANN401 -
 
 
 def _handler(
-    function: Callable[..., Any], takes: Mapping[str, _Take], *, is_query: bool, opens: bool
+    function: Callable[..., Any], takes: Mapping[str, _Take], *, reads: bool, opens: bool
 ) -> Handler[Any]:
     """The handler for the gate: `takes` finds the arguments, by parameter."""
+    keeps = not reads and {_keep, _writing}.isdisjoint(takes.values())
 
     @wraps(function)
     async def handle(room: Any, call: Call) -> Reply:  # noqa: ANN401 - that of the act
@@ -168,10 +177,10 @@ def _handler(
             if isinstance(done, Reply):
                 return done
             body = encode(done)
-            if call.entry is not None and {_keep, _writing}.isdisjoint(takes.values()):
+            if keeps and call.entry is not None:
                 await room.access.database.write(keep_answers, [call.entry(body)])
             return Reply(body)
-        if is_query:
+        if reads:
             return Reply(encode(await room.access.database.scan(act)))
         return Reply(encode(await _writing(room, call)(act)))
 

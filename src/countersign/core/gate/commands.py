@@ -21,6 +21,7 @@ from countersign.base.cli.arguments import A_MODE
 from countersign.base.cli.deployment import with_room
 from countersign.base.errors import InvalidRequest
 from countersign.base.http.body import parse_body
+from countersign.base.http.paging import LIMIT_MAX
 from countersign.base.mode import Mode
 from countersign.core.access.account import find_account
 from countersign.core.access.key import OPERATOR, KeyKind, Principal
@@ -58,10 +59,10 @@ def command_of(route: Route[Any], declared: Command) -> click.Command:
     @with_room(route.room)
     async def run(room: Any, /, *, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - as declared
         sent = {name: _sent(given[name]) for name in members if given[name] not in (None, ())}
-        body, parameter = encode({**declared.sends, **sent}), "".join(given[p] for p in path)
+        body, parameter = {**declared.sends, **sent}, "".join(given[p] for p in path)
         try:
             found = [
-                await _call(room, route, who, parameter, body)
+                await _pages(room, route, who, parameter, body, whole=declared.whole)
                 for who in await _principals(room, declared, parameter, given)
             ]
         except InvalidRequest as error:
@@ -82,6 +83,25 @@ def command_of(route: Route[Any], declared: Command) -> click.Command:
         *members.values(),
     ]
     return made
+
+
+async def _pages(
+    room: Any,  # noqa: ANN401 - the route's
+    route: Route[Any],
+    who: Principal,
+    parameter: str,
+    body: Mapping[str, Any],
+    *,
+    whole: bool,
+) -> dict[str, Any]:
+    """What is returned; of a list that is printed whole, all pages as one."""
+    most = {"limit": LIMIT_MAX} if whole and "limit" not in body else {}
+    page = await _call(room, route, who, parameter, encode({**body, **most}))
+    while most and page["next_cursor"] is not None:
+        after = {**body, **most, "after": page["next_cursor"]}
+        more = await _call(room, route, who, parameter, encode(after))
+        page = more | {"data": [*page["data"], *more["data"]]}
+    return page
 
 
 async def _call(
@@ -170,6 +190,7 @@ def _members(route: Route[Any], declared: Command) -> Iterator[click.Parameter]:
         wanted = declared.takes is None or name in declared.takes
         if wanted and name not in declared.arguments and schema.get("type") != "object":
             default = declared.sends.get(name, schema.get("default"))
+            default = None if declared.whole and name == "limit" else default
             flag, many = (schema.get("type") == kind for kind in ("boolean", "array"))
             described = [schema.get("description"), "May be repeated." if many else None]
             if choices := schema.get("items", {}).get("enum"):

@@ -44,6 +44,8 @@ class Command:
     anywhere: bool = False
     """Whether a list without `--account` has the items of all accounts, of live mode or with
     `either_mode` of both."""
+    whole: bool = False
+    """Whether a list without `--limit` has all its pages: it is short, or acted on."""
     arguments: tuple[str, ...] = ()
     """The members that need no name on the command line."""
     takes: tuple[str, ...] | None = None
@@ -85,6 +87,9 @@ class Route(Generic[R_contra]):
     console: bool = False
     """Whether it answers only where the console is on, and at the host of the console if it has one
     of its own; elsewhere it is an unknown path."""
+    audited: bool = False
+    """Whether an operation of vendors writes to the audit, which then names the key; those of the
+    console do."""
     reach: type[AccountReach | DeploymentReach] | None = None
     """Whether it is about one account and mode, or about the whole deployment; None: either."""
     fresh: bool = False

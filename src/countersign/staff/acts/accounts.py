@@ -206,7 +206,7 @@ def create_account(connection: Connection, access: Access, wanted: NamedAccount)
     commands=(
         _command(
             name="accounts list",
-            sends={"limit": 100},
+            whole=True,
             shows=("account_id", "created_at", "status", "name"),
             none="No accounts yet. Create one: countersign accounts create NAME",
         ),

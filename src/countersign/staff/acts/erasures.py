@@ -167,6 +167,7 @@ def list_erasure_requests(
 @ERASURES.act(
     "POST /v1/erasures/preview",
     "See what an erasure would erase, and what is held",
+    reads=True,
     scope=Scope.RETENTION_READ,
     refusals=(UnknownSubject,),
 )

@@ -168,7 +168,7 @@ def create_key(connection: Connection, access: Access, call: Call, wanted: KeyRe
             help="List the keys of an account, or of all accounts, oldest first.",
             either_mode=True,
             anywhere=True,
-            sends={"limit": 100},
+            whole=True,
             shows=(
                 *("key_id", "hint", "account_id", "works", "expires_at", "revoked_at"),
                 *("last_used_at", "made_by"),

@@ -218,6 +218,7 @@ _command: Final = partial(
     commands=(
         Command(
             name="notices list",
+            whole=True,
             owner=of_deployment,
             shows=("notice_id", "version", "test", "live"),
         ),
@@ -255,6 +256,7 @@ async def compare_notices(notices: Notices, notice_id: str, query: CompareQuery)
 @LOOKS.act(
     "POST /v1/notices/check",
     "Check a notice without publishing it",
+    reads=True,
     scope=Scope.NOTICES_MANAGE,
     refusals=(InvalidNoticeFile,),
 )

@@ -142,7 +142,7 @@ class SearchResult(Struct, frozen=True, kw_only=True):
 SEARCH: Final = Acts("Staff: search", Privacy, scope=Scope.SEARCH_READ, console=True)
 
 
-@SEARCH.act("POST /v1/search", "Find an order by anything that names it")
+@SEARCH.act("POST /v1/search", "Find an order by anything that names it", reads=True)
 async def search(privacy: Privacy, who: Principal, wanted: SearchRequest) -> SearchResult:
     """Find an order by anything that names it, in one account and mode.
 

@@ -250,7 +250,7 @@ def invite(
 
     Only owners appoint. The link of an owner is made on the machine.
     """
-    made = roles.invite(connection, people, wanted.name, wanted.role, who.reach, by=who.person_id)
+    made = roles.invite(connection, people, wanted.name, wanted.role, who.reach, by=_by(who))
     url, until = (None, None) if made.link is None else (made.link.url, made.link.expires_at)
     return view(InvitedPerson, made, role=wanted.role, link=url, expires_at=until)
 
@@ -262,7 +262,7 @@ def invite(
     {
         "name": "list",
         "help": "List the people with their roles.",
-        "sends": {"limit": 100},
+        "whole": True,
         "shows": ("person_id", "role", "last_used_at", "name"),
     },
 )
@@ -292,7 +292,7 @@ def remove(
     end; the response shows in `keys` which do.
     """
     named, ends = _named(who, person_id), wanted.end_keys
-    return _view(roles.remove(connection, people, named, who.reach, who.person_id, end_keys=ends))
+    return _view(roles.remove(connection, people, named, who.reach, _by(who), end_keys=ends))
 
 
 @_act(
@@ -317,7 +317,7 @@ def link(connection: Connection, people: People, who: Principal, person_id: str)
     role elsewhere too, is made on the machine.
     """
     named = _named(who, person_id)
-    made = roles.way_back(connection, people, named, who.reach, who.person_id)
+    made = roles.way_back(connection, people, named, who.reach, _by(who))
     return view(PersonLink, made, link=made.url)
 
 
@@ -331,8 +331,13 @@ def link(connection: Connection, people: People, who: Principal, person_id: str)
 def sign_out(connection: Connection, people: People, who: Principal, person_id: str) -> EndedView:
     """End all sessions of a person, who can sign in again."""
     named = _named(who, person_id)
-    ended = sessions.sign_out_member(connection, people, named, who.reach, who.person_id)
+    ended = sessions.sign_out_member(connection, people, named, who.reach, _by(who))
     return _ended(ended)
+
+
+def _by(who: Principal) -> str:
+    """The person who acts; "": the machine does. A key is no one who may."""
+    return "" if who.is_operator else who.actor
 
 
 def _named(who: Principal, person_id: str) -> str:

@@ -113,7 +113,7 @@ class BuyerReviewRequest(Request, frozen=True, kw_only=True):
     ] = None
 
 
-REVIEWS: Final = Acts("Buyers", Buyers, scope=Scope.BUYERS_REVIEW)
+REVIEWS: Final = Acts("Buyers", Buyers, scope=Scope.BUYERS_REVIEW, audited=True)
 
 
 @REVIEWS.act(
@@ -125,6 +125,7 @@ REVIEWS: Final = Acts("Buyers", Buyers, scope=Scope.BUYERS_REVIEW)
             help="List the buyers whose last attempt did not verify them, the oldest attempt "
             "first.",
             anywhere=True,
+            whole=True,
             shows=(
                 *("attempted_at", "cbid", "account_id", "provider"),
                 *("status", "reference", "reasons"),
