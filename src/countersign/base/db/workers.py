@@ -91,7 +91,8 @@ class BatchWorker:
         if self.is_stale:
             self._discard_all()
         was_held = self._connection is not None
-        self._close_idle()
+        if self.writes:
+            self._close_idle()
         try:
             if self._connection is None:
                 self._connection = self._open()
