@@ -94,7 +94,8 @@ def test_a_worker_that_does_nothing_is_replaced(
     (line,) = server.said("worker_frozen")
     assert line["worker"] == number
     (ended,) = server.said("worker_ended")
-    assert ended["status"] == -signal.SIGABRT
+    # Python cannot always write the stack of a thread that runs on, and then ends by that.
+    assert ended["status"] in {-signal.SIGABRT, -signal.SIGSEGV}
     assert "Thread" in ended["stack"]
     assert ("spin_in_place" in ended["stack"]) == (freeze is spin)
 
