@@ -68,7 +68,7 @@ class SingleFlight:
         self._running: dict[Hashable, asyncio.Task[Any]] = {}
 
     async def join(self, key: Hashable, begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """The result of what runs under this key; if nothing does, of this.
+        """The result of what runs under this key; if nothing does, of what `begin` starts.
 
         An error goes to all of them. It runs to its end, also if its first caller gives up.
         """

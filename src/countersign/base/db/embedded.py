@@ -43,7 +43,7 @@ class EmbeddedWorker(BatchWorker):
         """Called after each transaction, in the thread that ends it, before anyone is answered."""
 
     def prepare(self, running: Running) -> bool:
-        """Begin, and do the calls; what they failed of is dealt with in the thread.
+        """Begin, and do the calls; a failure of theirs is dealt with in the thread.
 
         False if another process is writing: try again later.
         """
@@ -171,7 +171,7 @@ class CommitBatcher(Batcher):
             self._next()
 
     def _abandon(self, running: Running) -> None:
-        """No one can break off a commit: those behind it have their answer at once."""
+        """No one can break off a commit: those that wait behind it are refused at once."""
         running.is_abandoned = True
         self.on_abandoned()
         waiting = [call for call in self._queue if not call[2].done()]

@@ -197,7 +197,7 @@ def _refuse_gone(
 ) -> None:
     """Refuse a person who was removed, or a key that has ended, since the gates looked.
 
-    Their data may be some seconds old, and a new key would outlast it.
+    What the gates read may be some seconds old, and a new key would outlast it.
 
     Raises Forbidden, InvalidApiKey.
     """

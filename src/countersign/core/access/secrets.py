@@ -116,7 +116,7 @@ class DeploymentSecret:
         return self._page_key(b"\x00".join((use.encode(), session_id.encode(), token_digest)))
 
     def idempotency_slot(self, *parts: str) -> bytes:
-        """The keyed hash of an idempotency key's owner."""
+        """The keyed hash of an idempotency key, with the account and request that it is for."""
         message = b""
         for part in map(str.encode, parts):
             message += len(part).to_bytes(4, "big") + part

@@ -50,7 +50,7 @@ class Checkpoints:
 
         So the proof of an acknowledgment stays the same, except when a better one becomes possible.
         If the quorum is not met at the deadline, the best checkpoint is used: an early proof is
-        worth more than a witness's cosignature. EvidencePending if none covers the entry yet.
+        worth more than one that waits for a witness. EvidencePending if none covers the entry yet.
         """
         found, oldest = await self._cosigned(log, index), None
         if found is None:
@@ -68,7 +68,7 @@ class Checkpoints:
         return found
 
     async def _is_cosigned(self, log: Log, index: int, deadline: float) -> bool:
-        """Wait until a checkpoint over an entry meets the quorum, if there is one."""
+        """Wait until a checkpoint over an entry meets the quorum, if the policy has one."""
         policy, seal = self._log.policy, self._log.seal
         while policy.quorum(log.mode) and asyncio.get_running_loop().time() < deadline:
             newest = (await seal.current()).get(log.mode, log)

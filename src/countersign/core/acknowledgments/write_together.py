@@ -49,7 +49,7 @@ class Made(msgspec.Struct):
     bound: Bound
     """The parties' records that the record binds."""
     rebound: Callable[[Bound], Made]
-    """The same, bound to other descriptions."""
+    """Makes the same acknowledgment, bound to other descriptions."""
 
 
 _TYPES: Final = {

@@ -153,7 +153,7 @@ async def dismiss(
 ) -> VerifyResult:
     """Take a buyer out of the queue until the next attempt; the status stays as it is.
 
-    Who is of no account decides on the buyers of every account.
+    A principal without an account decides on the buyers of every account.
 
     Raises:
         NotFound: the buyer is not in this queue.

@@ -128,7 +128,7 @@ def identify(session: Session, now: datetime, check: IdentityCheck) -> Session:
 
     Raises:
         CheckoutSessionClosed: the session has ended, or is at another step.
-        ValueError: the check belongs to another session.
+        ValueError: the check was not started in this session.
     """
     return _judged(session, require_open(session, now, Collected.IDENTITY), check, now)
 
@@ -176,7 +176,7 @@ def note_unsubmitted(session: Session, now: datetime, check: IdentityCheck) -> S
 def note_trouble(session: Session, now: datetime, trouble: Trouble) -> Session:
     """The decision about a check could not be taken over; unchanged if it is not the newest.
 
-    A buyer who returned once counts as returned.
+    If the buyer was led back from this check once, that stays noted.
     """
     content = _open_content(session, now)
     if content is None or session.step is not Collected.IDENTITY:

@@ -346,7 +346,7 @@ def shown(  # noqa: PLR0917 - what is kept of a rendered notice
 
 
 def typed(session: Session, now: datetime, digest: str, texts: Sequence[str]) -> Session:
-    """Keep rejected input for correction; no-op if it is for an older text."""
+    """Keep rejected input for correction; no-op if another text was shown last."""
     content = require_open(session, now, Collected.ACKNOWLEDGMENT)
     reading = content.reading
     if reading is None or reading.notice_digest != digest or reading.typed == tuple(texts):

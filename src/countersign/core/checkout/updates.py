@@ -120,7 +120,7 @@ class Updates:
             self._leave(fullest, self._streams[fullest][0])
 
     def _leave(self, owner: Owner, stream: _Stream) -> None:
-        """Remove a stream (idempotent); it ends at the next check."""
+        """Remove a stream (idempotent); it ends at the next look, or now if none follows."""
         if stream.is_over:
             return
         stream.is_over = True

@@ -89,7 +89,7 @@ class PreparedOrder(NamedTuple):
     signers: Signers
     notices: KnownNotices
     fresh: bool
-    """True if the notices are current."""
+    """True if the notices were read for this order, not taken from memory."""
     input_required: bool
     entry: Keep | None
 

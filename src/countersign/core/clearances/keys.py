@@ -56,7 +56,7 @@ class Signers:
     by_kid: dict[str, TokenSigner]
 
     def at(self, now: datetime) -> TokenSigner:
-        """The newest key already valid; the first if the clock went back."""
+        """The newest key whose time to sign has come; the first if the clock went back."""
         ready = (key for key in reversed(self.keys) if key.signs_from <= now)
         return self.by_kid[next(ready, self.keys[0]).kid]
 

@@ -77,7 +77,7 @@ class Call:
     """The parameters of the query, as the `query` of the route."""
 
     def remembering(self, render: Callable[[T], bytes]) -> Remember[T]:
-        """Called inside a transaction to store its response."""
+        """What a service calls inside its transaction to store the response; None: no key."""
         entry = self.entry
         if entry is None:
             return None

@@ -166,7 +166,7 @@ class AnchorLog:
                     await self._try(witness.url or "", self.cosign(*newest, witness))
 
     async def _newest(self) -> tuple[Log, StoredCheckpoint] | None:
-        """The live log and its newest published checkpoint; None without one."""
+        """The live log and its newest checkpoint, published first; None if it cannot be now."""
         try:
             log = (await self._seal.current())[Mode.LIVE]
             checkpoint = await self._database.read(logs_sql.latest, log.id)
@@ -270,7 +270,7 @@ class AnchorLog:
         return body, timestamps.ends_at(body)
 
     def _checking(self, authority: str) -> CheckTimestamp:
-        """Checks the time-stamps of this authority."""
+        """The function that checks the time-stamps of this authority."""
         if self._check is not None:
             return self._check
         (known,) = [one for one in known_authorities().values() if one.url == authority]
@@ -324,7 +324,7 @@ def _size(body: bytes) -> int:
 
 
 def _timestamp_check(roots: Path | None) -> CheckTimestamp:
-    """Checks received time-stamps."""
+    """The function that checks received time-stamps."""
     timestamps: Any = timestamps_package()
     check: CheckTimestamp = timestamps.check_timestamp
     try:

@@ -1,4 +1,4 @@
-"""Blind indexes: records are found by keyed hashes of the name of a buyer, session or order.
+"""Blind indexes: records are found by keyed hashes of what names a buyer, session or order.
 
 Keys are random. On the embedded database an index of them would dirty a page for each, and more the
 more is stored. So the keys of new disclosures wait in `blind_recent`, in the order of records, and

@@ -156,7 +156,7 @@ def _finding(row: _Row, wrong: str) -> tuple[Mode | None, str]:
 
 
 def _wrong(row: _Row, notices: _Notices, named: dict[str, _Row]) -> Iterator[str]:
-    """An error in a row. Records that it says are erased are added to `named`."""
+    """The errors in a row. Records that it says are erased are added to `named`."""
     if not row.sealed and not row.pending:
         yield "is neither sealed nor waiting to be sealed"
     if row.body is None or sha256(row.body).digest() != row.digest:

@@ -157,8 +157,8 @@ def outdated(
 ) -> tuple[Sequence[int], int] | None:
     """Of the checkpoints of a log that are larger than `after`, the sizes of those that may go.
 
-    At most `limit` are looked at; the second is the size of the last of them. None: no checkpoint
-    is left. The table's trigger enforces the same rule.
+    At most `limit` are looked at; the second is the size of the last of them. None: none is left
+    to look at. The table's trigger enforces the same rule.
     """
     newest = latest(connection, log_id)
     end = 0 if newest is None else size_before(connection, log_id, newest.at - KEPT)

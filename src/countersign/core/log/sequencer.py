@@ -431,7 +431,7 @@ class Sequencer:
             connection, mode, self._heads.accepted(mode)
         )
         if reason is not None and note is not None:
-            # All have to stop. Missing or remote heads say nothing about other servers.
+            # All have to stop. Heads kept elsewhere, or missing, concern this server alone.
             self._forks[mode] = reason
         elif elsewhere is not None:
             reason = elsewhere
@@ -488,6 +488,6 @@ def _tree(connection: Connection, head: _Head) -> GrowingTree:
 
 
 def _fitting(sealed: int, seconds: float, slice_seconds: float) -> int:
-    """How many records fit into a slice by the last one's time; at most double."""
+    """How many records fit into a slice, if `sealed` took `seconds`; at most twice as many."""
     fit = int(sealed * slice_seconds / max(seconds, slice_seconds / 2))
     return min(max(fit, BATCH_MIN), BATCH_MAX)

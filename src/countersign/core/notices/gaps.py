@@ -24,7 +24,7 @@ def closing(reason: str | None) -> dict[str, str]:
 def refuse_dropped_gap(
     content: NoticeContent, others: Iterable[NoticeContent], events: Iterable[NoticeEvent] = ()
 ) -> None:
-    """Refuse a complete version with the same lines as an incomplete one of its notice.
+    """Refuse a complete version with no line beyond those of an incomplete one of its notice.
 
     An event of the version that says why is enough. Raises NoticeIncomplete.
     """

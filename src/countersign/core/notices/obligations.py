@@ -56,11 +56,11 @@ class Following(Struct, frozen=True):
 
 
 NOTHING: Final = Following(_USUAL_CLASSES, ())
-"""The default obligations of a version."""
+"""Of a version that states nothing: the usual classes, and no obligations."""
 
 
 def following(data: Any) -> Following:  # noqa: ANN401 - any canonical JSON
-    """The obligations of a version; unknown types are passed on unread."""
+    """Coverage and obligations of a version; unknown types are passed on unread."""
     given = data if isinstance(data, list | tuple) else () if data is None else (data,)
     tables = [t if _has_type(t) else {"type": "other", "value": t} for t in given]
     named = [table.get("sufficient_for") for table in tables if table["type"] == _CLASSES]

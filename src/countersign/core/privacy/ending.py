@@ -1,6 +1,6 @@
 """The end of evidence: an account may set one, and whole orders go that are past it.
 
-Delete an order's acknowledgment, clearances and reports of fulfilment in one transaction.
+An order's acknowledgment, clearances and reports of fulfilment are deleted in one transaction.
 Their entries in the log stay, so that the log verifies and evidence that others hold does, too.
 """
 
@@ -203,7 +203,8 @@ def _end(  # noqa: PLR0917 - of one transaction
     """
     take_turn(connection)
     if connection.dialect.name == "postgresql":
-        # A transaction that clears or fulfils an order locks its rows, if there are any.
+        # A transaction that clears or fulfils an order locks its rows; where there are none yet,
+        # only this lock makes it wait.
         connection.execute(text("LOCK TABLE acknowledgment_uses IN EXCLUSIVE MODE"))
     account = read_account(connection, account_id)
     at = from_ns(privacy.access.clock.time_ns())
@@ -241,7 +242,7 @@ def _erase(
     rests: Rests,
     erasures: Mapping[str, Sequence[RecordErasure]],
 ) -> bool:
-    """Delete the rest of an order; False: not all of it was planned, or a hold keeps it."""
+    """Erase what is left of an order; False: not all of it was planned, or a hold keeps it."""
     left = {record.record_id for record in order.records if record.erased_at is None}
     parts = [p for p in erasures.get(order.key, ()) if not left.isdisjoint(p.record_ids)]
     if not parts or len(parts) != len(left):

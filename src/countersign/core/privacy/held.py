@@ -91,8 +91,8 @@ def find_held(
     """The records that a hold keeps; second, those to decrypt before this is known.
 
     The check of an order is what its disclosures name, or else the newest of the same account and
-    buyer: that is the one that a dossier shows. A checkout session is kept with its acknowledgment
-    or clearance.
+    buyer: that is the one that a dossier shows. A checkout session is kept with the records that it
+    led to.
     """
     active = active_holds(connection, reach)
     if not active:

@@ -152,7 +152,7 @@ def find_relying(
 
 
 def marks_of(connection: Connection, ties: Collection[Tie]) -> dict[str, bytes]:
-    """Digests of the shred keys of the data that names a buyer now.
+    """Digests of the shred keys of the data that names a buyer now, not of later data.
 
     They reveal no erased data: its key is destroyed.
     """

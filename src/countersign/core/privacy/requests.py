@@ -88,9 +88,9 @@ async def carry_out_request(
 ) -> ErasureOutcome:
     """Try to erase in this reach the buyer's data from before the request.
 
-    A vendor's hold on the buyer keeps its own data and the buyer's shared data; that of others is
-    erased at once. Accounts that have something later keep that, and the shared facts with it.
-    `at_once`: whatever there is was there, also by the clock of another server.
+    A vendor's hold on the buyer keeps that vendor's data and the buyer's shared data; the data of
+    other accounts is erased at once. Accounts that have something later keep that, and the shared
+    facts with it. `at_once`: whatever there is was there, also by the clock of another server.
     """
     database, now = privacy.access.database, from_ns(privacy.access.clock.time_ns())
     parts = await database.scan(_parts, privacy.access.secret, cbid, reach)

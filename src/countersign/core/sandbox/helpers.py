@@ -88,7 +88,7 @@ def move_buyer(
 
 
 def trigger_event(connection: Connection, room: SandboxRoom, new: NewEvent) -> Event:
-    """Write an event without a cause; it is listed and delivered like any other."""
+    """Write an event without a cause; it is listed and delivered with `triggered: true`."""
     return event_view(room.events.ids, write_one_event(connection, new))
 
 

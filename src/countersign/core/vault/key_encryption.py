@@ -138,7 +138,7 @@ def key_text(key: bytes) -> str:
 
 
 def key_source(uri: str) -> Callable[[], str]:
-    """The source of the keys: `file:PATH`, `env:NAME` or `command:PROGRAM ARGUMENT…`."""
+    """The reader of the keys: `file:PATH`, `env:NAME` or `command:PROGRAM ARGUMENT…`."""
     scheme, _, rest = uri.partition(":")
     if scheme == "file":
         return lambda: _from_file(Path(rest))

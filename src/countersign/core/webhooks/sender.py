@@ -128,7 +128,7 @@ class WebhookSender:
             idle.popleft().close()
 
     def _close_old(self, loop: asyncio.AbstractEventLoop, address: tuple[str, str, int]) -> None:
-        """Close unused connections: an address may never get a second message."""
+        """Close connections that were idle too long: the address may never get another message."""
         idle = self._idle.get(address, deque())
         while idle and idle[0].used_at <= loop.time() - IDLE_SECONDS_MAX:
             idle.popleft().close()
