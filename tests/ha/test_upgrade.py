@@ -76,7 +76,7 @@ def next_release(folder: Path) -> Path:
     revision = f"{int(before[:4]) + 1:04d}_next"
     made = _MIGRATION.format(revision=revision, before=before)
     (versions / f"{revision}.py").write_text(made)
-    schema = copy / "db/schema.postgresql.json"
+    schema = copy / "base/db/schema.postgresql.json"
     parts = json.loads(schema.read_text())
     parts["records"]["column of_the_next_release"] = "text"
     schema.write_text(json.dumps(parts))
