@@ -11,8 +11,10 @@ import pytest
 from countersign.base.errors import Forbidden, LinkOnMachine, PeopleRefused, UnknownPerson
 from countersign.base.mode import Mode
 from countersign.core.access.audit import find_audit
+from countersign.core.access.key import KeyKind, Principal, Scope
 from countersign.core.access.reach import DEPLOYMENT, AccountReach, reach_of
 from countersign.core.access.role import Role
+from countersign.staff.acts import people as acts
 from countersign.staff.people import roles
 from countersign.staff.people.model import LinkKind
 from tests.people.crew import Console, in_console, token_of
@@ -325,6 +327,16 @@ def test_no_one_takes_the_place_of_a_person_elsewhere(tmp_path: Path) -> None:
         assert back.kind is LinkKind.WAY_BACK
         with pytest.raises(PeopleRefused):
             await done(roles.invite, people, ada.id, Role.OWNER, here)
+        # Only the machine acts without a name: a key is no person.
+        key = Principal(
+            key_id="key_1",
+            account_id=first,
+            mode=Mode.LIVE,
+            scopes=frozenset({Scope.PEOPLE_MANAGE}),
+            credential=KeyKind.SECRET.credential,
+        )
+        with pytest.raises(Forbidden):
+            await done(acts.invite, people, key, acts.Invitation(name="Bo", role=Role.SUPPORT))
         with pytest.raises(LinkOnMachine):
             await done(roles.way_back, people, owner.id, DEPLOYMENT, owner.id)
         with pytest.raises(Forbidden):

@@ -74,6 +74,14 @@ def test_a_repeated_request_makes_one_account(owner: Person) -> None:
     assert answers[1].headers["Idempotent-Replayed"] == "true"
 
 
+def test_a_repeated_search_is_done_again(owner: Person) -> None:
+    """It works without a write, and keeps no response."""
+    sent: dict[str, Any] = {"json": {"query": "1001"}, "headers": {"Idempotency-Key": "searched"}}
+    answers = [owner.client.post("/v1/search", **sent) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert "Idempotent-Replayed" not in answers[1].headers
+
+
 def test_a_member_sees_no_other_account(desk: Desk, shop: Vendor) -> None:
     """What is another's is not found."""
     with (

@@ -4,17 +4,17 @@ import asyncio
 import shutil
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
 
 import psycopg
 import pytest
-from sqlalchemy import URL, Connection
+from sqlalchemy import URL
 
-from countersign.base.db import engine, schema, workers
-from countersign.base.db.batch import Outcomes, QueuedCall, Running
+from countersign.base.db import engine, schema
+from countersign.base.db.batch import Outcomes, Running
 from countersign.base.db.database import Database
 from countersign.base.db.embedded import EmbeddedWorker
 from countersign.base.db.engine import SQLITE_FILE, database_url
@@ -284,38 +284,6 @@ def test_a_new_leader_is_used_although_the_old_one_still_accepts_connections(
                 wait_for_standby(operator, "")
 
     run(ask())
-
-
-@pytest.mark.postgres
-def test_a_write_on_a_connection_that_was_idle_is_repeated_on_another(
-    server: postgres.PostgresServer, url: URL, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It was tested a moment ago, and the server can be demoted since then."""
-    do, fails = workers.WritingWorker._do, list[bool]()
-
-    def failing(
-        self: workers.WritingWorker,
-        connection: Connection,
-        running: Running,
-        calls: Sequence[QueuedCall],
-    ) -> Outcomes:
-        if fails:
-            fails.pop()
-            raise StorageUnavailable
-        return do(self, connection, running, calls)
-
-    async def ask() -> None:
-        async with Database(url) as database:
-            before, after = items.account(), items.account()
-            await database.write(add_account, before)
-            fails.append(True)
-            await database.write(add_account, after)
-            assert await database.scan(all_accounts) == [before, after]
-
-    monkeypatch.setattr(workers, "_UNTESTED_SECONDS", -1)
-    monkeypatch.setattr(workers.WritingWorker, "_do", failing)
-    run(ask())
-    assert fails == []
 
 
 @pytest.mark.postgres

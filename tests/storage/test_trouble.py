@@ -6,14 +6,18 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import psycopg
 import pytest
-from sqlalchemy import URL, Connection, Engine, PoolProxiedConnection, event, text
+from sqlalchemy import URL, Connection, Engine, PoolProxiedConnection, event, make_url, text
+from sqlalchemy.exc import OperationalError
 from structlog.testing import capture_logs
 
 from countersign.base.db import workers
+from countersign.base.db.batch import Outcomes, QueuedCall, Running
 from countersign.base.db.database import Database
 from countersign.base.db.engine import SQLITE_FILE, Purpose, database_url, disk_full, open_engine
 from countersign.base.errors import (
@@ -29,6 +33,7 @@ from countersign.operate.reserve import RESERVE_BYTES, Reserve, lent_space
 from countersign.operate.room import WriteCheck
 from tests.storage import items
 from tests.storage.conftest import Run
+from tests.support import postgres
 from tests.unit.support import HandClock
 
 
@@ -382,3 +387,39 @@ def test_an_error_of_the_database_names_its_lane_and_host(
             assert line["host"] == (None if host is None else f"{host}:{url.query['port']}")
 
     run(write())
+
+
+@pytest.mark.postgres
+def test_a_write_on_a_connection_that_was_idle_is_repeated_on_another(
+    postgres_server: postgres.PostgresServer,
+    postgres_template: URL,
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The pool tested it a moment ago, and the server can be demoted since then."""
+    url = make_url(postgres.fresh_database(postgres_server, template=postgres_template.database))
+    do, fails = workers.WritingWorker._do, list[bool]()
+
+    def failing(
+        self: workers.WritingWorker,
+        connection: Connection,
+        running: Running,
+        calls: Sequence[QueuedCall],
+    ) -> Outcomes:
+        if fails:
+            fails.pop()
+            raise OperationalError("INSERT", None, psycopg.errors.AdminShutdown())
+        return do(self, connection, running, calls)
+
+    async def ask() -> None:
+        async with Database(url) as database:
+            before, after = items.account(), items.account()
+            await database.write(add_account, before)
+            fails.append(True)
+            await database.write(add_account, after)
+            assert await database.scan(all_accounts) == [before, after]
+
+    monkeypatch.setattr(workers, "_UNTESTED_SECONDS", -1)
+    monkeypatch.setattr(workers.WritingWorker, "_do", failing)
+    run(ask())
+    assert fails == []

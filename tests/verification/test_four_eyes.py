@@ -6,6 +6,7 @@ import asyncio
 import json
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from itertools import product
 from typing import Final, NamedTuple
 
@@ -13,10 +14,11 @@ import pytest
 
 from countersign.base.errors import CountersignError, NotFound, SecondPersonRequired
 from countersign.base.ids import timed_id
+from countersign.base.mode import Mode
 from countersign.core.access.account import set_reviewers
-from countersign.core.access.audit import AuditEntry
+from countersign.core.access.audit import AuditAction, AuditEntry
 from countersign.core.access.key import PersonAsking, Principal
-from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.access.reach import DEPLOYMENT, AccountReach
 from countersign.core.buyers import admin, review
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.buyers.review import AcceptedZip
@@ -206,3 +208,16 @@ def test_the_command_of_the_machine_is_not_one_of_two(stage: Stage) -> None:
     assert (case.noted(), case.waits() is None) == ([], False)
     stage.do(done(set_reviewers, stage.opened.access, case.vendor.account_id, 1))
     assert case.decide("ada", DISMISS) == "final"
+
+
+def test_two_decide_on_an_approval_of_an_account_that_wants_two(stage: Stage) -> None:
+    """Also if the last attempt was made at an account where one person decides."""
+    other, case = stage.insider(zip_sources=WITH_OPERATOR), a_case(stage)
+    owner = AccountReach(other.account_id, Mode.LIVE)
+    room, said = stage.opened.buyers, {"reason": "case 7", "document": "a bill"}
+    audit = room.access.audit.entry(AuditAction.BUYER_ZIP_ACCEPTED, case.cbid, owner, **said)
+    accept = partial(admin.accept_zip_of, room, DEPLOYMENT, NEW_ZIP, audit, first=lambda _: None)
+    with pytest.raises(SecondPersonRequired):
+        stage.do(accept())
+    stage.do(done(set_reviewers, stage.opened.access, case.vendor.account_id, 1))
+    assert stage.do(accept()).view.status is BuyerStatus.VERIFIED
