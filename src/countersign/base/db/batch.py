@@ -28,9 +28,9 @@ _isolated: Final = set[BatchAct[Any, Any]]()
 
 
 def isolated(act: BatchAct[T, R]) -> BatchAct[T, R]:
-    """Behind a pooler, have it done after the look-ups, in a transaction of its own.
+    """Behind a pooler, run it after the reads, in a separate transaction.
 
-    For a query that locks rows: they are not to be locked while others look something up.
+    For a query that locks rows: reads must not extend the lock.
     """
     _isolated.add(act)
     return act

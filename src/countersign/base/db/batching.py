@@ -54,7 +54,7 @@ _log: Final = structlog.get_logger("countersign.storage")
 
 
 class Batcher:
-    """Collects calls, and hands batches of them to a thread of its own, one after the other.
+    """Collects calls and hands them to a dedicated thread, one batch at a time.
 
     Under load those who have just been answered soon ask again. If the next batch began at once,
     half of them would wait for it while the other half is collected, and all that is paid for a

@@ -77,8 +77,8 @@ _NAMED_MAX: Final = 8
 def parts_of(connection: Connection) -> SchemaParts:
     """What the database has: tables with columns, constraints, indexes, triggers, sequences.
 
-    With that, all that migrations make outside of tables: functions stand with their triggers, and
-    of rights what was revoked, which is to change or empty a table that is append-only.
+    That covers what migrations make outside of tables: functions are compared with their triggers,
+    and a right of PUBLIC to change or truncate an append-only table counts as a difference.
     """
     embedded = connection.dialect.name == "sqlite"
     found: dict[str, dict[str, str]] = {}

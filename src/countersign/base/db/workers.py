@@ -70,7 +70,7 @@ _log: Final = structlog.get_logger("countersign.storage")
 
 
 class BatchWorker:
-    """Does batches of look-ups on a connection of its own; those that write are kinds of it."""
+    """Runs batches of reads on a dedicated connection; subclasses write."""
 
     writes = False
     is_stale = False
@@ -173,7 +173,7 @@ class BatchWorker:
 
         A fault of the database is everybody's. Otherwise one call spoils the batch, or another
         server has just written the same row or locked the same rows in another order: each gets a
-        transaction of its own, which sees that row and locks little.
+        separate transaction, which sees that row and locks little.
         """
         self._discard()
         calls = running.calls

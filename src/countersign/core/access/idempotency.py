@@ -84,7 +84,7 @@ def keep_answer(connection: Connection, remember: Remember[T], result: T) -> Non
 
 
 def keeping(act: Callable[[Connection], T], remember: Remember[Any]) -> Callable[[Connection], T]:
-    """The act that also keeps the response to which its result leads; None leads to none."""
+    """The act, which also stores the response made of its result; None stores nothing."""
 
     def run(connection: Connection) -> T:
         result = act(connection)

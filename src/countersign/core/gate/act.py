@@ -113,7 +113,7 @@ class Acts(Generic[R]):
     ) -> Callable[[F], F]:
         """Declare an act of the API. The function itself stays as it is, and can be called.
 
-        A POST that only `reads` writes nothing, its response included: it is done anew each time.
+        A POST that only `reads` writes nothing, not even its response: a retry runs it again.
         """
 
         def declare(function: F) -> F:

@@ -61,7 +61,7 @@ class Command:
     shows: tuple[str, ...] = ()
     """The members that are printed, of a list as columns; none: all, each with its name."""
     none: str = "Nothing was found."
-    """What is said of an empty list."""
+    """The message for an empty list."""
     warns: Callable[[Any, Mapping[str, Any]], Awaitable[None]] | None = None
     """Says what is wrong with what was returned, with a look at the room."""
 

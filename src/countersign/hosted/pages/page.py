@@ -1,7 +1,7 @@
 """The hosted page: a checkout session in the buyer's own browser, by links and forms.
 
-`/c/{token}` gives the browser a cookie, and leads to `/c/{checkout_session_id}`. Viewing never
-consumes a link: only forms change the state of a session.
+`/c/{token}` sets a cookie and redirects to `/c/{checkout_session_id}`. Viewing never consumes a
+link: only forms change the state of a session.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class HostedPages(Checkout):
     mails: CopyMails | None = None
     """None: copies are not sent by e-mail."""
     copies: KeyedLocks = field(default_factory=lambda: KeyedLocks(COPIES_WAITING_MAX))
-    """Those who have the certificate of a session made for its buyer."""
+    """Certificates in the making, by session."""
     qr_codes: QrCodes = field(default_factory=QrCodes)
     looks: SingleFlight = field(default_factory=SingleFlight)
-    """Those who only look at a session, and leave the time of it."""
+    """Concurrent views of a session by one browser: each is recorded once."""

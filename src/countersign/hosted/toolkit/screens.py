@@ -118,8 +118,8 @@ def failed(
 ) -> Reply:
     """The page of an error; `accepted` is the header Accept-Language, `known` a better language.
 
-    It leads to the `path` that was asked for again, or to the page that a form is of. It does not
-    reveal whether a session exists that the visitor may not see.
+    It links back to the requested `path`, or to the page of the form. It does not reveal whether a
+    session exists that the visitor may not see.
     """
     locale = known or preferred(accepted)
     name = "unknown" if isinstance(error, NotFound) else "failed"
