@@ -29,7 +29,7 @@ from bench.rounds import say
 from bench.servers import ZIP, Installation, install, prepare, serve
 from bench.vendor import initials, vendor
 from countersign.base.config import load_settings
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.account import all_accounts
 from countersign.core.acknowledgments.acknowledge import acknowledge
 from countersign.operate.bootstrap import Deployment, open_deployment

@@ -31,8 +31,7 @@ from countersign.base.config import load_settings
 from countersign.base.db.tables import person_sessions
 from countersign.base.http.body import Incoming
 from countersign.base.ids import timed_id
-from countersign.base.instant import from_ns
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ns
 from countersign.core.access.account import all_accounts
 from countersign.core.access.key import PERSON_ENTROPY_BYTES, PERSON_SESSION, compose_person_token
 from countersign.core.access.reach import DeploymentReach

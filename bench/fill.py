@@ -25,7 +25,7 @@ from countersign.base.config import load_settings
 from countersign.base.db.bulk import allow_late, do_late
 from countersign.base.db.engine import Purpose, open_engine
 from countersign.base.ids import ACKNOWLEDGMENT, timed_id
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.account import all_accounts
 from countersign.core.access.idempotency import Keep
 from countersign.core.access.secrets import INDEX_BYTES

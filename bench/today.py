@@ -23,7 +23,7 @@ from bench.fill import fill
 from bench.options import LASTING
 from bench.servers import install
 from countersign.base.db.engine import Purpose, database_url, open_engine
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.key import Principal
 from countersign.staff.acts import today
 

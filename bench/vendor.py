@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.key import VENDOR_SCOPES, Principal
 from countersign.core.acknowledgments.model import Submission
 from countersign.core.acknowledgments.origin import Origin

@@ -11,7 +11,7 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
-from countersign.base.cli.deployment import log_to_standard_error
+from countersign.base.cli import log_to_standard_error
 from tests.support import process_state
 
 pytestmark = pytest.mark.later  # it tests the tools of the tests

@@ -40,7 +40,7 @@ from countersign.base.errors import (
 )
 from countersign.base.http import examples
 from countersign.base.http.schemas import ErrorBody
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.key import BRAND, CLIENT_TOKEN, LIVE_SCOPES
 from countersign.core.access.reach import DeploymentReach
 from countersign.core.gate.headers import REASON_LENGTH_MAX, REASON_LENGTH_MIN

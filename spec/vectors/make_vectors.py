@@ -22,7 +22,7 @@ from typing import Any
 
 import msgspec
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.idempotency import NONCE_BYTES
 from countersign.core.access.key import KeyKind, Principal
 from countersign.core.access.secrets import SECRET_BYTES, DeploymentSecret

@@ -99,7 +99,7 @@ class Later(click.Command):
     def load(self) -> click.Command:
         """The command itself."""
         # Neither is needed for a list.
-        from countersign.base.cli.arguments import EXPLAINED  # noqa: PLC0415
+        from countersign.base.cli import EXPLAINED  # noqa: PLC0415
         from countersign_evidence.cli.arguments import explain  # noqa: PLC0415
 
         return explain(self._find(), self._path, EXPLAINED)
@@ -186,7 +186,7 @@ def main(context: click.Context) -> None:
     Settings come from COUNTERSIGN_* variables or the TOML file that COUNTERSIGN_CONFIG names.
     Results go to standard output, messages to standard error.
     """
-    from countersign.base.cli.deployment import log_to_standard_error  # noqa: PLC0415 - not for a list
+    from countersign.base.cli import log_to_standard_error  # noqa: PLC0415 - not for a list
 
     # Only this user may read databases, secrets and locks.
     os.umask(0o077)

@@ -15,7 +15,7 @@ from typing import Any, Final
 import httpx2
 from playwright.sync_api import Locator, Page, expect
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.buyers import settings
 from countersign.hosted.toolkit.words import WORDS
 from countersign_simulators.hosted import Outcome

@@ -14,7 +14,7 @@ import httpx2
 from sqlalchemy import Connection, select
 
 from countersign.base.db.tables import events
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.key import Principal
 from countersign.core.access.origins import register
 from countersign.core.buyers import settings as verification_settings

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.buyers import settings
 from countersign.hosted.toolkit.words import WORDS
 from tests.checkout.buyer import Shop

@@ -12,7 +12,7 @@ from typing import Final
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.checkout import model
 from countersign.core.checkout.model import Collected, Content, Session, Status
 from countersign.core.checkout.reading import Press, Reading

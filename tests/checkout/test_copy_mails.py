@@ -14,8 +14,7 @@ from typing import Final
 
 import pytest
 
-from countersign.base.instant import from_ms
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ms
 from countersign.core.access.account import create_account
 from countersign.core.access.key import VENDOR_SCOPES, Principal
 from countersign.core.checkout import sessions, store

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 import segno
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.buyers import settings
 from countersign.core.checkout.model import ATTEMPTS_MAX
 from countersign.hosted.toolkit.words import WORDS

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 from countersign.base.errors import ProviderUnavailable
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.checkout.model import Collected
 from countersign.hosted.pages import identity
 from countersign.hosted.remembered.cookies import remember_cookie, use_cookie

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from countersign.base.errors import InvalidRequest, OrderReferenceMismatch
 from countersign.base.http.body import parse_body, read_query
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.key import Principal
 from countersign.core.access.origins import register
 from countersign.core.acknowledgments.acknowledge import acknowledge

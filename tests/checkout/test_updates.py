@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.checkout.updates import STREAMS_EACH_MAX, Updates
 from countersign.operate.bootstrap import Deployment
 from tests.checkout.buyer import Shop

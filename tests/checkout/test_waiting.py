@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from countersign.base.instant import from_ms, to_ms
+from countersign.base.values import from_ms, to_ms
 from countersign.core.buyers.identity_check import IdentityCheck
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.buyers.poll_sessions import FOLLOWED_FOR

@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 
 from countersign.base.config import load_settings
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.key import VENDOR_SCOPES, Principal
 from countersign.core.acknowledgments import acknowledge as acknowledging
 from countersign.core.acknowledgments.model import Submission

@@ -17,8 +17,7 @@ from sqlalchemy import Connection
 
 from countersign.base.config import load_settings
 from countersign.base.ids import BUYER, base32
-from countersign.base.instant import to_ms
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, to_ms
 from countersign.core.access.account import create_account
 from countersign.core.access.key import VENDOR_SCOPES, Principal
 from countersign.core.access.reach import DEPLOYMENT

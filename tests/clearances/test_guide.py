@@ -13,7 +13,7 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.key import Principal
 from countersign.core.clearances.model import ClearanceRules
 from countersign.core.clearances.schemas import ClearanceReason, ClearanceRequest, FulfilmentRequest

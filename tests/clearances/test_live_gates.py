@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from functools import partial
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.clearances.model import ClearanceRules
 from countersign.core.notices import publish as publishing
 from tests.clearances.desk import Desk, order

@@ -25,7 +25,7 @@ from hypothesis.stateful import (
 )
 
 from countersign.base.errors import Erased, FulfilmentContradicted, RateLimited
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.key import Principal
 from countersign.core.clearances.model import ClearanceRules
 from tests.clearances.desk import Desk, order

@@ -14,7 +14,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from countersign.base.errors import InvalidArgument, UnknownKey
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.clearances.model import LIFETIME_MAX
 from tests.clearances.checkout import SESSION, Checkout
 from tests.clearances.desk import Desk, order

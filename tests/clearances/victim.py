@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from countersign.base.config import load_settings
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.key import VENDOR_SCOPES, Principal
 from countersign.core.clearances.clear import clear_order
 from countersign.core.clearances.fulfil import fulfil_order

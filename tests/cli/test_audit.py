@@ -6,7 +6,7 @@ import asyncio
 import getpass
 import json
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from tests.cli.conftest import Bench
 from tests.sealing.inside import acknowledge_inside, opened
 

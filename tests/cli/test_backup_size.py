@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import URL
 
-from countersign.base.cli.progress import SaidProgress
+from countersign.base.cli import SaidProgress
 from countersign.base.errors import BackupFailed
 from countersign.operate.backup import back_up, restore
 from tests.cli.conftest import Bench

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from countersign.base.instant import from_ms
+from countersign.base.values import from_ms
 from countersign.server.certification import DESCRIPTION, KINDS, CertificationFacts, Exhibit, draft
 from countersign_evidence.dossier import Dossier, DossierRecord
 from tests.docs.markdown import ROOT

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
-from countersign.base.instant import rfc3339
+from countersign.base.values import rfc3339
 from countersign.core.buyers.rules import PROOFS
 from countersign.identity.model import FactSource
 from countersign.root import main

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.log.head_files import HeadFiles
 from countersign.core.log.seal import PERIOD_SECONDS
 from countersign_evidence.policy import parse_policy

@@ -13,7 +13,7 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.base.cli.deployment import log_to_standard_error
+from countersign.base.cli import log_to_standard_error
 from countersign_evidence.cli.support import field_lines, json_text, printable
 from tests.cli.conftest import Bench
 

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 import pytest
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.reach import AccountReach
 from countersign.core.events.model import EventType
 from countersign.core.webhooks import endpoints

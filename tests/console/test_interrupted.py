@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.keys import create_key
 from countersign.core.access.reach import Reach
 from countersign.core.access.role import Role

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, select
 
 from countersign.base.db.tables import audit_log
 from countersign.base.errors import SecondPersonRequired
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.account import set_reviewers
 from countersign.core.access.audit import AuditAction, find_audit
 from countersign.core.access.key import Scope

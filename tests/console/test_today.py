@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import Connection, update
 
 from countersign.base.db.tables import accounts
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.role import Role
 from countersign.server.console_host import SESSION
 from countersign.staff.acts import today as api

@@ -9,7 +9,7 @@ from urllib.parse import urlencode, urlsplit
 
 import httpx2
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.keys import create_key
 from countersign.server.console_host import ROOT
 from countersign_console.menu import DEPLOYMENT

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from countersign.base.errors import REFUSALS, CountersignError, Refusal
-from countersign.base.reason import Reason
+from countersign.base.values import Reason
 from countersign.core.buyers.sandbox import SCRIPT
 from tests.docs.markdown import ROOT, every_page, read
 

@@ -247,7 +247,7 @@ def test_each_log_is_where_the_page_says(page: Page) -> None:
         if {name.partition(".")[0] for name, _ in imported(module)} & {"logging", "structlog"}
         and used(module) & begins
     }
-    assert found == {"src/countersign/base/cli/deployment.py"}
+    assert found == {"src/countersign/base/cli.py"}
     assert found < listed(page, "Logs")
     forms = " ".join(row[1] for row in page.rows("## Logs"))
     tables = re.findall(r"rows of `(\w+)`", forms)

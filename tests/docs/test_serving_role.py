@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from countersign.base.db.tables import PROTECTED, metadata
-from countersign.base.instant import rfc3339
+from countersign.base.values import rfc3339
 from countersign.operate.serving_role import RIGHTS
 from countersign_simulators.base import Session
 from tests.cli.serving import running, wait_for

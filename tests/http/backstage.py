@@ -30,8 +30,8 @@ from sqlalchemy import Connection, make_url, text
 from countersign.base.config import load_settings
 from countersign.base.db.engine import Purpose, database_url, open_engine
 from countersign.base.errors import StorageUnavailable
-from countersign.base.mode import Mode
 from countersign.base.snapshot import STALENESS_SECONDS
+from countersign.base.values import Mode
 from countersign.core.access.account import create_account, find_account
 from countersign.core.access.key import Scope
 from countersign.core.access.keys import create_key, revoke_key, rotate_key

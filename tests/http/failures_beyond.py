@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from countersign.base.instant import rfc3339
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, rfc3339
 from countersign.core.access.reach import AccountReach
 from countersign.core.events.model import KEPT
 from countersign.core.events.read_events import find_event

@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.key import (
     ENTROPY_BYTES,
     PEOPLE_SCOPES,

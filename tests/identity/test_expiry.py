@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from countersign.base.reason import Reason
+from countersign.base.values import Reason
 from countersign.core.buyers.decision import decide
 from countersign.core.buyers.rules import DocumentExpiry, VerificationRules, shortfalls
 from countersign.identity.model import ProviderResult

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.base.instant import from_ns
+from countersign.base.values import from_ns
 from countersign.core.buyers.decision import decide
 from countersign.core.buyers.rules import DocumentExpiry, VerificationRules
 from countersign.identity import stripe

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.base.instant import from_ns
+from countersign.base.values import from_ns
 from countersign_evidence.alarm import EPOCH_RECORD, Alarm, AlarmKind, format_alarm
 from countersign_evidence.check_alarm import Shown, check_alarm
 from countersign_evidence.checkpoint import Checkpoint

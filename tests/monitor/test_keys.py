@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.base.instant import from_ns
+from countersign.base.values import from_ns
 from countersign_evidence.alarm import AlarmKind, format_alarm, of_log, parse_alarm
 from countersign_evidence.check_alarm import Shown, check_alarm
 from countersign_evidence.key_history import KeyHistory, KeyRange, sign_history

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.base.instant import from_ns
+from countersign.base.values import from_ns
 from countersign_evidence.alarm import AlarmKind
 from countersign_evidence.check_alarm import Shown
 from countersign_evidence.monitor.watch import LookStatus

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.account import create_account
 from countersign.core.access.reach import reach_of
 from countersign.core.access.role import Role

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from countersign.base.errors import Forbidden, LinkOnMachine, PeopleRefused, UnknownPerson
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.audit import find_audit
 from countersign.core.access.key import KeyKind, Principal, Scope
 from countersign.core.access.reach import DEPLOYMENT, AccountReach, reach_of

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, text, update
 
 from countersign.base.db.tables import accounts
 from countersign.base.errors import InternalError, InvalidArgument, NotFound, OnHold, UnknownSubject
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.account import find_account
 from countersign.core.access.key import Principal
 from countersign.core.access.reach import Reach

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from countersign.base.db.tables import OWNER, RowOwner, metadata
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.role import Role
 from countersign.core.gate.route import Route
 from countersign.server.app import route_table

@@ -15,8 +15,7 @@ from sqlalchemy import insert
 
 from countersign.base.db.tables import people, person_grants, person_sessions
 from countersign.base.ids import timed_id
-from countersign.base.instant import from_ns
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ns
 from countersign.core.access.account import find_account
 from countersign.core.access.key import (
     PEOPLE_SCOPES,

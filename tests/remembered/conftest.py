@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.origins import register
 from countersign.hosted.remembered.cookies import remember_cookie
 from tests.checkout.buyer import SHOP

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.hosted.remembered.cookies import remember_cookie
 from countersign.hosted.toolkit.words import WORDS
 from tests.checkout.buyer import SHOP

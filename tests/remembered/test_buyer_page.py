@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.hosted.remembered.model import COOKIE_KEPT, PASSKEY_KEPT, USES_KEPT
 from countersign.hosted.toolkit.words import WORDS
 from countersign.operate.housekeeping import delete_outdated
@@ -287,7 +287,7 @@ def test_expired_rows_are_deleted(person: Person, shop: Shop, operator: Operator
 
 
 def _keep_house(operator: Operator, after: timedelta) -> None:
-    from countersign.base.instant import from_ns  # noqa: PLC0415
+    from countersign.base.values import from_ns  # noqa: PLC0415
 
     operator.act(
         lambda opened: delete_outdated(opened.database, from_ns(opened.clock.time_ns()) + after)

@@ -8,7 +8,7 @@ from itertools import count
 
 import pytest
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.checkout import expiry
 from countersign.core.checkout.model import Collected, Session, Status
 from countersign.hosted.remembered.cookies import remember_cookie

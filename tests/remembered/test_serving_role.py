@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.hosted.toolkit.words import WORDS
 from tests.docs.test_serving_role import (
     as_app,

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx2
 
-from countersign.base.instant import parse_rfc3339
+from countersign.base.values import parse_rfc3339
 from tests.http.calls import acknowledge, verify
 from tests.support import postgres
 

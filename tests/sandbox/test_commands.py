@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from countersign.base.instant import rfc3339
+from countersign.base.values import rfc3339
 from tests.cli.conftest import Bench, served  # noqa: F401 - fixtures
 from tests.http.calls import refusal, verify
 from tests.sandbox.calls import ZIP, buyer, clock, events, ok, status, time

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from countersign.base.config import load_settings
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.key import Principal
 from countersign.core.acknowledgments.acknowledge import acknowledge
 from countersign.core.acknowledgments.model import Receipt, Submission

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from countersign.base.config import load_settings
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.log.rotation import approve, rotate_log_key
 from countersign.operate.bootstrap import open_deployment
 from tests.sealing.victim import audited

@@ -14,8 +14,7 @@ from typing import Any, TypeVar
 import pytest
 from sqlalchemy import Connection, text
 
-from countersign.base.instant import parse_rfc3339
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, parse_rfc3339
 from countersign.core.access.account import create_account, find_account
 from countersign.core.access.audit import AuditAction
 from countersign.core.access.keys import create_key

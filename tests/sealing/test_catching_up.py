@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Connection, func, insert, select, text
 
 from countersign.base.db.tables import log_pending
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.log import sequencer
 from countersign.core.log.sequencer import BATCH_MAX, BATCH_MIN, SLICE_SECONDS
 from tests.http.backstage import another_deployment

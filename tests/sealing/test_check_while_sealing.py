@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.log.check import LogFinding, check_logs
 from countersign.operate.bootstrap import Deployment as Opened
 from tests.cli.notice_files import write_notice

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.log import logs_sql, tree_sql
 from countersign.core.privacy.erase import erase_planned, plan_erasure

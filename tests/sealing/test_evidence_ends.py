@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from tests.sealing.acts import acknowledge, check, get
 from tests.sealing.inside import ShiftedClock, acknowledge_inside, opened
 from tests.support.service import Deployment, running_server

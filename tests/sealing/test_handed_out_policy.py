@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.acknowledgments import proof
 from countersign.core.dossiers.dossier import dossier
 from countersign.core.dossiers.schemas import DossierQuery

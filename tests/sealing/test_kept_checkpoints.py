@@ -16,8 +16,7 @@ from sqlalchemy import Connection, delete, insert, select
 from countersign.base.config import load_settings
 from countersign.base.db.tables import checkpoints, deployment, log_keys
 from countersign.base.errors import EvidencePending
-from countersign.base.instant import from_ns, to_ms
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ns, to_ms
 from countersign.core.access.key import Principal
 from countersign.core.acknowledgments.proof import proof
 from countersign.core.log import logs_sql

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from countersign.base.clock import Clock
 from countersign.base.config import load_settings
-from countersign.base.mode import Mode
+from countersign.base.values import Clock, Mode
 from countersign.core.log import logs_sql
 from countersign.core.notices.notice_file import parse_notice_file
 from countersign.core.notices.publish import publish

@@ -31,7 +31,7 @@ from sqlalchemy import Connection, insert, make_url, select, text
 
 from countersign.base.db.tables import log_entries, log_pending, logs
 from countersign.base.errors import EvidenceRefused, StorageUnavailable
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.log import operate
 from countersign.core.log.head_files import Heads, checkpoint_of
 from countersign.core.log.head_store import open_heads

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Connection
 
 from countersign.base.errors import AnchoringFailed
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.acknowledgments import proof
 from countersign.core.dossiers.dossier import dossier
 from countersign.core.dossiers.schemas import DossierQuery

@@ -12,8 +12,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from countersign.base.instant import parse_rfc3339
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, parse_rfc3339
 from countersign_evidence.note import parse_note
 from countersign_evidence.policy import Policy, parse_policy
 from countersign_evidence.proof import parse_proof

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from tests.cli.notice_files import write_notice
 from tests.sealing.acts import acknowledge, check, get
 from tests.sealing.inside import ShiftedClock, acknowledge_inside, opened

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Connection, func, insert, select, update
 
 from countersign.base.db.tables import deployment, log_heads, log_pending
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.operate.bootstrap import Deployment as Opened
 from tests.sealing.inside import opened
 from tests.support.service import Deployment

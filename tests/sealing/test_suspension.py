@@ -10,7 +10,7 @@ import structlog
 from structlog.typing import EventDict
 
 from countersign.base.errors import WrongKeyEncryptionKey
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.log import logs_sql
 from countersign.core.log.head_files import HeadFiles, checkpoint_of
 from countersign.core.log.operate import begin_epoch

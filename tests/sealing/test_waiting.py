@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from countersign.base.errors import EvidencePending
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.acknowledgments.checkpoints import WAITING_MAX
 from countersign.core.acknowledgments.proof import proof
 from tests.sealing.acts import NOTICE

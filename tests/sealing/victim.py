@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from countersign.base.config import load_settings
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.key import VENDOR_SCOPES, Principal
 from countersign.core.acknowledgments.acknowledge import acknowledge
 from countersign.core.acknowledgments.model import Submission

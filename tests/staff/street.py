@@ -11,7 +11,7 @@ import httpx2
 from sqlalchemy import Connection, select, update
 
 from countersign.base.db.tables import deployment, metadata, records
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.key import VENDOR_SCOPES, Scope
 from countersign.core.access.reach import DEPLOYMENT, AccountReach
 from countersign.core.buyers.admin import set_block

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from sqlalchemy import Connection
 
-from countersign.base.instant import from_ns
+from countersign.base.values import from_ns
 from countersign.core.access.role import Role
 from countersign.core.buyers.sessions_sql import join
 from countersign.core.buyers.sql import buyers_by_cbid

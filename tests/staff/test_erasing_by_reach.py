@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Engine, delete, event, insert
 
 from countersign.base.db.tables import erasure_requests
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.origins import register
 from countersign.core.access.reach import DEPLOYMENT, AccountReach
 from countersign.core.access.role import Role

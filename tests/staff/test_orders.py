@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 from sqlalchemy import event
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.key import Principal
 from countersign.core.access.role import Role
 from countersign.core.access.secrets import DeploymentSecret

@@ -14,8 +14,7 @@ from sqlalchemy import Connection, Table, event, insert, text, update
 
 from countersign.base.db.tables import accounts, clearances, events, records
 from countersign.base.ids import timed_id
-from countersign.base.instant import to_ms
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, to_ms
 from countersign.core.access.key import Principal
 from countersign.core.access.role import Role
 from countersign.staff.acts import today, today_sql

@@ -12,13 +12,11 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
-from countersign.base.clock import Clock, Entropy
 from countersign.base.db.database import Database
 from countersign.base.db.tables import Field
 from countersign.base.errors import RateLimited
 from countersign.base.ids import timed_id
-from countersign.base.instant import to_ms
-from countersign.base.mode import Mode
+from countersign.base.values import Clock, Entropy, Mode, to_ms
 from countersign.core.access.account import Account
 from countersign.core.access.idempotency import (
     LIFETIME,

@@ -7,8 +7,7 @@ from sqlalchemy import URL
 
 from countersign.base.db.database import Database
 from countersign.base.errors import AccountExists, InternalError, UnknownKey
-from countersign.base.instant import from_ns
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ns
 from countersign.core.access.account import (
     add_account,
     all_accounts,

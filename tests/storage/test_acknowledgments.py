@@ -7,8 +7,7 @@ import pytest
 
 from countersign.base.db.database import Database
 from countersign.base.errors import IdempotencyInProgress
-from countersign.base.instant import from_ms
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ms
 from countersign.core.access.account import add_account
 from countersign.core.acknowledgments import find
 from countersign.core.acknowledgments.model import StoredAcknowledgment

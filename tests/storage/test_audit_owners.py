@@ -10,7 +10,7 @@ from sqlalchemy import URL, Connection, event, text
 from countersign.base.db import schema
 from countersign.base.db.engine import Purpose, is_embedded, open_engine
 from countersign.base.db.tables import Instant
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.reach import AccountReach
 from countersign.core.log.audit_chain import digest_of
 from countersign.staff.acts.audit import AuditQuery, list_audit

@@ -16,7 +16,7 @@ from countersign.base.errors import (
     Overloaded,
     RateLimited,
 )
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.account import Account, add_account, all_accounts, read_account
 from countersign.core.access.authenticate import keys_by_digest
 from countersign.core.access.keys import add_key, lock_key

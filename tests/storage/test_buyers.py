@@ -9,8 +9,7 @@ from sqlalchemy import URL, Connection, func, select
 from countersign.base.db.database import Database
 from countersign.base.db.tables import verifications
 from countersign.base.errors import IdempotencyInProgress, RateLimited
-from countersign.base.mode import Mode
-from countersign.base.reason import Reason
+from countersign.base.values import Mode, Reason
 from countersign.core.access.account import Account, add_account
 from countersign.core.buyers.model import (
     ZIP_WINDOW,

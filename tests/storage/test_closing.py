@@ -9,7 +9,7 @@ from pathlib import Path
 from countersign.base.db import schema
 from countersign.base.db.database import Database
 from countersign.base.db.engine import database_url
-from countersign.base.instant import from_ms
+from countersign.base.values import from_ms
 from countersign.core.access.account import Account, add_account, read_account
 
 

@@ -38,7 +38,7 @@ from countersign.base.errors import (
     StorageUnavailable,
     UnsupportedSqlite,
 )
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.account import add_account, all_accounts, read_account
 from countersign.operate.bootstrap import initialise, open_deployment
 from countersign_evidence.errors import EvidenceError

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from countersign.base.errors import HeadUnavailable, InvalidConfiguration
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.log.head_files import checkpoint_of
 from countersign.core.log.head_store import HeadStore
 from tests.storage.test_heads import note

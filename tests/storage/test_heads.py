@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from countersign.base.errors import HeadUnavailable
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.log.head_files import HeadFiles, checkpoint_of
 from countersign.core.log.model import PublishedHead
 from countersign_evidence.checkpoint import Checkpoint

@@ -9,7 +9,7 @@ from sqlalchemy import URL, text
 
 from countersign.base.db import schema
 from countersign.base.db.engine import Purpose
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.reach import DEPLOYMENT, AccountReach, Reach
 from countersign.core.privacy.holds import find_holds
 

@@ -26,7 +26,7 @@ from countersign.base.db.database import Database
 from countersign.base.db.engine import Purpose, open_engine
 from countersign.base.db.tables import legal_holds
 from countersign.base.errors import OnHold
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.account import Account, add_account
 from countersign.core.access.audit import AuditAction, AuditEntry
 from countersign.core.access.reach import DEPLOYMENT

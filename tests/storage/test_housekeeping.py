@@ -7,7 +7,7 @@ from sqlalchemy import Connection, func, select
 
 from countersign.base.db.database import Database
 from countersign.base.db.tables import buyers, disclosures, records, verifications, zip_attempts
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.account import add_account
 from countersign.core.access.idempotency import LIFETIME
 from countersign.core.access.reach import DEPLOYMENT

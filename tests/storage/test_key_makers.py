@@ -10,7 +10,7 @@ from sqlalchemy import URL, MetaData, select
 from countersign.base.db import schema
 from countersign.base.db.engine import Purpose
 from countersign.base.db.tables import api_keys
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from tests.storage import items
 
 pytestmark = pytest.mark.both_engines

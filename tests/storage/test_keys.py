@@ -22,8 +22,7 @@ from countersign.base.db.database import Database
 from countersign.base.db.engine import Purpose, open_engine
 from countersign.base.db.tables import api_keys, people, person_grants
 from countersign.base.errors import Forbidden, InvalidApiKey, KeyNotUsable, UnknownKey
-from countersign.base.instant import from_ns
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ns
 from countersign.core.access.account import add_account
 from countersign.core.access.audit import find_audit
 from countersign.core.access.authenticate import keys_by_digest

@@ -14,7 +14,7 @@ from countersign.base.db import rows
 from countersign.base.db.bulk import BulkInsert, late_statements
 from countersign.base.db.database import Database
 from countersign.base.db.tables import accounts
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.account import Account
 from tests.storage.conftest import Run
 

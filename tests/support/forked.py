@@ -40,7 +40,7 @@ _PRELOADED: Final = (
     "alembic.command",
     "psycopg",
     # What a server or a command loads by name.
-    "countersign.base.cli.arguments",
+    "countersign.base.cli",
     "countersign_conformance.kit",
     # What the processes that crash on purpose come to through their helpers.
     "pytest",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from sqlalchemy import Connection
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.key import Principal
 from countersign.core.acknowledgments.acknowledge import prepare_hosted, write_hosted
 from countersign.core.acknowledgments.model import Receipt, Submission

@@ -70,7 +70,7 @@ FLOORS = {"countersign": _SERVICE, "countersign_evidence": _EVIDENCE}
 _ALONE = {"offline"}
 
 # Formats of evidence and the models of the nouns are pure: values in, values out.
-_PURE = {"base/clock.py", "base/instant.py", "base/mode.py", "base/reason.py"}
+_PURE = {"base/values.py"}
 _PURE_MODULES = {"model"}
 _IMPURE_MODULES = {
     "asyncio", "concurrent", "fcntl", "getpass", "glob", "http", "logging", "multiprocessing",

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from countersign.base.errors import InvalidApiKey
-from countersign.base.instant import from_ns
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ns
 from countersign.core.access import authenticate
 from countersign.core.access.authenticate import KEY_CACHE_SECONDS, Authenticate
 from countersign.core.access.key import VENDOR_SCOPES, ApiKey, KeyKind, Principal, compose_key

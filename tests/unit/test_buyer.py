@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.base.instant import from_ms, to_ms
-from countersign.base.mode import Mode
-from countersign.base.reason import Reason
+from countersign.base.values import Mode, Reason, from_ms, to_ms
 from countersign.core.buyers.model import (
     PROOFS_MAX,
     VALIDITY,

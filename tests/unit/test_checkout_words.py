@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.base.reason import Reason
+from countersign.base.values import Reason
 from countersign.hosted.toolkit import words as room
 from countersign.hosted.toolkit.words import WORDS
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.base.reason import Reason
+from countersign.base.values import Reason
 from countersign.core.buyers.decision import AGES_KEPT, age_on
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.buyers.rules import (

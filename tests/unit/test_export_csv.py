@@ -3,7 +3,7 @@
 import csv
 import io
 
-from countersign.base.cli.spreadsheet import csv_lines
+from countersign.base.cli import csv_lines
 from tests.support.every import every
 
 

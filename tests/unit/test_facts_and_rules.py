@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.base.reason import Reason
+from countersign.base.values import Reason
 from countersign.core.buyers.rules import (
     PROOFS,
     AbsentCountry,

@@ -15,7 +15,7 @@ from countersign.base.errors import (
     Overloaded,
     StorageUnavailable,
 )
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.idempotency import (
     LIFETIME,
     Idempotency,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from countersign.base.reason import Reason
+from countersign.base.values import Reason
 from countersign.core.buyers.identity_check import (
     FOLLOWED,
     UNDECIDED,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.base.instant import (
+from countersign.base.values import (
     from_ms,
     from_ns,
     parse_rfc3339,

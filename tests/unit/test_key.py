@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.key import (
     ENTROPY_BYTES,
     VENDOR_SCOPES,

@@ -8,7 +8,7 @@ import sys
 import pytest
 import structlog
 
-from countersign.base.cli.deployment import log_to_standard_error
+from countersign.base.cli import log_to_standard_error
 
 
 class Recorder(io.StringIO):

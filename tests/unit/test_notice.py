@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from countersign.base.errors import NoticeNotFound, NoticeNotInForce, NoticeNotReviewed
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.notices.model import (
     Bullet,
     LifecycleEvent,

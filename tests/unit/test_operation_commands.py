@@ -19,7 +19,7 @@ from countersign.base.errors import NotFound
 from countersign.base.http.body import parse_body
 from countersign.base.http.paging import LIMIT_DEFAULT, Limit, Page, page_of
 from countersign.base.http.schemas import Request
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.gate import commands
 from countersign.core.gate.commands import command_among
 from countersign.core.gate.reply import Call, Reply, encode

@@ -21,9 +21,8 @@ from countersign.base.errors import (
     NoticeNotReviewed,
     StorageUnavailable,
 )
-from countersign.base.instant import from_ns
-from countersign.base.mode import Mode
 from countersign.base.snapshot import STALENESS_SECONDS
+from countersign.base.values import Mode, from_ns
 from countersign.core.notices import registry as sql
 from countersign.core.notices.model import (
     LifecycleEvent,

@@ -14,7 +14,7 @@ from msgspec import convert, to_builtins
 from msgspec.structs import replace
 
 from countersign.base.errors import InvalidNoticeFile
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.notices.model import (
     RULE,
     LifecycleEvent,

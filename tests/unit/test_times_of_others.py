@@ -8,8 +8,7 @@ from typing import Final
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.base.instant import from_ms, to_ms
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ms, to_ms
 from countersign.core.buyers.model import (
     Buyer,
     BuyerStatus,

@@ -17,8 +17,7 @@ from sqlalchemy import Connection, text
 from countersign.base.config import load_settings
 from countersign.base.db.engine import Purpose, database_url, open_engine
 from countersign.base.errors import ProviderUnavailable
-from countersign.base.instant import to_ms
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, to_ms
 from countersign.core.access.account import create_account
 from countersign.core.access.key import VENDOR_SCOPES, Principal
 from countersign.core.buyers import admin, poll_sessions

@@ -20,7 +20,7 @@ from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
 from countersign.base.config import load_settings
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.reach import AccountReach
 from countersign.core.buyers import started
 from countersign.identity.stripe import Stripe

@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 
 from countersign.base.ids import CHECKOUT_SESSION, base32
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.account import create_account
 from countersign.core.access.reach import AccountReach
 from countersign.core.buyers import settings, started

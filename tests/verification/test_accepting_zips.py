@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from countersign.base.errors import InvalidArgument, UnknownSubject
-from countersign.base.reason import Reason
+from countersign.base.values import Reason
 from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.buyers import admin
 from countersign.core.buyers.admin import StoredEvidence

@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.key import Scope
 from countersign.core.buyers import admin, review
 from countersign.core.buyers import routes as verifying

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from countersign.base.errors import OnHold
-from countersign.base.instant import rfc3339
+from countersign.base.values import rfc3339
 from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.buyers import admin
 from countersign.core.buyers.model import BuyerStatus

@@ -17,7 +17,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.identity.transport import ATTEMPTS, FAILURES, OPEN_SECONDS
 from countersign_simulators.base import Reply
 from tests.http.backstage import Operator, another_deployment

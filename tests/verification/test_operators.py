@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pytest
 
-from countersign.base.instant import rfc3339
+from countersign.base.values import rfc3339
 from countersign.core.buyers.model import BuyerStatus
 from countersign_simulators.base import Reply, Request
 from countersign_simulators.registry import SIMULATORS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from countersign.base.reason import Reason
+from countersign.base.values import Reason
 from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.buyers.following import FIRST_POLL
 from countersign.core.buyers.model import BuyerStatus

@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from countersign.base.errors import ProviderSessionNotBound
-from countersign.base.reason import Reason
+from countersign.base.values import Reason
 from countersign.core.buyers import admin
 from countersign.core.buyers.model import BuyerStatus
 from countersign_simulators.base import Reply, Request, Session

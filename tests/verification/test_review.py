@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from countersign.base.errors import NotFound, ReviewRefused
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.key import Principal
 from countersign.core.access.reach import DEPLOYMENT, AccountReach, Reach
 from countersign.core.access.room import acting

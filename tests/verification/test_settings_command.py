@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from countersign.base.errors import AccountClosed
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.buyers import settings as verification_settings
 from countersign.core.privacy.closing import close
 from tests.cli.conftest import Bench

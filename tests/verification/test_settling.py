@@ -12,7 +12,7 @@ from datetime import timedelta
 import pytest
 
 from countersign.base.errors import ProviderSessionNotFound, WebhookRefused
-from countersign.base.reason import Reason
+from countersign.base.values import Reason
 from countersign.core.buyers import admin, poll_sessions
 from countersign.core.buyers import settings as verification_settings
 from countersign.core.buyers.following import FIRST_POLL

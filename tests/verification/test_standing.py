@@ -21,8 +21,7 @@ from countersign.base.errors import (
     UnknownSubject,
 )
 from countersign.base.ids import BUYER
-from countersign.base.mode import Mode
-from countersign.base.reason import Reason
+from countersign.base.values import Mode, Reason
 from countersign.core.buyers import admin
 from countersign.core.buyers import routes as verifying
 from countersign.core.buyers import settings as verification_settings

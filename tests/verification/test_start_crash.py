@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from tests.http.backstage import Operator, another_deployment
 from tests.support import privacy
 from tests.support.engines import ENGINES, engine_server

@@ -18,7 +18,7 @@ from countersign.base.errors import (
     VerificationNotConfigured,
 )
 from countersign.base.ids import BUYER, VERIFICATION, is_id
-from countersign.base.reason import Reason
+from countersign.base.values import Reason
 from countersign.core.buyers import expiry
 from countersign.core.buyers.identity_check import IdentityCheck
 from countersign.core.buyers.model import BuyerStatus

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from countersign.base.errors import CountersignError
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.buyers.identity_check import IdentityCheck
 from countersign.core.buyers.model import BuyerStatus
 from tests.support.depth import drawn

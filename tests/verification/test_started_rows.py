@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from countersign.base.errors import ProviderSessionNotFound
-from countersign.base.instant import from_ns
+from countersign.base.values import from_ns
 from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.buyers.model import CHECKS_KEPT, BuyerStatus
 from countersign.core.privacy.erase import erase_planned, plan_erasure

@@ -16,9 +16,7 @@ from countersign.base.errors import (
     WebhookRefused,
 )
 from countersign.base.ids import BUYER, SANDBOX_BUYER, is_id
-from countersign.base.instant import from_ns
-from countersign.base.mode import Mode
-from countersign.base.reason import Reason
+from countersign.base.values import Mode, Reason, from_ns
 from countersign.core.access.key import VENDOR_SCOPES, Principal
 from countersign.core.access.reach import AccountReach
 from countersign.core.buyers import poll_sessions, routes, settings

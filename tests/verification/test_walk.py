@@ -12,7 +12,7 @@ from typing import Any, Final
 import httpx2
 import pytest
 
-from countersign.base.instant import rfc3339
+from countersign.base.values import rfc3339
 from countersign.core.access.key import VENDOR_SCOPES, Scope
 from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.buyers import admin

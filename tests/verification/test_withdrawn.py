@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from countersign.base.errors import InvalidArgument
-from countersign.base.reason import Reason
+from countersign.base.values import Reason
 from countersign.core.buyers import admin
 from countersign.core.buyers.model import BuyerStatus
 from countersign_simulators.base import Session

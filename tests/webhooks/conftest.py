@@ -13,8 +13,7 @@ import pytest
 
 from countersign.base.db.database import Database
 from countersign.base.http.paging import Page
-from countersign.base.instant import from_ns
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ns
 from countersign.core.access.account import add_account
 from countersign.core.access.key import KeyKind, Principal
 from countersign.core.access.reach import AccountReach

@@ -6,7 +6,7 @@ import asyncio
 from datetime import UTC, datetime
 
 from countersign.base.config import load_settings
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.events.model import EventType, NewEvent
 from countersign.core.events.sql import write_events
 from countersign.operate.bootstrap import open_deployment

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, text
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.key import Principal
 from countersign.core.buyers import expiry
 from countersign.core.events.routes import EventsQuery, list_events

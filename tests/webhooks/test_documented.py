@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.events.model import EventIds, EventType, RecordedEvent
 from countersign.core.events.routes import event_view, message_of
 from countersign.core.webhooks.model import JITTER, SCHEDULE, DeliveryStatus, Outcome

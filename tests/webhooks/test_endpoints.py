@@ -24,7 +24,7 @@ from countersign.base.errors import (
     WebhookEndpointDisabled,
 )
 from countersign.base.http.body import parse_body
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.reach import AccountReach
 from countersign.core.events.model import EventType
 from countersign.core.gate.reply import encode

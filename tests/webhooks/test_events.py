@@ -18,7 +18,7 @@ from sqlalchemy import URL, Connection, Engine, text
 from countersign.base.db.database import Database
 from countersign.base.db.engine import Purpose, open_engine
 from countersign.base.errors import CursorExpired, InvalidRequest, NotFound
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.account import add_account
 from countersign.core.access.reach import AccountReach
 from countersign.core.buyers.sql import write_buyer_events

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from sqlalchemy import Connection, text
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.buyers import expiry
 from countersign.core.buyers.expiry import write_expiries
 from countersign.core.buyers.model import REMINDED_BEFORE, VALIDITY, BuyerStatus

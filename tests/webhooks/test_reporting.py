@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 import countersign
 from countersign.base.db.engine import Purpose, database_url, open_engine
 from countersign.base.errors import CountersignError
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.buyers.model import VALIDITY
 from countersign.core.events.model import EventType
 from countersign.operate.bootstrap import Deployment

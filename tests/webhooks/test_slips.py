@@ -14,8 +14,7 @@ import pytest
 
 from countersign.base.db.database import Database
 from countersign.base.errors import InternalError
-from countersign.base.instant import rfc3339
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, rfc3339
 from countersign.core.access.account import add_account
 from countersign.core.buyers import expiry
 from countersign.core.buyers.model import BuyerStatus
@@ -43,7 +42,7 @@ def test_the_time_of_an_event_is_utc_wherever_the_server_stands(zone: str) -> No
     """The machine's own zone is not asked."""
     program = (
         "from datetime import datetime, UTC, timedelta, timezone;"
-        "from countersign.base.instant import rfc3339;"
+        "from countersign.base.values import rfc3339;"
         "print(rfc3339(datetime(2026, 11, 20, 22, 31, tzinfo=timezone(timedelta(hours=1)))))"
     )
     shown = subprocess.run(

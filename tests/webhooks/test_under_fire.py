@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.account import add_account
 from countersign.core.access.reach import AccountReach
 from countersign.core.webhooks.model import (

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, Generic, TypeVar
 
-from countersign.base.clock import Clock
 from countersign.base.deadline import shared, within_deadline
+from countersign.base.values import Clock
 
 STALENESS_SECONDS: Final = 0.25
 """How long after a change a running server may still use the value before it."""

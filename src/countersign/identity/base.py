@@ -15,9 +15,8 @@ from typing import ClassVar, Final, Generic, TypeVar
 
 import msgspec
 
-from countersign.base.clock import Clock
 from countersign.base.errors import WebhookRefused
-from countersign.base.instant import from_ns
+from countersign.base.values import Clock, from_ns
 from countersign.identity import json_reader as read
 from countersign.identity.fingerprint import Fingerprint, is_known_kind
 from countersign.identity.json_reader import Words

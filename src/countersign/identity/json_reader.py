@@ -19,7 +19,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn, TypeAlias, TypeVar
 
-from countersign.base.reason import Reason
+from countersign.base.values import Reason
 from countersign.identity.model import Finding, Tri
 
 Object: TypeAlias = Mapping[str, Any]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
 
-from countersign.base.reason import Reason
+from countersign.base.values import Reason
 
 
 class Finding(StrEnum):

@@ -20,7 +20,7 @@ from typing import Final, Literal
 import msgspec
 
 from countersign.base.errors import WebhookRefused
-from countersign.base.reason import Reason
+from countersign.base.values import Reason
 from countersign.identity import json_reader as read
 from countersign.identity.base import (
     UUID,

@@ -19,8 +19,8 @@ from typing import Any, Final, get_args, get_type_hints
 
 import msgspec
 
-from countersign.base.clock import Clock
 from countersign.base.errors import IdentityProviderRefused, InvalidArgument
+from countersign.base.values import Clock
 from countersign.identity.base import Credentials, IdentityProvider
 from countersign.identity.fingerprint import KeyedHash, fingerprints
 from countersign.identity.transport import DIRECT, Outbound

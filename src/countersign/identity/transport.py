@@ -23,8 +23,8 @@ from urllib.parse import urlencode, urlsplit
 
 import httpx2
 
-from countersign.base.clock import Clock
 from countersign.base.spans import outgoing
+from countersign.base.values import Clock
 from countersign.identity.model import Finding
 
 FAILURES: Final = 8

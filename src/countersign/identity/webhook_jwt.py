@@ -19,8 +19,8 @@ from weakref import WeakValueDictionary
 import jwt
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
-from countersign.base.clock import Clock
 from countersign.base.errors import ProviderUnavailable, WebhookRefused
+from countersign.base.values import Clock
 from countersign.identity.json_reader import Unreadable, parse, word
 from countersign.identity.transport import TransportFailure
 from countersign.identity.webhook_signature import is_fresh

@@ -21,11 +21,11 @@ from typing import Any, Final
 
 from sqlalchemy import URL, inspect
 
-from countersign.base.cli.progress import Report
+from countersign.base.cli import Report
 from countersign.base.db.engine import Purpose, is_embedded, sqlite_module
 from countersign.base.db.schema import connected, refuse_moved
 from countersign.base.errors import BackupFailed, NotInitialised
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.buyers.sql import ERASED_BUYER
 from countersign.core.log.fork_guard import SUSPENDED
 from countersign.core.privacy.erase import ERASURE_DUE, KEYS_MISSING

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
-from countersign.base.clock import Clock, Entropy
 from countersign.base.config import Settings
 from countersign.base.db import schema
 from countersign.base.db.database import Database
@@ -22,8 +21,8 @@ from countersign.base.db.turn import Turn
 from countersign.base.errors import DeploymentIncomplete, InvalidConfiguration, NotInitialised
 from countersign.base.host import ip_or_none
 from countersign.base.lock import only_server
-from countersign.base.mode import Mode
 from countersign.base.passkeys import relying_party
+from countersign.base.values import Clock, Entropy, Mode
 from countersign.core.access.room import Access, open_access
 from countersign.core.access.secrets import make_secret, open_secret
 from countersign.core.acknowledgments.room import Acknowledgments, open_acknowledgments

@@ -14,8 +14,7 @@ from countersign import __version__
 from countersign.base.db.engine import is_embedded
 from countersign.base.db.tables import checkout_sessions, erasure_requests
 from countersign.base.http.schemas import Timestamp
-from countersign.base.instant import from_ns, to_the_second
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ns, to_the_second
 from countersign.core.access.key import Scope
 from countersign.core.access.reach import DeploymentReach
 from countersign.core.gate.act import Acts

@@ -16,8 +16,8 @@ from countersign.base.db.tables import (
     rate_shares,
     zip_attempts,
 )
-from countersign.base.instant import from_ns, to_ms
 from countersign.base.loops import forever
+from countersign.base.values import from_ns, to_ms
 from countersign.core.access.sessions import delete_ended as delete_sessions
 from countersign.core.buyers.model import CHECKS_KEPT, MESSAGES_KEPT, ZIP_WINDOW
 from countersign.core.buyers.started_sql import delete_old as delete_checks

@@ -33,7 +33,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import dialect as postgresql
 
-from countersign.base.cli.progress import Report
+from countersign.base.cli import Report
 from countersign.base.db import schema
 from countersign.base.db.engine import Purpose
 from countersign.base.db.schema import FILLING, MOVED, connected

@@ -9,7 +9,6 @@ from typing import Final
 
 from sqlalchemy import Connection, delete, insert
 
-from countersign.base.clock import Clock
 from countersign.base.config import Settings
 from countersign.base.db.database import Database
 from countersign.base.db.tables import log_pending
@@ -19,7 +18,7 @@ from countersign.base.errors import (
     Overloaded,
     StorageUnavailable,
 )
-from countersign.base.mode import Mode
+from countersign.base.values import Clock, Mode
 from countersign.core.log.head_files import Heads
 from countersign.core.notices.room import Notices
 from countersign.operate.reserve import Reserve

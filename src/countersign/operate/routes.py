@@ -9,7 +9,7 @@ from typing import Annotated, Final
 from msgspec import Meta, Struct
 
 from countersign.base.errors import CountersignError, Draining, NotFound, StorageUnavailable
-from countersign.base.instant import from_ns, rfc3339
+from countersign.base.values import from_ns, rfc3339
 from countersign.core.gate.act import Acts
 from countersign.core.gate.reply import Call, Header, Reply
 from countersign.core.gate.route import Route

@@ -9,10 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from countersign.base.clock import Clock
 from countersign.base.db.database import Database
 from countersign.base.db.engine import is_embedded
 from countersign.base.loops import forever
+from countersign.base.values import Clock
 from countersign.core.log.clock_guard import database_time
 
 PERIOD_SECONDS: Final = 30.0

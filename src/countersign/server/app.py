@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from countersign.base.clock import Entropy
 from countersign.base.deadline import DEADLINE, DEADLINE_SECONDS, TimeLeft
 from countersign.base.errors import (
     CountersignError,
@@ -35,7 +34,7 @@ from countersign.base.errors import (
 from countersign.base.http.body import BODY_BYTES_MAX, DOOR_BYTES_MAX, Incoming, Receive, read_query
 from countersign.base.ids import ALPHABET, LENGTH
 from countersign.base.loops import Throttle, without_values
-from countersign.base.mode import Mode
+from countersign.base.values import Entropy, Mode
 from countersign.core.access.idempotency import Keep
 from countersign.core.access.key import PERSON_SESSION, Principal
 from countersign.core.access.room import acting

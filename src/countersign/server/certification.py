@@ -17,7 +17,7 @@ from string import Template
 from typing import Any, Final, NamedTuple
 
 from countersign import __version__
-from countersign.base.instant import parse_rfc3339, rfc3339, rfc3339_ms
+from countersign.base.values import parse_rfc3339, rfc3339, rfc3339_ms
 from countersign_evidence.checkpoint import cosigned_at
 from countersign_evidence.cli.support import printable
 from countersign_evidence.dossier import Dossier, DossierRecord

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from countersign.base.cli.deployment import with_room
+from countersign.base.cli import with_room
 from countersign.base.errors import InvalidArgument, UnknownSubject
 from countersign.base.ids import ACKNOWLEDGMENT, is_id
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.audit import AuditAction
 from countersign.core.access.key import Principal
 from countersign.core.access.reach import AccountReach

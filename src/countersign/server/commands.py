@@ -13,7 +13,7 @@ from typing import Final
 
 import click
 
-from countersign.base.cli.deployment import say_if_local
+from countersign.base.cli import say_if_local
 from countersign.base.config import Settings, load_settings, unknown_variables
 from countersign.base.db.engine import database_url, is_embedded
 from countersign.base.db.pooler import refuse_unknown_pooler
@@ -24,10 +24,9 @@ from countersign.base.errors import (
     UnknownAccount,
 )
 from countersign.base.host import is_loopback
-from countersign.base.instant import from_ns
 from countersign.base.lock import only_server
-from countersign.base.mode import Mode
 from countersign.base.private_file import loose_mode
+from countersign.base.values import Mode, from_ns
 from countersign.core.access.account import create_account, find_account
 from countersign.core.access.key import KeyKind
 from countersign.core.access.keys import create_key, has_live_key, keys_of

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, TypeAlias
 
-from countersign.base.clock import Clock
 from countersign.base.errors import Overloaded, RateLimited
 from countersign.base.setting_values import Rate
+from countersign.base.values import Clock
 from countersign.core.gate.reply import Header
 
 _KEYS_MAX: Final = 10_000

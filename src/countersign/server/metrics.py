@@ -25,7 +25,7 @@ from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
 from countersign import __version__
-from countersign.base.instant import from_ns
+from countersign.base.values import from_ns
 from countersign.core.webhooks.room import DeliveryActivity
 from countersign.hosted.pages.mails import MailActivity
 from countersign.hosted.pages.room import HostedPages

@@ -9,7 +9,7 @@ from typing import Final
 import click
 from sqlalchemy import URL
 
-from countersign.base.cli.progress import SaidProgress
+from countersign.base.cli import SaidProgress
 from countersign.base.config import Settings, load_settings
 from countersign.base.db.engine import database_url
 from countersign.base.db.pooler import refuse_unknown_pooler

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from countersign.base.errors import Forbidden, InvalidRequest, ModeMismatch, PasskeyRequired
 from countersign.base.ids import CHECKOUT_SESSION, is_id
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.audit import AuditAction
 from countersign.core.access.key import LIVE_SCOPES, Principal, Scope
 from countersign.core.access.reach import AccountReach

@@ -21,7 +21,6 @@ from msgspec import Struct
 from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
-from countersign.base.clock import Clock
 from countersign.base.config import Settings
 from countersign.base.db.batch import isolated
 from countersign.base.db.database import Database
@@ -30,6 +29,7 @@ from countersign.base.deadline import detached
 from countersign.base.errors import CountersignError, Overloaded
 from countersign.base.loops import Throttle
 from countersign.base.setting_values import Rate
+from countersign.base.values import Clock
 from countersign.server.limits import Admission, Arrivals, RateLimiter
 
 LEASE_SECONDS: Final = 5.0

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import click
 
-from countersign.base.cli.deployment import with_room
+from countersign.base.cli import with_room
 from countersign.base.config import load_settings
-from countersign.base.instant import rfc3339, rfc3339_ms
+from countersign.base.values import rfc3339, rfc3339_ms
 from countersign.core.access.account import Account, find_account
 from countersign.operate.bootstrap import Deployment
 from countersign_conformance.kit import run_conformance

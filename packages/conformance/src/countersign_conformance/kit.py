@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from countersign.base.clock import Clock
-from countersign.base.instant import from_ns
 from countersign.base.loops import forever
+from countersign.base.values import Clock, from_ns
 from countersign.operate.bootstrap import Deployment
 from countersign.server.extension import Extension
 from countersign_conformance.intercept import Interceptor

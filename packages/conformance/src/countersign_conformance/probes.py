@@ -11,8 +11,7 @@ from typing import Final
 import msgspec
 
 from countersign.base.db.tables import webhook_endpoints
-from countersign.base.instant import from_ns
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ns
 from countersign.core.access.reach import AccountReach
 from countersign.core.events.model import EventType, RecordedEvent
 from countersign.core.events.routes import Event, event_view, message_of

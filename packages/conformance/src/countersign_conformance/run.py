@@ -8,10 +8,9 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 
-from countersign.base.clock import Clock, Entropy
 from countersign.base.errors import CountersignError, InvalidArgument
 from countersign.base.ids import earliest_id, timed_id
-from countersign.base.instant import from_ns, to_ms
+from countersign.base.values import Clock, Entropy, from_ns, to_ms
 from countersign_conformance.catalogue import CATALOGUE
 from countersign_conformance.history import History
 from countersign_conformance.model import (

@@ -14,11 +14,10 @@ from typing import Final, NamedTuple
 
 import structlog
 
-from countersign.base.clock import Clock, Entropy
 from countersign.base.deadline import shared, within_deadline
 from countersign.base.errors import CountersignError
 from countersign.base.ids import timed_id
-from countersign.base.instant import from_ns
+from countersign.base.values import Clock, Entropy, from_ns
 from countersign.core.access.secrets import DeploymentSecret
 from countersign_conformance.model import (
     OBSERVATION,

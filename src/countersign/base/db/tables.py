@@ -33,7 +33,7 @@ from sqlalchemy import (
 from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import TypeDecorator
 
-from countersign.base.instant import from_ms, to_ms
+from countersign.base.values import from_ms, to_ms
 
 PROTECTED: Final = (
     *("records", "notice_versions", "notice_events", "deployment_records", "logs", "log_entries"),

@@ -17,7 +17,7 @@ from countersign.base.deadline import TimeLimit
 from countersign.base.errors import InvalidRequest, PayloadTooLarge
 from countersign.base.http.mistakes import TIME_EXPECTED, mistake_in, mistakes, path_to
 from countersign.base.http.schemas import Request
-from countersign.base.instant import parse_rfc3339
+from countersign.base.values import parse_rfc3339
 
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 """Returns the next message about a request, as ASGI has it."""

@@ -9,7 +9,7 @@ from msgspec.structs import force_setattr
 
 from countersign.base.errors import InvalidRequest
 from countersign.base.ids import OPAQUE_LENGTH_MAX
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign_evidence.record import REFERENCE_FIELD
 
 V = TypeVar("V", bound=Struct)

@@ -17,7 +17,7 @@ from countersign.base.db.rows import row, rows
 from countersign.base.db.tables import accounts
 from countersign.base.errors import AccountClosed, AccountExists, InvalidArgument, UnknownAccount
 from countersign.base.ids import ACCOUNT, timed_id
-from countersign.base.instant import from_ns, rfc3339
+from countersign.base.values import from_ns, rfc3339
 from countersign.core.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.core.access.room import Access
 

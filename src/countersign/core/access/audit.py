@@ -12,13 +12,11 @@ import msgspec
 from msgspec import Struct
 from sqlalchemy import Connection, Select, insert, select
 
-from countersign.base.clock import Clock, Entropy
 from countersign.base.db.database import Database
 from countersign.base.db.rows import of_row
 from countersign.base.db.tables import audit_log, audit_owners
 from countersign.base.ids import ACCOUNT, is_id, timed_id
-from countersign.base.instant import from_ns
-from countersign.base.mode import Mode
+from countersign.base.values import Clock, Entropy, Mode, from_ns
 from countersign.core.access.reach import AccountReach, Reach
 from countersign.core.access.references import named, refer, references_of
 

@@ -17,12 +17,11 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from sqlalchemy import Connection, Row, bindparam, select, update
 
-from countersign.base.clock import Clock, Entropy
 from countersign.base.db.rows import of_row
 from countersign.base.db.tables import accounts, api_keys
 from countersign.base.deadline import detached
 from countersign.base.errors import AccountDisabled, CountersignError, InvalidApiKey
-from countersign.base.instant import from_ns, to_ms
+from countersign.base.values import Clock, Entropy, from_ns, to_ms
 from countersign.core.access.key import (
     MACHINE_SCOPES,
     VENDOR_SCOPES,

@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from msgspec import Struct
 from sqlalchemy import Connection, delete, select
 
-from countersign.base.clock import Clock, Entropy
 from countersign.base.db.bulk import BulkInsert, DriverStatement, Late, SelectAmong
 from countersign.base.db.tables import idempotency_keys
 from countersign.base.errors import (
@@ -22,6 +21,7 @@ from countersign.base.errors import (
     Retryable,
     SecretNotRepeated,
 )
+from countersign.base.values import Clock, Entropy
 from countersign.core.access.key import Principal
 from countersign.core.access.reach import Reach
 from countersign.core.access.secrets import DeploymentSecret

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.reach import Reach, reach_of
 
 BRAND: Final = "csign"

@@ -16,12 +16,11 @@ from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, select, update
 
-from countersign.base.clock import Clock
 from countersign.base.db.database import Database
 from countersign.base.db.tables import api_keys
 from countersign.base.deadline import detached
 from countersign.base.errors import CountersignError
-from countersign.base.instant import from_ns
+from countersign.base.values import Clock, from_ns
 from countersign.core.access.audit import Audit, AuditAction, write_audit
 
 _PAUSE_SECONDS: Final = 1.0

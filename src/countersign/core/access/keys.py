@@ -20,8 +20,7 @@ from countersign.base.errors import (
     UnknownKey,
 )
 from countersign.base.ids import timed_id
-from countersign.base.instant import from_ns, rfc3339
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ns, rfc3339
 from countersign.core.access.account import lock_account, lock_grants
 from countersign.core.access.audit import AuditAction, write_audit
 from countersign.core.access.authenticate import stored_key

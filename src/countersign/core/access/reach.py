@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, FromClause, and_, true
 
 from countersign.base.errors import ModeMismatch
 from countersign.base.ids import SANDBOX_BUYER
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
-from countersign.base.clock import Clock, Entropy
 from countersign.base.db.database import Database
+from countersign.base.values import Clock, Entropy
 from countersign.core.access.audit import Audit
 from countersign.core.access.authenticate import Authenticate, keys_by_digest, touch_key
 from countersign.core.access.idempotency import Idempotency, kept_entries

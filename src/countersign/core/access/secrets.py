@@ -17,11 +17,11 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from sqlalchemy import URL
 
-from countersign.base.clock import Entropy
 from countersign.base.db import schema
 from countersign.base.db.tables import Field
 from countersign.base.errors import WrongSecretKey
 from countersign.base.private_file import write_key_file
+from countersign.base.values import Entropy
 
 SECRET_BYTES: Final = 32
 _NONCE_BYTES: Final = 12

@@ -15,14 +15,12 @@ from typing import Final
 from msgspec import Struct
 from sqlalchemy import Connection, delete, or_, select, update
 
-from countersign.base.clock import Clock
 from countersign.base.db.database import Database
 from countersign.base.db.rows import of_row, rows
 from countersign.base.db.tables import accounts, person_grants, person_sessions
 from countersign.base.deadline import detached
 from countersign.base.errors import AccountDisabled, CountersignError, InvalidApiKey, NotFound
-from countersign.base.instant import from_ns
-from countersign.base.mode import Mode
+from countersign.base.values import Clock, Mode, from_ns
 from countersign.core.access.key import (
     PERSON_SESSION,
     PersonAsking,

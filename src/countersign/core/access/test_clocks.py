@@ -16,13 +16,11 @@ from typing import Final
 from msgspec import Struct
 from sqlalchemy import Connection, select
 
-from countersign.base.clock import Clock
 from countersign.base.db.database import Database
 from countersign.base.db.tables import test_clocks, test_faults
 from countersign.base.errors import InvalidRequest
-from countersign.base.instant import from_ns, rfc3339_ms
-from countersign.base.mode import Mode
 from countersign.base.snapshot import STALENESS_SECONDS, Snapshot
+from countersign.base.values import Clock, Mode, from_ns, rfc3339_ms
 from countersign.core.access.key import Principal
 
 AHEAD_MAX: Final = timedelta(days=3650)

@@ -20,7 +20,7 @@ from countersign.base.errors import (
     TokenUnavailable,
 )
 from countersign.base.ids import ACKNOWLEDGMENT, timed_id
-from countersign.base.instant import from_ns, rfc3339_ms
+from countersign.base.values import from_ns, rfc3339_ms
 from countersign.core.access.idempotency import NONCE_BYTES, Keep
 from countersign.core.access.key import Principal
 from countersign.core.access.test_clocks import REAL_TIME, AccountClock

@@ -10,8 +10,8 @@ from datetime import timedelta
 from typing import Final
 
 from countersign.base.errors import EvidencePending
-from countersign.base.mode import Mode
 from countersign.base.snapshot import SharedQuestion
+from countersign.base.values import Mode
 from countersign.core.log import logs_sql
 from countersign.core.log.model import TIMESTAMP, WITNESS, Log, StoredCheckpoint
 from countersign.core.log.room import LogRoom

@@ -11,7 +11,7 @@ from importlib import resources
 from typing import Final
 
 from countersign.base.errors import EvidenceDamaged, EvidencePending, NotFound
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.key import Scope
 from countersign.core.acknowledgments import proof
 from countersign.core.acknowledgments.room import Acknowledgments

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.acknowledgments.origin import Origin
 from countersign.core.log.record import Sealed
 from countersign_evidence.process import PROCESS

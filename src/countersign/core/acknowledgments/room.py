@@ -9,7 +9,7 @@ import msgspec
 
 from countersign.base.config import Settings
 from countersign.base.host import Network
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.acknowledgments.certificates import Certificates
 from countersign.core.acknowledgments.checkpoints import Checkpoints
 from countersign.core.log.room import LogRoom

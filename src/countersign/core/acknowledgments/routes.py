@@ -21,7 +21,7 @@ from countersign.base.errors import (
 )
 from countersign.base.http.body import parse_body
 from countersign.base.http.paging import Page
-from countersign.base.instant import to_the_second
+from countersign.base.values import to_the_second
 from countersign.core.access.key import Principal, Scope
 from countersign.core.access.reach import refuse_test_buyer
 from countersign.core.acknowledgments import acknowledge as acknowledging

@@ -24,7 +24,7 @@ from countersign.base.db.tables import (
     shred_keys,
 )
 from countersign.base.errors import CountersignError
-from countersign.base.instant import to_ms
+from countersign.base.values import to_ms
 from countersign.core.access.idempotency import IdempotencyEntry, Keep, taken
 from countersign.core.acknowledgments.model import Receipt
 from countersign.core.events.sql import leave_acknowledged

@@ -24,7 +24,7 @@ from countersign.base.db.tables import (
 )
 from countersign.base.errors import CountersignError, InvalidArgument, UnknownSubject
 from countersign.base.http.schemas import view
-from countersign.base.reason import Reason
+from countersign.base.values import Reason
 from countersign.core.access.audit import AuditAction, AuditEntry, find_audit, write_audit
 from countersign.core.access.idempotency import Remember
 from countersign.core.access.reach import DEPLOYMENT, AccountReach, Reach, owner_of

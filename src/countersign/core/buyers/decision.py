@@ -15,7 +15,7 @@ from countersign.base.errors import (
     ProviderUnavailable,
     VerificationMisconfigured,
 )
-from countersign.base.reason import Reason
+from countersign.base.values import Reason
 from countersign.core.buyers.identity_check import FOLLOWED, UNDECIDED, state_of
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.buyers.rules import (

@@ -20,9 +20,7 @@ from countersign.base.errors import (
     ProviderSessionNotFound,
     VerificationMisconfigured,
 )
-from countersign.base.instant import from_ns
-from countersign.base.mode import Mode
-from countersign.base.reason import Reason
+from countersign.base.values import Mode, Reason, from_ns
 from countersign.core.access.audit import AuditEntry
 from countersign.core.access.idempotency import Remember
 from countersign.core.buyers.decision import (

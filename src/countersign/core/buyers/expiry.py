@@ -24,9 +24,8 @@ from sqlalchemy import (
 )
 
 from countersign.base.db.tables import buyers, test_clocks
-from countersign.base.instant import from_ns, to_ms
 from countersign.base.loops import forever
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ns, to_ms
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.buyers.room import Buyers
 from countersign.core.buyers.sql import write_buyer_events

@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from countersign.base.reason import Reason
+from countersign.base.values import Reason
 from countersign.core.buyers.model import BuyerStatus
 from countersign_evidence.process import Binding
 

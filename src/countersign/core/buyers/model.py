@@ -14,9 +14,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from countersign.base.instant import from_ms, to_ms
-from countersign.base.mode import Mode
-from countersign.base.reason import Reason
+from countersign.base.values import Mode, Reason, from_ms, to_ms
 from countersign.core.buyers.rules import Facts, VerificationRules, joined_facts, shortfalls
 
 VALIDITY: Final = timedelta(days=365)

@@ -24,9 +24,8 @@ from countersign.base.errors import (
     WebhookRefused,
 )
 from countersign.base.ids import is_id
-from countersign.base.instant import from_ns
 from countersign.base.loops import forever, log_failure
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ns
 from countersign.core.buyers import sessions_sql
 from countersign.core.buyers.evaluate_session import look_again
 from countersign.core.buyers.following import session_index, to_follow

@@ -13,13 +13,11 @@ import structlog
 from msgspec.structs import asdict
 from sqlalchemy import Connection, delete, insert, select
 
-from countersign.base.clock import Clock
 from countersign.base.db.database import Database
 from countersign.base.db.rows import of_row
 from countersign.base.db.tables import further_providers, verification_settings
 from countersign.base.errors import InvalidArgument, VerificationMisconfigured
-from countersign.base.mode import Mode
-from countersign.base.reason import Reason
+from countersign.base.values import Clock, Mode, Reason
 from countersign.core.access.account import lock_account
 from countersign.core.access.audit import AuditEntry, write_audit
 from countersign.core.access.reach import AccountReach

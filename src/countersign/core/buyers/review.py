@@ -22,8 +22,7 @@ from countersign.base.errors import (
     SecondPersonRequired,
     UnknownSubject,
 )
-from countersign.base.mode import Mode
-from countersign.base.reason import Reason
+from countersign.base.values import Mode, Reason
 from countersign.core.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.core.access.idempotency import Remember, keep_answer
 from countersign.core.access.key import Principal

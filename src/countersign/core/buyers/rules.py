@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from countersign.base.config import AGE_MIN, VALIDITY_DAYS_MAX
-from countersign.base.reason import Reason
+from countersign.base.values import Reason
 from countersign.identity.model import FactSource, Tri
 
 PROOFS: Final = (FactSource.DOCUMENT, FactSource.DATABASE, FactSource.PROOF_OF_ADDRESS)

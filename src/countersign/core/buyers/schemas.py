@@ -6,8 +6,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from countersign.base.http.examples import BuyerId
 from countersign.base.http.schemas import Reference, Request, Timestamp, ZipCode
-from countersign.base.instant import to_the_second
-from countersign.base.reason import Reason
+from countersign.base.values import Reason, to_the_second
 from countersign.core.buyers.model import BuyerStatus, BuyerStatusView
 from countersign.core.gate.reply import encode
 

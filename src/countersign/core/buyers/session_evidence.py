@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from countersign.base.instant import rfc3339_ms
+from countersign.base.values import rfc3339_ms
 from countersign.core.access.audit import AuditEntry
 from countersign.core.buyers.decision import SessionDecision
 from countersign.core.buyers.providers import Integration

@@ -38,8 +38,7 @@ from countersign.base.db.tables import (
     verification_evidence,
     verifications,
 )
-from countersign.base.mode import Mode
-from countersign.base.reason import Reason
+from countersign.base.values import Mode, Reason
 from countersign.core.access.reach import AccountReach, Reach
 from countersign.core.buyers.identity_check import FOLLOWED, state_of
 from countersign.core.buyers.model import (

@@ -13,8 +13,7 @@ from msgspec.structs import asdict, replace
 
 from countersign.base.config import AGE_MAX
 from countersign.base.errors import InvalidArgument
-from countersign.base.instant import from_ns
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ns
 from countersign.core.access.account import find_account
 from countersign.core.access.audit import AuditAction
 from countersign.core.buyers.providers import (

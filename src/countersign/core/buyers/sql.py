@@ -18,9 +18,7 @@ from countersign.base.db.tables import (
     zip_attempts,
 )
 from countersign.base.errors import RateLimited
-from countersign.base.instant import from_ms, to_ms
-from countersign.base.mode import MODES, Mode
-from countersign.base.reason import Reason
+from countersign.base.values import MODES, Mode, Reason, from_ms, to_ms
 from countersign.core.access.reach import AccountReach, Reach
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.buyers.model import (

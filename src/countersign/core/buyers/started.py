@@ -22,8 +22,7 @@ from countersign.base.errors import (
     RateLimited,
     VerificationNotConfigured,
 )
-from countersign.base.instant import from_ns
-from countersign.base.reason import Reason
+from countersign.base.values import Reason, from_ns
 from countersign.core.access.reach import AccountReach
 from countersign.core.buyers import sessions_sql, started_sql
 from countersign.core.buyers.evaluate_session import look_again

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from sqlalchemy import Connection, Row, Select, delete, exists, select, update
 
 from countersign.base.db.tables import buyers, checkout_sessions, pending_sessions, started_checks
-from countersign.base.reason import Reason
+from countersign.base.values import Reason
 from countersign.core.access.reach import AccountReach
 from countersign.core.buyers.identity_check import UNDECIDED, IdentityCheck, state_of
 from countersign.core.buyers.model import BuyerStatus

@@ -8,9 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from countersign.base.ids import VERIFICATION, timed_id
-from countersign.base.instant import from_ns
-from countersign.base.mode import Mode
-from countersign.base.reason import Reason
+from countersign.base.values import Mode, Reason, from_ns
 from countersign.core.access.room import Access
 from countersign.core.access.test_clocks import AccountClock
 from countersign.core.buyers.model import BuyerStatus

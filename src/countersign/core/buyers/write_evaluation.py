@@ -16,8 +16,7 @@ from countersign.base.errors import (
     UnknownSubject,
 )
 from countersign.base.ids import BUYER, SANDBOX_BUYER, base32
-from countersign.base.instant import to_ms
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, to_ms
 from countersign.core.access.audit import write_audit
 from countersign.core.access.idempotency import Remember, keep_answer
 from countersign.core.access.secrets import DeploymentSecret

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.buyers.model import ProvedSession
 from countersign.core.buyers.rules import AbsentCountry, VerificationRules, zip5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from countersign.base.clock import Clock
+from countersign.base.values import Clock
 
 ASKED_MAX: Final = 20
 """In a minute, for one session in one process."""

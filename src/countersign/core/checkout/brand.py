@@ -16,7 +16,7 @@ from sqlalchemy import Connection, insert, select, update
 from countersign.base.db.bulk import SelectAmong
 from countersign.base.db.tables import account_brands
 from countersign.base.errors import InvalidArgument
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.account import checked_account_name
 from countersign.core.access.audit import AuditAction, write_audit
 from countersign.core.access.origins import URL_LENGTH_MAX, origin_of

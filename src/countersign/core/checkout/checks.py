@@ -12,7 +12,7 @@ from datetime import datetime
 from msgspec import structs
 
 from countersign.base.errors import CheckoutSessionClosed
-from countersign.base.reason import Reason
+from countersign.base.values import Reason
 from countersign.core.buyers.identity_check import IdentityCheck, Trouble
 from countersign.core.checkout.model import (
     ATTEMPTS_MAX,

@@ -16,9 +16,8 @@ from sqlalchemy import BigInteger, Connection, bindparam, func, or_, select, typ
 from countersign.base.db.rows import chunks
 from countersign.base.db.tables import checkout_sessions, test_clocks
 from countersign.base.errors import DamagedValue
-from countersign.base.instant import from_ns, to_ms
 from countersign.base.loops import forever
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ns, to_ms
 from countersign.core.checkout.model import Session, expired
 from countersign.core.checkout.room import Checkout
 from countersign.core.checkout.store import change, find_by_id

@@ -16,8 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from countersign.base.errors import CheckoutSessionClosed, NoticeVersionMismatch
-from countersign.base.mode import Mode
-from countersign.base.reason import Reason
+from countersign.base.values import Mode, Reason
 from countersign.core.access.reach import AccountReach
 from countersign.core.buyers.identity_check import WRONG_SET_UP, CheckState, IdentityCheck, Trouble
 from countersign.core.buyers.model import BuyerStatus

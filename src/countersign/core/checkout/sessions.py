@@ -22,8 +22,7 @@ from countersign.base.errors import (
 )
 from countersign.base.http import schemas as shared
 from countersign.base.ids import CHECKOUT_SESSION, timed_id
-from countersign.base.instant import from_ns
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ns
 from countersign.core.access.idempotency import Remember
 from countersign.core.access.key import (
     CLIENT_TOKEN,

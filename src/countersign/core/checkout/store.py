@@ -21,9 +21,7 @@ from countersign.base.db.bulk import BulkInsert, DriverStatement, SelectAmong
 from countersign.base.db.tables import blanks, checkout_sessions, copy_mails, shred_keys
 from countersign.base.errors import CheckoutSessionClosed, DamagedValue, NotFound, Overloaded
 from countersign.base.ids import CHECKOUT_SESSION, EARLIER_SESSION, is_id
-from countersign.base.instant import from_ms, from_ns, to_ms
-from countersign.base.mode import MODES, Mode
-from countersign.base.reason import Reason
+from countersign.base.values import MODES, Mode, Reason, from_ms, from_ns, to_ms
 from countersign.core.access.idempotency import (
     IdempotencyEntry,
     Remember,

@@ -18,7 +18,7 @@ from countersign.base.db.tables import checkout_sessions
 from countersign.base.deadline import detached
 from countersign.base.errors import Overloaded
 from countersign.base.loops import forever
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 
 STREAMS_MAX: Final[Mapping[Mode, int]] = {Mode.LIVE: 256, Mode.TEST: 64}
 """Open at a time in one process; a page whose stream has ended reloads itself."""

@@ -14,7 +14,7 @@ from countersign.base.db.bulk import BulkInsert, late_statements
 from countersign.base.db.tables import clearances
 from countersign.base.errors import CountersignError, InvalidRequest, OrderReferenceMismatch
 from countersign.base.ids import ACKNOWLEDGMENT, CLEARANCE, is_id, timed_id
-from countersign.base.instant import from_ns, rfc3339, rfc3339_ms, to_ms
+from countersign.base.values import from_ns, rfc3339, rfc3339_ms, to_ms
 from countersign.core.access.idempotency import NONCE_BYTES, Keep, leave_answers, taken
 from countersign.core.access.key import Principal
 from countersign.core.acknowledgments.order_reference import of_another_order, reference_index

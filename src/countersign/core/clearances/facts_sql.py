@@ -12,8 +12,7 @@ from sqlalchemy import Connection
 from countersign.base.db.bulk import BulkInsert, DriverStatement, Late, SelectAmong
 from countersign.base.db.tables import acknowledgment_uses
 from countersign.base.errors import RateLimited
-from countersign.base.instant import from_ms
-from countersign.base.mode import MODES, Mode
+from countersign.base.values import MODES, Mode, from_ms
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.buyers.model import Buyer
 from countersign.core.buyers.rules import VerificationRules

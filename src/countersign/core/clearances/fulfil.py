@@ -19,7 +19,7 @@ from countersign.base.errors import (
 )
 from countersign.base.http.body import in_utc
 from countersign.base.ids import FULFILMENT, timed_id
-from countersign.base.instant import from_ns, parse_rfc3339, rfc3339, to_the_second
+from countersign.base.values import from_ns, parse_rfc3339, rfc3339, to_the_second
 from countersign.core.access.key import Principal, Scope
 from countersign.core.clearances.read import (
     CARRIER_FIELD,

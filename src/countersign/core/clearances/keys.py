@@ -18,9 +18,8 @@ from sqlalchemy import Connection, delete, insert, select
 from countersign.base.db.rows import rows
 from countersign.base.db.tables import clearance_keys
 from countersign.base.errors import CountersignError, InvalidArgument, UnknownKey
-from countersign.base.instant import from_ns
-from countersign.base.mode import Mode
 from countersign.base.snapshot import Snapshot
+from countersign.base.values import Mode, from_ns
 from countersign.core.access.audit import AuditAction, write_audit
 from countersign.core.access.room import Access
 from countersign.core.clearances.model import LIFETIME_MAX

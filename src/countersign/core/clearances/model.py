@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.buyers.model import Buyer, BuyerStatus, BuyerStatusView, ProvedSession
 from countersign.core.buyers.rules import VerificationRules, zip5
 from countersign.core.clearances.schemas import ClearanceReason, ClearanceRequest

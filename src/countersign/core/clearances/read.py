@@ -14,8 +14,7 @@ from countersign.base.db.tables import Field, clearances, disclosures, fulfilmen
 from countersign.base.errors import NotFound
 from countersign.base.http.paging import Page, page_of
 from countersign.base.ids import CLEARANCE, is_id
-from countersign.base.instant import from_ns, to_the_second
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ns, to_the_second
 from countersign.core.access.key import Principal, Scope
 from countersign.core.acknowledgments.find import SELECT_RECORDS, evidence_of
 from countersign.core.clearances import schemas

@@ -32,7 +32,7 @@ from countersign.base.http.schemas import (
     Timestamp,
     ZipCode,
 )
-from countersign.base.reason import Reason
+from countersign.base.values import Reason
 from countersign.core.notices.obligations import ProductClass
 
 

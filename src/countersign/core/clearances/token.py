@@ -11,8 +11,7 @@ from typing import Any, Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from countersign.base.instant import to_ms
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, to_ms
 from countersign.core.buyers.rules import zip5
 from countersign.core.clearances.model import GrantedClearance
 from countersign_evidence.canonical import Json, canonical_json

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from countersign.base.instant import parse_rfc3339
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, parse_rfc3339
 from countersign.core.acknowledgments.model import Capture, VersionSource
 from countersign.core.dossiers.process_words import (
     SENTENCES,

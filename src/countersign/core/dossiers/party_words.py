@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from countersign import __version__
-from countersign.base.instant import parse_rfc3339
+from countersign.base.values import parse_rfc3339
 from countersign.core.dossiers.process_words import SENTENCES
 from countersign.core.paper.text import clocks, row
 

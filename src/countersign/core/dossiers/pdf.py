@@ -12,7 +12,7 @@ from importlib import resources
 from typing import Any, Final
 
 from countersign.base.host import is_loopback
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.dossiers.acknowledged_words import (
     accepted_words,
     alone_in_time,

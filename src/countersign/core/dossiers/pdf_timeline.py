@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from countersign.base.instant import parse_rfc3339
+from countersign.base.values import parse_rfc3339
 from countersign.core.dossiers.party_words import (
     Event,
     accepted,

@@ -9,9 +9,7 @@ from hashlib import sha256
 from typing import Final, NamedTuple
 
 from countersign.base.ids import EVENT, LENGTH, base32, base32_value, is_id
-from countersign.base.instant import to_ms
-from countersign.base.mode import Mode
-from countersign.base.reason import Reason
+from countersign.base.values import Mode, Reason, to_ms
 
 KEPT: Final = timedelta(days=90)
 """How long events can be read."""

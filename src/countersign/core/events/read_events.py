@@ -7,7 +7,7 @@ from typing import Final
 import structlog
 from sqlalchemy import Connection
 
-from countersign.base.instant import to_ms
+from countersign.base.values import to_ms
 from countersign.core.access.reach import Reach
 from countersign.core.events import sql
 from countersign.core.events.model import RecordedEvent

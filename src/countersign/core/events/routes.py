@@ -12,8 +12,7 @@ from countersign.base.errors import CursorExpired, InvalidRequest, NotFound
 from countersign.base.http.examples import ACK_ID, EVENT_ID
 from countersign.base.http.paging import Listing, Page, cursor, page_of
 from countersign.base.http.schemas import Timestamp, view
-from countersign.base.instant import from_ns, to_ms
-from countersign.base.reason import Reason
+from countersign.base.values import Reason, from_ns, to_ms
 from countersign.core.access.key import Scope
 from countersign.core.access.reach import Reach
 from countersign.core.events import sql

@@ -40,9 +40,7 @@ from countersign.base.db.bulk import BulkInsert, DriverStatement, Late
 from countersign.base.db.rows import of_row
 from countersign.base.db.tables import NUMBERS, accounts, events, webhook_endpoints
 from countersign.base.ids import made_at_ms
-from countersign.base.instant import from_ms, to_ms
-from countersign.base.mode import Mode
-from countersign.base.reason import Reason
+from countersign.base.values import Mode, Reason, from_ms, to_ms
 from countersign.core.access.reach import Reach
 from countersign.core.events.model import EventType, NewEvent, Position, RecordedEvent
 

@@ -17,12 +17,11 @@ from typing import Any, Final
 import click
 import msgspec
 
-from countersign.base.cli.arguments import A_MODE
-from countersign.base.cli.deployment import with_room
+from countersign.base.cli import A_MODE, with_room
 from countersign.base.errors import InvalidRequest
 from countersign.base.http.body import parse_body
 from countersign.base.http.paging import LIMIT_MAX
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.account import find_account
 from countersign.core.access.key import OPERATOR, KeyKind, Principal
 from countersign.core.access.room import acting

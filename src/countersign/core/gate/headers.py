@@ -7,7 +7,7 @@ import unicodedata
 from typing import Final
 
 from countersign.base.errors import InvalidRequest, Unauthorized
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.idempotency import KEY_LENGTH_MAX
 from countersign.core.access.key import BRAND
 from countersign.core.gate.reply import Call

@@ -8,7 +8,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from countersign.base.errors import MethodNotAllowed, NotFound, Refusal
 from countersign.base.http.schemas import Request
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.key import Scope
 from countersign.core.access.reach import AccountReach, DeploymentReach
 from countersign.core.gate.reply import Call, Reply

@@ -17,7 +17,6 @@ from typing import Any, Final, NamedTuple
 import httpx2
 import structlog
 
-from countersign.base.clock import Clock
 from countersign.base.db.database import Database
 from countersign.base.deadline import detached
 from countersign.base.errors import (
@@ -26,9 +25,8 @@ from countersign.base.errors import (
     EvidencePending,
     InvalidConfiguration,
 )
-from countersign.base.instant import from_ns
 from countersign.base.loops import forever
-from countersign.base.mode import Mode
+from countersign.base.values import Clock, Mode, from_ns
 from countersign.core.log import logs_sql, tree_sql
 from countersign.core.log.authorities import (
     chosen_authorities,

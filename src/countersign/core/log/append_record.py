@@ -8,10 +8,8 @@ from typing import Final, NotRequired, TypedDict, Unpack
 import msgspec
 from msgspec.structs import replace
 
-from countersign.base.clock import Clock, Entropy
 from countersign.base.ids import FACT, timed_id
-from countersign.base.instant import from_ns, rfc3339_ms
-from countersign.base.mode import Mode
+from countersign.base.values import Clock, Entropy, Mode, from_ns, rfc3339_ms
 from countersign.core.log.record import NewRecord, RecordType, SealedDisclosures
 from countersign.core.vault.vault import NONCE_BYTES, SHRED_KEY_BYTES, DataKey, Place, Vault
 from countersign_evidence.canonical import Json

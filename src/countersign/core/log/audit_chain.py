@@ -15,10 +15,8 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import Connection, Row, insert, select, text
 
-from countersign.base.clock import Entropy
 from countersign.base.db.tables import audit_chain, audit_log, deployment_records
-from countersign.base.instant import from_ns, rfc3339_ms
-from countersign.base.mode import Mode
+from countersign.base.values import Entropy, Mode, from_ns, rfc3339_ms
 from countersign.core.log.record import RecordType
 from countersign.core.log.room import LogRoom
 from countersign_evidence.canonical import canonical_json

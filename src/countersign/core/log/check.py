@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from countersign.base.db.engine import is_damage
 from countersign.base.errors import HeadUnavailable, InternalError, StorageUnavailable
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.log import logs_sql, tree_sql
 from countersign.core.log.audit_chain import check_audit
 from countersign.core.log.check_records import check_records

@@ -19,8 +19,7 @@ from sqlalchemy.types import NullType
 from countersign.base.db.rows import chunks
 from countersign.base.db.tables import disclosures, erasures, shred_keys
 from countersign.base.errors import DamagedValue
-from countersign.base.instant import from_ms, rfc3339_ms
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ms, rfc3339_ms
 from countersign.core.log.append_record import open_disclosures
 from countersign.core.log.notice_twins import unmatched_events
 from countersign.core.log.record import RecordType

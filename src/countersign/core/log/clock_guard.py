@@ -16,8 +16,8 @@ import httpx2
 import structlog
 from sqlalchemy import Connection, text
 
-from countersign.base.clock import Clock
 from countersign.base.loops import forever
+from countersign.base.values import Clock
 
 WRONG_SECONDS: Final = 30.0
 HOLD_SECONDS: Final = 60.0

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Row, bindparam, select
 from countersign.base.db.bulk import DriverStatement
 from countersign.base.db.tables import checkpoints, log_heads, log_keys, logs
 from countersign.base.errors import SealingSuspended
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.log.head_files import Heads, KeptHead, checkpoint_of
 from countersign.core.log.model import Guarded
 from countersign.core.log.tree_sql import tree_at

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from countersign.base.errors import HeadUnavailable
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.log.model import PublishedHead
 from countersign_evidence.checkpoint import Checkpoint, parse_checkpoint
 from countersign_evidence.errors import EvidenceError

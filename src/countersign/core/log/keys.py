@@ -17,8 +17,7 @@ from countersign.base.errors import (
     StorageUnavailable,
     TokenUnavailable,
 )
-from countersign.base.instant import from_ns
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ns
 from countersign.core.log import logs_sql
 from countersign.core.log.model import Log, LogKey
 from countersign.core.log.sequencer import Sequencer

@@ -24,8 +24,7 @@ from countersign.base.db.bulk import DriverStatement
 from countersign.base.db.rows import row, rows
 from countersign.base.db.tables import anchors, checkpoints, log_heads, log_keys, log_pending, logs
 from countersign.base.ids import made_at_ms
-from countersign.base.instant import from_ms
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ms
 from countersign.core.log.fork_guard import SUSPENDED
 from countersign.core.log.model import TIMESTAMP, WITNESS, Anchor, Log, LogKey, StoredCheckpoint
 from countersign_evidence.policy import Policy

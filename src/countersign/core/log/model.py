@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign_evidence.checkpoint import Checkpoint
 from countersign_evidence.note import Verifier
 

@@ -14,7 +14,7 @@ import msgspec
 from sqlalchemy import Connection, select
 
 from countersign.base.db.tables import deployment_records, notice_events
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.log.record import RecordType
 
 _APART: Final = timedelta(minutes=1)

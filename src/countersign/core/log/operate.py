@@ -16,8 +16,7 @@ from sqlalchemy import Connection
 
 from countersign.base.errors import DeploymentIncomplete, EvidenceRefused, InvalidArgument
 from countersign.base.host import is_wildcard
-from countersign.base.instant import from_ns
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ns
 from countersign.core.access.audit import AuditAction, write_audit
 from countersign.core.log import fork_guard, logs_sql
 from countersign.core.log.journal import Journal

@@ -12,11 +12,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from countersign.base.clock import Clock
 from countersign.base.db.database import Database
 from countersign.base.errors import InvalidArgument, InvalidConfiguration
-from countersign.base.instant import from_ns
-from countersign.base.mode import Mode
+from countersign.base.values import Clock, Mode, from_ns
 from countersign.core.log import logs_sql
 from countersign.core.log.model import Log, LogKey
 from countersign_evidence.errors import EvidenceError

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 
 
 class RecordType(StrEnum):

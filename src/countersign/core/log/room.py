@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from countersign.base.clock import Clock
 from countersign.base.config import Settings
 from countersign.base.db.database import Database
 from countersign.base.db.engine import is_embedded
+from countersign.base.values import Clock
 from countersign.core.access.room import Access
 from countersign.core.log.anchor import AnchorLog
 from countersign.core.log.append_record import Recorder

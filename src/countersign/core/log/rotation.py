@@ -17,8 +17,7 @@ from sqlalchemy import Connection
 
 from countersign.base.errors import EvidenceRefused, InvalidArgument
 from countersign.base.ids import timed_id
-from countersign.base.instant import from_ns, rfc3339_ms
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ns, rfc3339_ms
 from countersign.core.access.audit import AuditAction, write_audit
 from countersign.core.log import approvals_sql, logs_sql
 from countersign.core.log.approvals_sql import StoredProposal

@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from countersign.base.errors import InvalidRequest, NotFound, Overloaded, StorageUnavailable
 from countersign.base.http.schemas import Request
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.gate.reply import JSON, Call, Header, Reply, etag_of, tagged
 from countersign.core.gate.route import Route, grouped
 from countersign.core.log import tree_sql

@@ -11,13 +11,12 @@ from typing import Final, NamedTuple
 
 import structlog
 
-from countersign.base.clock import Clock
 from countersign.base.db.database import Database
 from countersign.base.deadline import within_deadline
 from countersign.base.errors import EvidencePending, HeadUnavailable, NotFound, StorageUnavailable
 from countersign.base.loops import forever
-from countersign.base.mode import Mode
 from countersign.base.snapshot import SharedQuestion
+from countersign.base.values import Clock, Mode
 from countersign.core.log import logs_sql, tree_sql
 from countersign.core.log.fork_guard import guard, holds
 from countersign.core.log.head_files import Heads, checkpoint_of

@@ -19,7 +19,6 @@ from typing import Final, NamedTuple, TypeAlias
 import structlog
 from sqlalchemy import Connection
 
-from countersign.base.clock import Clock
 from countersign.base.db.bulk import BulkInsert, DriverStatement
 from countersign.base.db.tables import checkpoints, log_entries, log_tiles
 from countersign.base.errors import (
@@ -28,8 +27,7 @@ from countersign.base.errors import (
     SealingSuspended,
     TokenUnavailable,
 )
-from countersign.base.instant import from_ms, rfc3339_ms
-from countersign.base.mode import Mode
+from countersign.base.values import Clock, Mode, from_ms, rfc3339_ms
 from countersign.core.events.sql import write_sealed_events
 from countersign.core.log.fork_guard import (
     kept_elsewhere,

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from countersign.base.errors import NoticeNotFound, NoticeNotInForce, NoticeNotReviewed
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.notices.obligations import Following, following
 from countersign.core.notices.rule import AppliesTo
 from countersign_evidence.canonical import canonical_json

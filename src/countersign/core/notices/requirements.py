@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from msgspec import Meta, Struct, convert, to_builtins
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.notices.model import NoticeEdition
 from countersign.core.notices.obligations import COMPARED_ZIP, KNOWN_CLASSES
 from countersign.core.notices.registry import KnownNotices

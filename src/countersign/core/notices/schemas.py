@@ -8,7 +8,7 @@ from msgspec import Meta, Struct, to_builtins
 
 from countersign.base.http.paging import page_of
 from countersign.base.http.schemas import Timestamp, view
-from countersign.base.instant import parse_rfc3339
+from countersign.base.values import parse_rfc3339
 from countersign.core.notices.model import (
     LifecycleEvent,
     NoticeContent,

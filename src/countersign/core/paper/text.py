@@ -15,7 +15,7 @@ from importlib import resources
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from countersign.base.instant import parse_rfc3339
+from countersign.base.values import parse_rfc3339
 
 FONT_PACKAGES: Final = ("manimgx_fonts", "noto_cjk_sans_otc", "fontpkg_ibm_plex_sans_arabic")
 _PACIFIC: Final = ZoneInfo("America/Los_Angeles")

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from sqlalchemy import Connection
 
 from countersign.base.errors import InvalidArgument
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.account import Account
 from countersign.core.access.audit import AuditAction, write_audit
 from countersign.core.log.record import RecordType

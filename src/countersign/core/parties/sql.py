@@ -9,7 +9,7 @@ from sqlalchemy import Connection, insert, select
 
 from countersign.base.db.bulk import SelectAmong
 from countersign.base.db.tables import deployment_records, parties, records
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.log.record import NewRecord
 from countersign.core.parties.model import DEPLOYMENT, Bound, PartyType
 

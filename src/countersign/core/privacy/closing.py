@@ -14,8 +14,7 @@ from countersign.base.db.tables import (
     records,
     webhook_endpoints,
 )
-from countersign.base.instant import from_ns
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ns
 from countersign.core.access.account import (
     Account,
     change_account,

@@ -23,8 +23,7 @@ from countersign.base.db.tables import (
 )
 from countersign.base.errors import InvalidArgument
 from countersign.base.ids import ACKNOWLEDGMENT, CLEARANCE, earliest_id
-from countersign.base.instant import from_ns, to_ms
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ns, to_ms
 from countersign.core.access.account import (
     Account,
     all_accounts,

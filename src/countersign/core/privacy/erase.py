@@ -30,8 +30,7 @@ from countersign.base.ids import (
     is_id,
     timed_id,
 )
-from countersign.base.instant import from_ns
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ns
 from countersign.core.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.core.access.idempotency import Remember, keep_answer
 from countersign.core.access.reach import DEPLOYMENT, AccountReach, Reach, mode_of_buyer, reach_of

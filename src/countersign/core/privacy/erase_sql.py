@@ -48,8 +48,7 @@ from countersign.base.db.tables import (
     zip_attempts,
 )
 from countersign.base.ids import ACKNOWLEDGMENT, is_id
-from countersign.base.instant import to_ms
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, to_ms
 from countersign.core.access.idempotency import forget_answers
 from countersign.core.access.reach import AccountReach, Reach
 from countersign.core.access.secrets import INDEX_BYTES, DeploymentSecret

@@ -22,8 +22,7 @@ from countersign.base.db.tables import (
 )
 from countersign.base.errors import InvalidArgument, UnknownSubject
 from countersign.base.ids import BUYER, timed_id
-from countersign.base.instant import from_ns
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ns
 from countersign.core.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.core.access.reach import DEPLOYMENT, AccountReach, Reach, owner_of, reach_of
 from countersign.core.access.references import named, refer

@@ -9,8 +9,7 @@ from sqlalchemy import Connection, and_, func, insert, select, update
 from countersign.base.db.rows import of_row
 from countersign.base.db.tables import legal_holds, matters
 from countersign.base.ids import timed_id
-from countersign.base.instant import from_ns
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ns
 from countersign.core.access.audit import AuditAction, write_audit
 from countersign.core.access.reach import Reach, owner_of, reach_of
 from countersign.core.privacy.holds import end_hold, find_holds, find_matter

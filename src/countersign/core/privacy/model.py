@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.reach import Reach, reach_of
 from countersign.core.log.record import NewRecord
 

@@ -34,7 +34,7 @@ from countersign.base.db.tables import (
     shred_keys,
     started_checks,
 )
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.reach import AccountReach, Reach, mode_of_buyer
 from countersign.core.access.secrets import INDEX_BYTES, DeploymentSecret
 from countersign.core.buyers.model import BuyerStatus

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from countersign.base.db.rows import of_row, rows
 from countersign.base.db.tables import disclosures, records, verification_evidence, verifications
 from countersign.base.ids import ACKNOWLEDGMENT, VERIFICATION, earliest_id, is_id
-from countersign.base.instant import from_ns, to_ms
+from countersign.base.values import from_ns, to_ms
 from countersign.core.access.reach import Reach
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.log.record import RecordType

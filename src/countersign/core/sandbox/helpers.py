@@ -24,9 +24,7 @@ from countersign.base.ids import (
     is_id,
     timed_id,
 )
-from countersign.base.instant import from_ns
-from countersign.base.mode import Mode
-from countersign.base.reason import Reason
+from countersign.base.values import Mode, Reason, from_ns
 from countersign.core.access.room import Access
 from countersign.core.access.test_clocks import REAL_TIME, AccountClock, sandbox_state
 from countersign.core.buyers.expiry import write_expiries

@@ -13,8 +13,7 @@ from countersign.base.http.body import in_utc
 from countersign.base.http.examples import CBID
 from countersign.base.http.schemas import view
 from countersign.base.ids import SANDBOX_BUYER, is_id
-from countersign.base.mode import Mode
-from countersign.base.reason import Reason
+from countersign.base.values import Mode, Reason
 from countersign.core.access.key import Scope
 from countersign.core.buyers import sandbox as faults
 from countersign.core.buyers.model import BuyerStatus

@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from countersign.base.http.schemas import Opaque, Reference, Request, Timestamp
-from countersign.base.reason import Reason
+from countersign.base.values import Reason
 from countersign.core.access.test_clocks import AHEAD_MAX
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.buyers.sandbox import CALLS_MAX, DELAY_SECONDS_MAX, Fault

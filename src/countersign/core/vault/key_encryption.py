@@ -20,13 +20,13 @@ import structlog
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from countersign.base.clock import Entropy
 from countersign.base.errors import (
     InvalidConfiguration,
     OperatorError,
     StorageUnavailable,
     WrongKeyEncryptionKey,
 )
+from countersign.base.values import Entropy
 
 KEY_BYTES: Final = 32
 ID_BYTES: Final = 4

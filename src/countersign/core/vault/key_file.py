@@ -15,10 +15,10 @@ from typing import Final
 
 from sqlalchemy import URL
 
-from countersign.base.clock import Entropy
 from countersign.base.db import schema
 from countersign.base.errors import InvalidArgument, KeyRotationFailed
 from countersign.base.private_file import write_key_file
+from countersign.base.values import Entropy
 from countersign.core.vault import data_keys_sql
 from countersign.core.vault.key_encryption import (
     KEY_BYTES,

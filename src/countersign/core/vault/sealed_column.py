@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from countersign.base.clock import Entropy
+from countersign.base.values import Entropy
 from countersign.core.vault.vault import NONCE_BYTES, Place, Vault
 
 

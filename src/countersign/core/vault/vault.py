@@ -16,12 +16,11 @@ from typing import Final, TypedDict, Unpack
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from countersign.base.clock import Clock, Entropy
 from countersign.base.db.database import Database
 from countersign.base.deadline import shared, within_deadline
 from countersign.base.errors import DamagedValue
 from countersign.base.ids import base32, base32_value, uuid7
-from countersign.base.instant import from_ns
+from countersign.base.values import Clock, Entropy, from_ns
 from countersign.core.access.secrets import HmacSha256
 from countersign.core.vault import data_keys_sql
 from countersign.core.vault.data_keys_sql import WrappedKey

@@ -19,8 +19,8 @@ import structlog
 from msgspec.structs import replace
 
 from countersign.base.errors import CountersignError, RateLimited
-from countersign.base.instant import from_ns
 from countersign.base.loops import Backoff, forever, log_failure
+from countersign.base.values import from_ns
 from countersign.core.events.model import EventType, RecordedEvent
 from countersign.core.events.read_events import repair_order
 from countersign.core.events.routes import event_view, message_of

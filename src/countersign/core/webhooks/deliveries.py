@@ -46,7 +46,7 @@ from countersign.base.errors import (
 )
 from countersign.base.http.paging import Page, page_of
 from countersign.base.http.schemas import view
-from countersign.base.instant import to_ms, to_the_second
+from countersign.base.values import to_ms, to_the_second
 from countersign.core.access.reach import AccountReach
 from countersign.core.events.model import Position
 from countersign.core.events.read_events import find_event

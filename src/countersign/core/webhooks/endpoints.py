@@ -33,7 +33,7 @@ from countersign.base.errors import (
     WebhookEndpointDisabled,
 )
 from countersign.base.ids import WEBHOOK_ENDPOINT, is_id, timed_id
-from countersign.base.instant import from_ns
+from countersign.base.values import from_ns
 from countersign.core.access.account import lock_account
 from countersign.core.access.audit import Audit, AuditAction, write_audit
 from countersign.core.access.reach import AccountReach, Reach

@@ -10,7 +10,7 @@ from ipaddress import IPv6Address
 from typing import Final, NamedTuple
 
 from countersign.base.host import ip_or_none
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.reach import AccountReach
 from countersign.core.events.model import EventType, RecordedEvent
 

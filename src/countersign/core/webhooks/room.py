@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from countersign.base.clock import Clock, Entropy
 from countersign.base.config import Settings
 from countersign.base.ids import WEBHOOK_SECRET, timed_id
-from countersign.base.instant import from_ns
+from countersign.base.values import Clock, Entropy, from_ns
 from countersign.core.access.room import Access
 from countersign.core.events.room import Events
 from countersign.core.vault.sealed_column import SealedColumn

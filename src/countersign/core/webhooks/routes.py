@@ -18,7 +18,7 @@ from countersign.base.errors import (
 )
 from countersign.base.http.examples import ENDPOINT_ID, EVENT_ID
 from countersign.base.http.paging import Listing, Page, cursor, page_of
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.audit import Audit
 from countersign.core.access.key import Principal, Scope
 from countersign.core.access.reach import DEPLOYMENT, AccountReach, Reach

@@ -11,7 +11,7 @@ from msgspec import UNSET
 from sqlalchemy import Connection
 
 from countersign.base.errors import CheckoutSessionClosed, NoticeVersionMismatch
-from countersign.base.instant import rfc3339_ms
+from countersign.base.values import rfc3339_ms
 from countersign.core.acknowledgments.acknowledge import (
     check_initials,
     prepare_hosted,

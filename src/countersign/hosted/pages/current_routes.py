@@ -26,7 +26,7 @@ from countersign.base.errors import (
 )
 from countersign.base.http.body import BODY_BYTES_MAX, parse_body
 from countersign.base.http.schemas import view
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.checkout import model, schemas, sessions, store
 from countersign.core.checkout.model import Collected, Session, Status
 from countersign.core.gate.headers import bearer, is_plain_json

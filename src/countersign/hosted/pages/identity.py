@@ -26,9 +26,7 @@ from countersign.base.errors import (
     Refusal,
     VerificationNotConfigured,
 )
-from countersign.base.instant import from_ns
-from countersign.base.mode import Mode
-from countersign.base.reason import Reason
+from countersign.base.values import Mode, Reason, from_ns
 from countersign.core.buyers import started
 from countersign.core.buyers.identity_check import CheckState, IdentityCheck, Trouble
 from countersign.core.buyers.model import BuyerStatus

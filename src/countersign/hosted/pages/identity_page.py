@@ -21,7 +21,7 @@ from countersign.base.errors import (
     VerificationMisconfigured,
     VerificationNotConfigured,
 )
-from countersign.base.reason import Reason
+from countersign.base.values import Reason
 from countersign.core.access.origins import origin_of
 from countersign.core.buyers.identity_check import FOLLOWED, IdentityCheck
 from countersign.core.buyers.model import BuyerStatus

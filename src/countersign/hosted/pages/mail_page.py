@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from countersign.base.errors import NotFound
 from countersign.base.ids import COPY_MAIL, timed_id
-from countersign.base.instant import from_ns
+from countersign.base.values import from_ns
 from countersign.core.checkout.model import KEPT, Session, Status
 from countersign.core.gate.reply import Reply
 from countersign.core.vault.vault import DEPLOYMENT, NONCE_BYTES

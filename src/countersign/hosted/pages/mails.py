@@ -17,8 +17,8 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection, exists, func, insert, or_, select, update
 
 from countersign.base.db.tables import accounts, checkout_sessions, copy_mails
-from countersign.base.mode import Mode
 from countersign.base.setting_values import MailServer
+from countersign.base.values import Mode
 from countersign.core.checkout.model import Status
 
 PER_SESSION: Final = 3

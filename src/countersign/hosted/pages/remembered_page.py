@@ -12,9 +12,8 @@ from hmac import compare_digest
 from typing import Any, Final
 
 from countersign.base.errors import CheckoutSessionClosed, RateLimited
-from countersign.base.instant import from_ms, from_ns, to_ms
-from countersign.base.mode import Mode
 from countersign.base.passkeys import assertion_options
+from countersign.base.values import Mode, from_ms, from_ns, to_ms
 from countersign.core.access.origins import origin_of
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.checkout import store

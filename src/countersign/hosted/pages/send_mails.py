@@ -16,9 +16,8 @@ from typing import Final
 import structlog
 
 from countersign.base.errors import CountersignError, DamagedValue
-from countersign.base.instant import from_ns
 from countersign.base.loops import Backoff, forever
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ns
 from countersign.core.checkout import store
 from countersign.core.checkout.model import KEPT, Session
 from countersign.core.vault.vault import Place

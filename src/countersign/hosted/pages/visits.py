@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import parse_qs, urlencode
 
 from countersign.base.errors import InvalidRequest, NotFound, OriginNotAllowed
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.checkout import store
 from countersign.core.checkout.brand import Brand
 from countersign.core.checkout.model import Collected, Content, Session, seen_by

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from countersign.base.db.rows import of_row
-from countersign.base.instant import from_ns
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ns
 from countersign.hosted.remembered import sql
 from countersign.hosted.remembered.model import Kind, KnownBy
 from countersign.hosted.remembered.room import Remembered, new_row

@@ -18,8 +18,7 @@ from sqlalchemy import Connection, insert, select
 from countersign.base.db.tables import remembered_uses, verifications
 from countersign.base.errors import CheckoutSessionClosed
 from countersign.base.ids import timed_id
-from countersign.base.instant import from_ns
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ns
 from countersign.core.access.reach import AccountReach
 from countersign.core.buyers.identity_check import IdentityCheck
 from countersign.core.buyers.model import BuyerStatus

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign_evidence.process import Binding
 
 COOKIE_KEPT: Final = timedelta(days=90)

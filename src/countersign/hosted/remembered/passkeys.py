@@ -9,8 +9,6 @@ import structlog
 from sqlalchemy import Connection, Row
 
 from countersign.base.db.rows import of_row
-from countersign.base.instant import from_ns
-from countersign.base.mode import Mode
 from countersign.base.passkeys import (
     RelyingParty,
     asserted,
@@ -19,6 +17,7 @@ from countersign.base.passkeys import (
     credential_id,
     registered,
 )
+from countersign.base.values import Mode, from_ns
 from countersign.hosted.remembered import sql
 from countersign.hosted.remembered.model import PASSKEY_KEPT, Kind, KnownBy, NotKnown
 from countersign.hosted.remembered.room import Remembered, new_row

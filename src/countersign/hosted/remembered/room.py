@@ -6,9 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from countersign.base.ids import timed_id
-from countersign.base.instant import from_ns
-from countersign.base.mode import Mode
 from countersign.base.passkeys import RelyingParty
+from countersign.base.values import Mode, from_ns
 from countersign.core.buyers.room import Buyers
 from countersign.hosted.remembered.model import COOKIE_KEPT, PASSKEY_KEPT, Kind
 

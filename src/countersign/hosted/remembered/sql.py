@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, delete, insert, or_, select, update
 
 from countersign.base.db import rows
 from countersign.base.db.tables import remembered, remembered_uses
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.buyers.sql import buyers_by_cbid
 from countersign.hosted.remembered.model import KEPT_MAX, Kind, KnownBy, Use
 

@@ -13,9 +13,8 @@ from sqlalchemy import Connection
 
 from countersign.base.errors import OriginNotAllowed
 from countersign.base.http.body import DOOR_BYTES_MAX
-from countersign.base.instant import from_ms, to_ms
-from countersign.base.mode import Mode
 from countersign.base.passkeys import TIMEOUT_MS, assertion_options
+from countersign.base.values import Mode, from_ms, to_ms
 from countersign.core.checkout.brand import brand_of
 from countersign.core.gate.reply import Call, Reply
 from countersign.core.gate.route import Route, grouped

@@ -10,8 +10,7 @@ from typing import Final
 from urllib.parse import parse_qs
 
 from countersign.base.errors import InvalidRequest
-from countersign.base.instant import from_ms, from_ns, to_ms
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ms, from_ns, to_ms
 from countersign.core.gate.reply import Call, Header
 from countersign.hosted.pages.remembered_cookies import (
     REMEMBERED,

@@ -12,12 +12,9 @@ from typing import Any, Final
 import click
 import msgspec
 
-from countersign.base.cli.arguments import A_MODE
-from countersign.base.cli.deployment import with_room
-from countersign.base.cli.spreadsheet import csv_lines
+from countersign.base.cli import A_MODE, csv_lines, with_room
 from countersign.base.errors import InvalidArgument
-from countersign.base.instant import parse_rfc3339, rfc3339, rfc3339_ms
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, parse_rfc3339, rfc3339, rfc3339_ms
 from countersign.core.access.account import find_account
 from countersign.core.access.audit import AuditAction
 from countersign.core.access.key import Principal

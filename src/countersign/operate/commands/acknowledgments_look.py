@@ -5,12 +5,10 @@ from __future__ import annotations
 import click
 import msgspec
 
-from countersign.base.cli.arguments import A_MODE
-from countersign.base.cli.deployment import with_room
+from countersign.base.cli import A_MODE, with_room
 from countersign.base.errors import InvalidArgument, UnknownSubject
 from countersign.base.ids import ACKNOWLEDGMENT, is_id
-from countersign.base.instant import rfc3339
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, rfc3339
 from countersign.core.access.account import all_accounts, find_account
 from countersign.core.access.audit import AuditAction
 from countersign.core.access.reach import AccountReach

@@ -11,11 +11,9 @@ from typing import Any
 import click
 import msgspec
 
-from countersign.base.cli.deployment import with_room
-from countersign.base.cli.spreadsheet import csv_lines
+from countersign.base.cli import csv_lines, with_room
 from countersign.base.errors import InvalidArgument
-from countersign.base.instant import rfc3339
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, rfc3339
 from countersign.core.access.audit import AuditEntry
 from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.buyers import admin

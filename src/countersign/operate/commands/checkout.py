@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from countersign.base.cli.deployment import with_room
+from countersign.base.cli import with_room
 from countersign.core.access.account import find_account
 from countersign.core.access.room import Access
 from countersign.core.checkout.brand import brand_of, picture_in, put_brand, read_logo

@@ -7,9 +7,8 @@ from typing import Any, Final
 
 import click
 
-from countersign.base.cli.deployment import with_room
-from countersign.base.instant import rfc3339
-from countersign.base.mode import Mode
+from countersign.base.cli import with_room
+from countersign.base.values import Mode, rfc3339
 from countersign.core.clearances.keys import ClearanceKey
 from countersign.core.clearances.model import ClearanceRules
 from countersign.core.clearances.room import Clearances

@@ -9,7 +9,7 @@ from typing import Final
 
 import click
 
-from countersign.base.cli.progress import SaidProgress
+from countersign.base.cli import SaidProgress
 from countersign.base.config import load_settings
 from countersign.base.db.engine import database_url
 from countersign.base.lock import only_server

@@ -7,9 +7,9 @@ from typing import Final
 
 import click
 
-from countersign.base.cli.deployment import with_room
+from countersign.base.cli import with_room
 from countersign.base.errors import UnknownSubject
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.audit import AuditAction
 from countersign.core.access.reach import AccountReach
 from countersign.core.acknowledgments.find import find_order_owner

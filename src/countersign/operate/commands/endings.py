@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from countersign.base.cli.deployment import with_room
+from countersign.base.cli import with_room
 from countersign.base.errors import InvalidArgument
-from countersign.base.instant import rfc3339
+from countersign.base.values import rfc3339
 from countersign.core.access.account import find_account
 from countersign.core.privacy.ending import end_evidence, list_ending, set_evidence_end
 from countersign.core.privacy.erase import destroy_copies

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import click
 from msgspec import to_builtins
 
-from countersign.base.cli.deployment import with_room
+from countersign.base.cli import with_room
 from countersign.base.config import load_settings
 from countersign.base.errors import OnHold
-from countersign.base.instant import rfc3339
+from countersign.base.values import rfc3339
 from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.privacy.erase import destroy_copies, erase_planned, plan_erasure
 from countersign.core.privacy.model import ErasureReason

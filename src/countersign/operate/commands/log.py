@@ -11,12 +11,10 @@ from typing import Any
 
 import click
 
-from countersign.base.cli.arguments import A_MODE
-from countersign.base.cli.deployment import say_if_local, with_room
+from countersign.base.cli import A_MODE, say_if_local, with_room
 from countersign.base.db.engine import is_damage
 from countersign.base.errors import InternalError, InvalidArgument, StorageUnavailable
-from countersign.base.instant import rfc3339
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, rfc3339
 from countersign.core.log import operate
 from countersign.core.log.anchor import LastAnchor
 from countersign.core.log.check import LogFinding, check_logs

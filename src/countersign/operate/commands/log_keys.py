@@ -9,12 +9,10 @@ from typing import Any, Final
 
 import click
 
-from countersign.base.cli.arguments import A_MODE
-from countersign.base.cli.deployment import with_room
+from countersign.base.cli import A_MODE, with_room
 from countersign.base.errors import InvalidArgument
-from countersign.base.instant import rfc3339
-from countersign.base.mode import Mode
 from countersign.base.private_file import write_key_file
+from countersign.base.values import Mode, rfc3339
 from countersign.core.log import approvals_sql, rotation
 from countersign.core.log.keys import SEED_BYTES
 from countersign.core.log.operate import log_in_use

@@ -11,11 +11,11 @@ from typing import Any, Final
 import click
 import msgspec
 
-from countersign.base.cli.deployment import with_room
+from countersign.base.cli import with_room
 from countersign.base.errors import InvalidNoticeFile, NoticeNotFound
 from countersign.base.http.body import parse_body
-from countersign.base.mode import Mode
 from countersign.base.snapshot import STALENESS_SECONDS
+from countersign.base.values import Mode
 from countersign.core.notices.model import (
     NoticeContent,
     NoticeEdition,

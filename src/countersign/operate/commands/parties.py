@@ -9,9 +9,9 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from countersign.base.cli.deployment import with_room
+from countersign.base.cli import with_room
 from countersign.base.errors import InvalidArgument
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.account import find_account
 from countersign.core.log.room import LogRoom
 from countersign.core.parties.describe import (

@@ -7,9 +7,9 @@ from collections.abc import Awaitable
 
 import click
 
-from countersign.base.cli.deployment import with_room
+from countersign.base.cli import with_room
 from countersign.base.errors import KeysRemain
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.account import find_account
 from countersign.core.gate.commands import operator
 from countersign.core.gate.reply import encode

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from countersign.base.cli.deployment import with_room
+from countersign.base.cli import with_room
 from countersign.core.access.audit import AuditAction
 from countersign.core.vault.data_keys_sql import counts, noted_copies
 from countersign.core.vault.key_file import rewrap, rotate_key_encryption

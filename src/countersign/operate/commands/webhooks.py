@@ -18,7 +18,7 @@ import httpx2
 
 from countersign.base.config import load_settings
 from countersign.base.errors import InvalidArgument
-from countersign.base.instant import rfc3339
+from countersign.base.values import rfc3339
 from countersign.core.events.model import EventType
 from countersign.core.webhooks.model import parse_target
 from countersign.core.webhooks.signature import (

@@ -13,8 +13,7 @@ from sqlalchemy import Connection
 
 from countersign.base.db.tables import further_providers, verification_settings
 from countersign.base.errors import CountersignError
-from countersign.base.instant import rfc3339
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, rfc3339
 from countersign.core.access.keys import has_live_key
 from countersign.core.buyers.providers import credentials_row
 from countersign.core.buyers.rules import VerificationSettings

@@ -10,8 +10,7 @@ from typing import Final
 from sqlalchemy import Connection, text
 
 from countersign.base.errors import HeadUnavailable
-from countersign.base.instant import rfc3339
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, rfc3339
 from countersign.core.access.keys import has_live_key
 from countersign.core.access.secrets import read_secret
 from countersign.core.log import logs_sql

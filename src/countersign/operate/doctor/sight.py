@@ -21,7 +21,7 @@ from countersign.base.db import schema
 from countersign.base.db.database import Database
 from countersign.base.db.engine import Purpose, database_url, is_embedded
 from countersign.base.errors import CountersignError, HeadUnavailable, InvalidConfiguration
-from countersign.base.instant import from_ns
+from countersign.base.values import from_ns
 from countersign.core.access.room import open_access
 from countersign.core.access.secrets import read_secret
 from countersign.core.log.head_files import Heads

@@ -14,7 +14,7 @@ from countersign.base.http.examples import ACK_ID
 from countersign.base.http.paging import Listing, Page, cursor, page_of
 from countersign.base.http.schemas import STORABLE, Timestamp, view
 from countersign.base.ids import earliest_id
-from countersign.base.instant import to_ms
+from countersign.base.values import to_ms
 from countersign.core.access.audit import AuditAction, entries_of
 from countersign.core.access.key import Scope
 from countersign.core.access.reach import AccountReach, Reach

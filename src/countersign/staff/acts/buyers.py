@@ -13,8 +13,7 @@ from countersign.base.errors import NotFound, UnknownSubject
 from countersign.base.http.examples import BuyerId
 from countersign.base.http.schemas import Reference, Request, view
 from countersign.base.ids import BUYER, SANDBOX_BUYER, is_id
-from countersign.base.instant import from_ns
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ns
 from countersign.core.access.key import Principal, Scope
 from countersign.core.access.reach import AccountReach, DeploymentReach, mode_of_buyer
 from countersign.core.access.test_clocks import sandbox_state

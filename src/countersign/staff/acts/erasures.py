@@ -14,7 +14,7 @@ from countersign.base.http.body import in_utc
 from countersign.base.http.examples import ACK_ID, CBID, BuyerId
 from countersign.base.http.paging import Listing, Page, cursor, page_of
 from countersign.base.http.schemas import STORABLE, Reference, Request, Timestamp, view
-from countersign.base.instant import from_ns, to_the_second
+from countersign.base.values import from_ns, to_the_second
 from countersign.core.access.idempotency import Keep, replace_answer
 from countersign.core.access.key import Scope
 from countersign.core.access.reach import Reach

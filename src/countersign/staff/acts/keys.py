@@ -10,12 +10,12 @@ from typing import Annotated, Any, Final
 from msgspec import UNSET, Meta, Struct, UnsetType
 from sqlalchemy import Connection
 
-from countersign.base.cli.deployment import say_if_local
+from countersign.base.cli import say_if_local
 from countersign.base.errors import AccountClosed, Forbidden, KeyNotUsable, UnknownKey
 from countersign.base.http.examples import AccountId
 from countersign.base.http.paging import Listing, Page, cursor, page_of
 from countersign.base.http.schemas import Request, Timestamp, view
-from countersign.base.instant import from_ns
+from countersign.base.values import from_ns
 from countersign.core.access import keys
 from countersign.core.access.account import find_account
 from countersign.core.access.key import (

@@ -22,8 +22,8 @@ from countersign.base.errors import (
 )
 from countersign.base.http.paging import Listing, Page, cursor, page_of
 from countersign.base.http.schemas import STORABLE, Request, Timestamp, view
-from countersign.base.mode import Mode
 from countersign.base.snapshot import STALENESS_SECONDS
+from countersign.base.values import Mode
 from countersign.core.access.key import Scope
 from countersign.core.access.reach import DeploymentReach
 from countersign.core.gate.act import Acts

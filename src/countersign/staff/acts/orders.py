@@ -18,7 +18,7 @@ from countersign.base.http.examples import (
 )
 from countersign.base.http.schemas import Reference, Request, Timestamp
 from countersign.base.ids import ACKNOWLEDGMENT, CLEARANCE, FULFILMENT, is_id
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.access.key import Principal, Scope
 from countersign.core.gate.act import Acts
 from countersign.core.privacy.held import kept_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from countersign.base.mode import Mode
+from countersign.base.values import Mode
 from countersign.core.gate.route import Route
 
 staff_route: Final = partial(Route, console=True)

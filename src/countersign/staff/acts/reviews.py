@@ -12,7 +12,7 @@ from countersign.base.errors import InvalidRequest, NotFound, ReviewRefused, Sec
 from countersign.base.http.examples import CHECKOUT_SESSION_ID, BuyerId
 from countersign.base.http.paging import Listing, Page, cursor, page_of
 from countersign.base.http.schemas import Reference, Request, Timestamp, ZipCode, view
-from countersign.base.reason import Reason
+from countersign.base.values import Reason
 from countersign.core.access.idempotency import Keep
 from countersign.core.access.key import Principal, Scope
 from countersign.core.access.reach import AccountReach

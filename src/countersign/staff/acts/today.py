@@ -11,8 +11,7 @@ from msgspec import Meta, Struct
 from sqlalchemy import Connection
 
 from countersign.base.http.schemas import Timestamp
-from countersign.base.instant import from_ms, from_ns, to_ms
-from countersign.base.mode import Mode
+from countersign.base.values import Mode, from_ms, from_ns, to_ms
 from countersign.core.access.key import Principal, Scope
 from countersign.core.access.reach import AccountReach
 from countersign.core.access.room import Access

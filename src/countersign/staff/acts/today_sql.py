@@ -21,7 +21,7 @@ from countersign.base.db.tables import (
     webhook_endpoints,
 )
 from countersign.base.ids import ACKNOWLEDGMENT, CLEARANCE, earliest_id
-from countersign.base.instant import to_ms
+from countersign.base.values import to_ms
 from countersign.core.access.key import Principal
 from countersign.core.buyers.review import count_waiting
 from countersign.core.events.model import EventType

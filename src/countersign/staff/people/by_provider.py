@@ -17,7 +17,7 @@ import structlog
 from sqlalchemy import Connection, insert, select, update
 
 from countersign.base.db.tables import person_sessions, person_subjects
-from countersign.base.instant import from_ms, from_ns, to_ms
+from countersign.base.values import from_ms, from_ns, to_ms
 from countersign.core.access.account import lock_grants
 from countersign.core.access.audit import AuditAction
 from countersign.core.access.sessions import FRESH, session_at

@@ -20,10 +20,9 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
-from countersign.base.clock import Clock
 from countersign.base.host import is_loopback
-from countersign.base.instant import from_ms
 from countersign.base.spans import outgoing
+from countersign.base.values import Clock, from_ms
 from countersign.staff.people.model import CLOCKS_APART, Named, ProviderFailed, ProviderRefusal
 
 ALGORITHMS: Final = ("RS256", "PS256", "ES256")

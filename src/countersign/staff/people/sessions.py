@@ -9,7 +9,7 @@ from sqlalchemy import Connection, delete, select
 from countersign.base.db.rows import rows
 from countersign.base.db.tables import person_sessions
 from countersign.base.errors import UnknownSession
-from countersign.base.instant import from_ns
+from countersign.base.values import from_ns
 from countersign.core.access.audit import AuditAction, write_audit
 from countersign.core.access.reach import DEPLOYMENT, Reach
 from countersign.core.access.sessions import PersonSession

@@ -1,6 +1,37 @@
-"""Why a buyer is not verified, or not for the asking account: stable codes, never a value."""
+"""Values that every room knows: modes, reasons, clocks and instants."""
 
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from typing import Final, Protocol, TypeAlias
+
+from countersign_evidence.instant import from_ns, parse_rfc3339, rfc3339, rfc3339_ms
+
+__all__ = [
+    "MODES",
+    "Clock",
+    "Entropy",
+    "Mode",
+    "Reason",
+    "from_ms",
+    "from_ns",
+    "parse_rfc3339",
+    "rfc3339",
+    "rfc3339_ms",
+    "to_ms",
+    "to_the_second",
+]
+
+
+class Mode(StrEnum):
+    """Test or live: the API key decides."""
+
+    TEST = "test"
+    LIVE = "live"
+
+
+MODES: Final = {mode.value: mode for mode in Mode}
+"""By their words: to look one up is faster than `Mode(word)`."""
 
 
 class Reason(StrEnum):
@@ -47,3 +78,39 @@ class Reason(StrEnum):
     AGE_NOT_PROVED = "age_not_proved"
     ADDRESS_NOT_PROVED = "address_not_proved"
     SIMULATED_ELSEWHERE = "simulated_elsewhere"
+
+
+Entropy: TypeAlias = Callable[[int], bytes]
+"""Returns that many random bytes, as `os.urandom` does."""
+
+
+class Clock(Protocol):
+    """The time of the service."""
+
+    def time_ns(self) -> int:
+        """Unix time in nanoseconds."""
+
+    def monotonic(self) -> float:
+        """Seconds that never go back, for measuring how old something is."""
+
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND: Final = timedelta(milliseconds=1)
+
+
+def from_ms(unix_ms: int) -> datetime:
+    """An instant from Unix time in milliseconds."""
+    return _EPOCH + unix_ms * _MILLISECOND
+
+
+def to_ms(instant: datetime) -> int:
+    """Unix time in milliseconds.
+
+    Raises TypeError if the datetime has no time zone.
+    """
+    return (instant - _EPOCH) // _MILLISECOND
+
+
+def to_the_second(instant: datetime | None) -> datetime | None:
+    """The time without its fraction, which is how the API shows it; None stays None."""
+    return None if instant is None else instant.replace(microsecond=0)
