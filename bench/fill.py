@@ -22,14 +22,14 @@ from bench.rounds import say
 from bench.servers import Installation
 from bench.vendor import initials, vendor
 from countersign.base.config import load_settings
-from countersign.base.db.bulk import allow_late, do_late
 from countersign.base.db.engine import Purpose, open_engine
+from countersign.base.db.statements import allow_late, do_late
 from countersign.base.ids import ACKNOWLEDGMENT, timed_id
 from countersign.base.values import Mode
 from countersign.core.access.account import all_accounts
+from countersign.core.access.clocks import REAL_TIME
 from countersign.core.access.idempotency import Keep
 from countersign.core.access.secrets import INDEX_BYTES
-from countersign.core.access.test_clocks import REAL_TIME
 from countersign.core.acknowledgments.acknowledge import _make, _order
 from countersign.core.acknowledgments.write_together import Made, leave
 from countersign.core.log.blind_runs import GROUP, RUN_ROWS, NewRun, do_step

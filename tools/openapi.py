@@ -38,11 +38,10 @@ from countersign.base.errors import (
     Unauthorized,
     UnsupportedMediaType,
 )
-from countersign.base.http import examples
+from countersign.base.http import schemas
 from countersign.base.http.schemas import ErrorBody
 from countersign.base.values import Mode
-from countersign.core.access.key import BRAND, CLIENT_TOKEN, LIVE_SCOPES
-from countersign.core.access.reach import DeploymentReach
+from countersign.core.access.key import BRAND, CLIENT_TOKEN, LIVE_SCOPES, DeploymentReach
 from countersign.core.gate.headers import REASON_LENGTH_MAX, REASON_LENGTH_MIN
 from countersign.core.gate.route import Route
 from countersign.server.persons import looks
@@ -88,17 +87,17 @@ _WITH_A_BODY: Final = (
     IdempotencyInProgress,
 )
 _PATH_PARAMETERS: Final = {
-    "checkout_session_id": ("Identifier of the checkout session.", examples.CHECKOUT_SESSION_ID),
+    "checkout_session_id": ("Identifier of the checkout session.", schemas.CHECKOUT_SESSION_ID),
     "notice_id": ("Identifier of the notice.", "ab1263"),
-    "ack_id": ("Identifier of the acknowledgment.", examples.ACK_ID),
-    "cbid": ("The buyer identifier.", examples.CBID),
-    "clearance_id": ("Identifier of the clearance.", examples.CLEARANCE_ID),
-    "event_id": ("Identifier of the event.", examples.EVENT_ID),
-    "account_id": ("Identifier or name of the account.", examples.ACCOUNT_ID),
+    "ack_id": ("Identifier of the acknowledgment.", schemas.ACK_ID),
+    "cbid": ("The buyer identifier.", schemas.CBID),
+    "clearance_id": ("Identifier of the clearance.", schemas.CLEARANCE_ID),
+    "event_id": ("Identifier of the event.", schemas.EVENT_ID),
+    "account_id": ("Identifier or name of the account.", schemas.ACCOUNT_ID),
     "hold_id": ("Identifier of the hold.", HOLD_ID),
     "matter_id": ("Identifier of the matter.", MATTER_ID),
     "key_id": ("Identifier of the API key.", KEY_ID),
-    "endpoint_id": ("Identifier of the webhook endpoint.", examples.ENDPOINT_ID),
+    "endpoint_id": ("Identifier of the webhook endpoint.", schemas.ENDPOINT_ID),
     "person_id": ("Identifier of the person.", PERSON_ID),
     "session_id": ("Identifier of the person's session.", SESSION_ID),
 }

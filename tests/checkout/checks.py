@@ -15,8 +15,8 @@ from sqlalchemy import Connection, select
 
 from countersign.base.db.tables import events
 from countersign.base.values import Mode
+from countersign.core.access.account import register
 from countersign.core.access.key import Principal
-from countersign.core.access.origins import register
 from countersign.core.buyers import settings as verification_settings
 from countersign.core.checkout import sessions, store
 from countersign.core.checkout.model import Collected, Session

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from countersign.base.errors import InvalidRequest, OrderReferenceMismatch
 from countersign.base.http.body import parse_body, read_query
 from countersign.base.values import Mode
+from countersign.core.access.account import register
 from countersign.core.access.key import Principal
-from countersign.core.access.origins import register
 from countersign.core.acknowledgments.acknowledge import acknowledge
 from countersign.core.acknowledgments.find import find_many
 from countersign.core.acknowledgments.model import Submission

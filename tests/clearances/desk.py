@@ -19,8 +19,7 @@ from countersign.base.config import load_settings
 from countersign.base.ids import BUYER, base32
 from countersign.base.values import Mode, to_ms
 from countersign.core.access.account import create_account
-from countersign.core.access.key import VENDOR_SCOPES, Principal
-from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.access.key import DEPLOYMENT, VENDOR_SCOPES, Principal
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.acknowledgments.acknowledge import acknowledge
 from countersign.core.acknowledgments.model import Submission

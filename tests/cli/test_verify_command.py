@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.base.http.examples import RECEIPT
+from countersign.base.http.schemas import RECEIPT
 from countersign.core.log.keys import test_seed as key_of_test_log
 from countersign_evidence.dossier import GUIDE
 from countersign_evidence.note import Signer

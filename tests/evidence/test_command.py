@@ -8,7 +8,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from countersign.base.http.examples import RECEIPT
+from countersign.base.http.schemas import RECEIPT
 from countersign_evidence.root import main
 from tests.offline import builder
 from tests.support.command import run

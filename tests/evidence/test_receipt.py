@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.base.http.examples import RECEIPT
+from countersign.base.http.schemas import RECEIPT
 from countersign_evidence.checkpoint import Checkpoint
 from countersign_evidence.entry import entries_of
 from countersign_evidence.errors import EvidenceError

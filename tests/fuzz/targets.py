@@ -15,8 +15,8 @@ from urllib.parse import urlencode
 from countersign.base.errors import CountersignError
 from countersign.base.http.body import parse_body, read_query
 from countersign.base.values import Mode
+from countersign.core.access.account import parse_origin
 from countersign.core.access.key import ENTROPY_BYTES, KeyKind, compose_key, well_formed
-from countersign.core.access.origins import parse_origin
 from countersign.core.acknowledgments.origin import resolve_browser
 from countersign.core.buyers.rules import document_zip5, is_zip
 from countersign.core.checkout.brand import kind_of_logo

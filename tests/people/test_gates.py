@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from countersign.base.errors import InvalidRequest
 from countersign.core.access.audit import AuditAction, AuditEntry, find_audit
-from countersign.core.access.key import LIVE_SCOPES
-from countersign.core.access.reach import DeploymentReach
+from countersign.core.access.key import LIVE_SCOPES, DeploymentReach
 from countersign.core.access.role import Role
 from countersign.core.gate import headers
 from countersign.core.gate.reply import Call

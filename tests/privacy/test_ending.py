@@ -20,8 +20,7 @@ from countersign.base.db.tables import accounts
 from countersign.base.errors import InternalError, InvalidArgument, NotFound, OnHold, UnknownSubject
 from countersign.base.values import Mode
 from countersign.core.access.account import find_account
-from countersign.core.access.key import Principal
-from countersign.core.access.reach import Reach
+from countersign.core.access.key import Principal, Reach
 from countersign.core.clearances import fulfil
 from countersign.core.clearances.read import StoredClearance, stored_clearance
 from countersign.core.clearances.room import Clearances

@@ -16,17 +16,16 @@ from sqlalchemy import insert
 from countersign.base.db.tables import people, person_grants, person_sessions
 from countersign.base.ids import timed_id
 from countersign.base.values import Mode, from_ns
-from countersign.core.access.account import find_account
+from countersign.core.access.account import find_account, register
 from countersign.core.access.key import (
     PEOPLE_SCOPES,
     PERSON_ENTROPY_BYTES,
     PERSON_SESSION,
+    AccountReach,
     Scope,
     compose_person_token,
 )
 from countersign.core.access.keys import create_key
-from countersign.core.access.origins import register
-from countersign.core.access.reach import AccountReach
 from countersign.core.access.role import Role
 from countersign.core.gate.reply import Reply
 from countersign.core.gate.route import Route

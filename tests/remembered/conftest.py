@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from countersign.base.values import Mode
-from countersign.core.access.origins import register
+from countersign.core.access.account import register
 from countersign.hosted.remembered.cookies import remember_cookie
 from tests.checkout.buyer import SHOP
 from tests.checkout.surfer import Form, Page, check_headers

@@ -10,8 +10,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from countersign.core.access.clocks import AHEAD_MAX
 from countersign.core.access.key import Scope
-from countersign.core.access.test_clocks import AHEAD_MAX
 from countersign.core.gate.act import Writing
 from countersign.core.sandbox.routes import Sandbox, advance_test_clock, reset_test_clock
 from countersign.core.sandbox.schemas import ClockAdvance

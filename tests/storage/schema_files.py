@@ -15,7 +15,7 @@ from typing import Final
 
 from sqlalchemy import make_url
 
-from countersign.base.db import fingerprint, schema
+from countersign.base.db import schema
 from countersign.base.db.engine import Purpose, database_url
 from tests.support import postgres
 
@@ -43,7 +43,7 @@ def main() -> None:
         for url in (database_url(None, Path(folder)), make_url(postgres.fresh_database(server))):
             with schema.connected(url, Purpose.WRITE) as connection, connection.begin():
                 schema.migrate(connection)
-                fingerprint.write(connection)
+                schema.write(connection)
     lines = [f"{digest}  {name}\n" for name, digest in sorted((hashes() | listed()).items())]
     HASHES.write_text("".join(lines), encoding="utf-8")
 

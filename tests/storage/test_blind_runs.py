@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from sqlalchemy import URL, Connection, Engine, delete, insert, select, text
 
-from countersign.base.db.bulk import allow_late, do_late, late_statements
 from countersign.base.db.database import Database
 from countersign.base.db.engine import Purpose, database_url, is_embedded, open_engine
+from countersign.base.db.statements import allow_late, do_late, late_statements
 from countersign.base.db.tables import blind_recent, blind_runs, disclosures
 from countersign.core.log.blind_runs import GROUP, RUN_ROWS, do_step, found_by, merge, next_step
 from tests.cli.serving import wait_until

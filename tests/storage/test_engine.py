@@ -388,7 +388,7 @@ def test_a_writer_waits_for_another_process_without_stopping_the_rest(
 def test_a_writer_gives_up_when_another_process_does_not_stop_writing(
     url: URL, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("countersign.base.db.embedded.BUSY_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr("countersign.base.db.database.BUSY_TIMEOUT_SECONDS", 0.05)
 
     async def write() -> None:
         async with Database(url) as database:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import URL, make_url, text
 
-from countersign.base.db import fingerprint, schema
+from countersign.base.db import schema
 from countersign.base.db.engine import Purpose
 from countersign.base.errors import SchemaMismatch
 from tests.storage.conftest import on_postgres, on_sqlite
@@ -130,7 +130,7 @@ def test_of_many_differences_some_are_named(own_url: URL) -> None:
 def test_what_the_migrations_make_is_what_servers_expect(url: URL) -> None:
     """Otherwise a migration was added without `make schema`."""
     with schema.connected(url, Purpose.READ) as connection:
-        assert fingerprint.expected(connection) == fingerprint.parts_of(connection)
+        assert schema.expected(connection) == schema.parts_of(connection)
 
 
 def test_a_landed_migration_never_changes() -> None:

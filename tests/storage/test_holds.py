@@ -29,7 +29,7 @@ from countersign.base.errors import OnHold
 from countersign.base.values import Mode
 from countersign.core.access.account import Account, add_account
 from countersign.core.access.audit import AuditAction, AuditEntry
-from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.access.key import DEPLOYMENT
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.buyers import sessions_sql
 from countersign.core.buyers.model import Buyer

@@ -16,7 +16,7 @@ from sqlalchemy.engine import make_url
 
 from countersign.base.db import schema
 from countersign.base.db.engine import Purpose
-from countersign.base.db.fingerprint import FOLDER
+from countersign.base.db.schema import FOLDER
 from countersign.base.db.tables import metadata
 from countersign.base.errors import DatabaseMoved, MoveFailed
 from countersign.operate import move as moving

@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy import Connection, text
 
 from countersign.base.db import batching
-from countersign.base.db.bulk import late_statements
 from countersign.base.db.database import Database
+from countersign.base.db.statements import late_statements
 from countersign.base.deadline import DEADLINE, TimeLeft
 from countersign.base.errors import Overloaded, StorageUnavailable
 from countersign.core.access.account import Account, add_account, all_accounts

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 from sqlalchemy import Connection, insert, literal, select
 
-from countersign.base.db import rows
-from countersign.base.db.bulk import BulkInsert, late_statements
+from countersign.base.db import statements
 from countersign.base.db.database import Database
+from countersign.base.db.statements import BulkInsert, late_statements
 from countersign.base.db.tables import accounts
 from countersign.base.values import Mode
 from countersign.core.access.account import Account
@@ -85,7 +85,7 @@ def test_a_row_becomes_the_type_with_its_columns(
 
     def read(connection: Connection) -> object:
         added(connection)
-        return rows.rows(connection, select(*COLUMNS).order_by(accounts.c.id), type_)
+        return statements.rows(connection, select(*COLUMNS).order_by(accounts.c.id), type_)
 
     expected = [type_(name, AT, Mode.TEST, b"\x01\x00", None) for name in NAMES]
     assert run(database.write(read)) == expected
@@ -99,7 +99,7 @@ def test_one_row_is_found_or_none(
 
     def read(connection: Connection) -> Account | None:
         added(connection)
-        return rows.row(connection, select(accounts).where(accounts.c.id == id_), Account)
+        return statements.row(connection, select(accounts).where(accounts.c.id == id_), Account)
 
     account = run(database.write(read))
     assert (account and account.id) == found
@@ -112,7 +112,7 @@ def test_members_that_are_no_columns_are_added_to_the_row(database: Database, ru
     def read(connection: Connection) -> WithParts:
         added(connection)
         found = connection.execute(select(*COLUMNS).limit(1)).one()
-        return rows.of_row(found, WithParts, digest=found.digest.hex(), parts=(one,))
+        return statements.of_row(found, WithParts, digest=found.digest.hex(), parts=(one,))
 
     assert run(database.write(read)) == WithParts("acct_1", Mode.TEST, "0100", (one,))
 

@@ -13,7 +13,7 @@ from countersign.base.db import schema
 from countersign.base.db.engine import Purpose, database_url, open_engine
 from countersign.base.db.tables import Field, disclosures, legal_holds
 from countersign.core.access.account import add_account
-from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.access.key import DEPLOYMENT
 from countersign.core.acknowledgments.find import find
 from countersign.core.acknowledgments.schemas import AcknowledgmentsQuery
 from countersign.core.buyers.sql import _TRIED, _insert

@@ -17,7 +17,7 @@ from sqlalchemy.exc import OperationalError
 from structlog.testing import capture_logs
 
 from countersign.base.db import workers
-from countersign.base.db.batch import Outcomes, QueuedCall, Running
+from countersign.base.db.batching import Outcomes, QueuedCall, Running
 from countersign.base.db.database import Database
 from countersign.base.db.engine import SQLITE_FILE, Purpose, database_url, disk_full, open_engine
 from countersign.base.errors import (

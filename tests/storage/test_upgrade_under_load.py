@@ -15,7 +15,7 @@ from sqlalchemy.exc import OperationalError
 
 from countersign.base.db import schema
 from countersign.base.db.engine import Purpose
-from countersign.base.lock import only_server
+from countersign.base.files import only_server
 from tests.cli.serving import wait_until
 from tests.storage.conftest import on_sqlite
 from tests.storage.test_filled import ACCOUNT

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
-from countersign.base.db import bulk
+from countersign.base.db import statements
 
 T = TypeVar("T")
 
@@ -60,9 +60,9 @@ def run(work: Callable[..., Coroutine[Any, Any, None]]) -> None:
     event.listen(Engine, "commit", point)
     # What goes past SQLAlchemy.
     for owner, name in (
-        (bulk.DriverStatement, "__call__"),
-        (bulk.SelectAmong, "__call__"),
-        (bulk, "_execute"),
+        (statements.DriverStatement, "__call__"),
+        (statements.SelectAmong, "__call__"),
+        (statements, "_execute"),
     ):
         setattr(owner, name, _counting(getattr(owner, name)))
     asyncio.run(work(*sys.argv[2:]))

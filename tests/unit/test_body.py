@@ -11,8 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from countersign.base.errors import InvalidRequest
-from countersign.base.http.body import parse_body
-from countersign.base.http.mistakes import path_to
+from countersign.base.http.body import parse_body, path_to
 from countersign.base.http.schemas import Request
 from countersign.core.acknowledgments.schemas import AcknowledgmentRequest
 from countersign.core.buyers.schemas import BuyerVerificationRequest

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from countersign.base.errors import DataDirectoryLocked
-from countersign.base.lock import holder_of, only_server
+from countersign.base.files import holder_of, only_server
 
 HOLD = """
 import sys
 import time
 from pathlib import Path
-from countersign.base.lock import only_server
+from countersign.base.files import only_server
 with only_server(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
@@ -141,7 +141,7 @@ def test_the_lock_dies_with_its_process(tmp_path: Path) -> None:
 HOLD_WITH_A_WORKER = """
 import os, sys
 from pathlib import Path
-from countersign.base.lock import only_server
+from countersign.base.files import only_server
 with only_server(Path(sys.argv[1])):
     if os.fork() == 0:
         sys.stdin.read()
@@ -154,7 +154,7 @@ with only_server(Path(sys.argv[1])):
 WORKER_ENDS = """
 import os, sys
 from pathlib import Path
-from countersign.base.lock import holder_of, only_server
+from countersign.base.files import holder_of, only_server
 with only_server(Path(sys.argv[1]), serves=True):
     worker = os.fork()
     if worker:

@@ -17,8 +17,7 @@ from msgspec import Meta, Struct
 
 from countersign.base.errors import NotFound
 from countersign.base.http.body import parse_body
-from countersign.base.http.paging import LIMIT_DEFAULT, Limit, Page, page_of
-from countersign.base.http.schemas import Request
+from countersign.base.http.schemas import LIMIT_DEFAULT, Limit, Page, Request, page_of
 from countersign.base.values import Mode
 from countersign.core.gate import commands
 from countersign.core.gate.commands import command_among

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.core.access.origins import origin_of, parse_origin
+from countersign.core.access.account import origin_of, parse_origin
 from tests.support.every import every
 
 SAME = {

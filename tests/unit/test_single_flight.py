@@ -6,7 +6,7 @@ import pytest
 
 from countersign.base.deadline import DEADLINE, TimeLeft
 from countersign.base.errors import StorageUnavailable
-from countersign.base.single_flight import KeyedLocks
+from countersign.base.snapshot import KeyedLocks
 
 
 def test_waiting_behind_one_who_waits_for_the_database_ends_at_the_deadline() -> None:

@@ -17,8 +17,7 @@ from countersign.base.ids import timed_id
 from countersign.base.values import Mode
 from countersign.core.access.account import set_reviewers
 from countersign.core.access.audit import AuditAction, AuditEntry
-from countersign.core.access.key import PersonAsking, Principal
-from countersign.core.access.reach import DEPLOYMENT, AccountReach
+from countersign.core.access.key import DEPLOYMENT, AccountReach, PersonAsking, Principal
 from countersign.core.buyers import admin, review
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.buyers.review import AcceptedZip

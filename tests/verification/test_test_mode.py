@@ -17,8 +17,7 @@ from countersign.base.errors import (
 )
 from countersign.base.ids import BUYER, SANDBOX_BUYER, is_id
 from countersign.base.values import Mode, Reason, from_ns
-from countersign.core.access.key import VENDOR_SCOPES, Principal
-from countersign.core.access.reach import AccountReach
+from countersign.core.access.key import VENDOR_SCOPES, AccountReach, Principal
 from countersign.core.buyers import poll_sessions, routes, settings
 from countersign.core.buyers.decision import decide
 from countersign.core.buyers.model import BuyerStatus

@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 
 from countersign.base.db.database import Database
-from countersign.base.http.paging import Page
+from countersign.base.http.schemas import Page
 from countersign.base.values import Mode, from_ns
 from countersign.core.access.account import add_account
-from countersign.core.access.key import KeyKind, Principal
-from countersign.core.access.reach import AccountReach
+from countersign.core.access.key import AccountReach, KeyKind, Principal
 from countersign.core.access.room import open_access
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.events.model import EventIds, EventType, NewEvent, RecordedEvent

@@ -11,7 +11,7 @@ import structlog
 from sqlalchemy import Connection, event
 
 from countersign.base import loops
-from countersign.base.db.batch import BatchAct
+from countersign.base.db.batching import BatchAct
 from countersign.base.db.database import Database
 from countersign.base.errors import CountersignError, RateLimited, StorageUnavailable
 from countersign.core.access.account import add_account

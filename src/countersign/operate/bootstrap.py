@@ -17,10 +17,10 @@ from countersign.base.db import schema
 from countersign.base.db.database import Database
 from countersign.base.db.engine import database_url, is_embedded
 from countersign.base.db.pooler import refuse_unknown_pooler
-from countersign.base.db.turn import Turn
+from countersign.base.db.workers import Turn
 from countersign.base.errors import DeploymentIncomplete, InvalidConfiguration, NotInitialised
+from countersign.base.files import only_server
 from countersign.base.host import ip_or_none
-from countersign.base.lock import only_server
 from countersign.base.passkeys import relying_party
 from countersign.base.values import Clock, Entropy, Mode
 from countersign.core.access.room import Access, open_access

@@ -12,8 +12,7 @@ from countersign.base.errors import InvalidArgument, UnknownSubject
 from countersign.base.ids import ACKNOWLEDGMENT, is_id
 from countersign.base.values import Mode
 from countersign.core.access.audit import AuditAction
-from countersign.core.access.key import Principal
-from countersign.core.access.reach import AccountReach
+from countersign.core.access.key import AccountReach, Principal
 from countersign.core.acknowledgments.find import find_order_owner, stored
 from countersign.core.acknowledgments.model import NO_FIELD
 from countersign.core.acknowledgments.room import Acknowledgments

@@ -23,14 +23,12 @@ from countersign.base.errors import (
     NotInitialised,
     UnknownAccount,
 )
+from countersign.base.files import loose_mode, only_server
 from countersign.base.host import is_loopback
-from countersign.base.lock import only_server
-from countersign.base.private_file import loose_mode
 from countersign.base.values import Mode, from_ns
 from countersign.core.access.account import create_account, find_account
-from countersign.core.access.key import KeyKind
+from countersign.core.access.key import AccountReach, KeyKind
 from countersign.core.access.keys import create_key, has_live_key, keys_of
-from countersign.core.access.reach import AccountReach
 from countersign.core.log.authorities import known_authorities, read_choice, write_authorities
 from countersign.core.notices.notice_file import parse_notice_file, shipped_notice_files
 from countersign.core.vault.key_file import key_file

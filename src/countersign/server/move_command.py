@@ -14,7 +14,7 @@ from countersign.base.config import Settings, load_settings
 from countersign.base.db.engine import database_url
 from countersign.base.db.pooler import refuse_unknown_pooler
 from countersign.base.errors import InvalidConfiguration, MoveFailed
-from countersign.base.lock import only_server
+from countersign.base.files import only_server
 from countersign.core.log.check import LogFinding, check_logs
 from countersign.operate.bootstrap import open_deployment
 from countersign.operate.move import begun_move, cancel_move, moved_to, place_of

@@ -9,8 +9,7 @@ from countersign.base.errors import Forbidden, InvalidRequest, ModeMismatch, Pas
 from countersign.base.ids import CHECKOUT_SESSION, is_id
 from countersign.base.values import Mode
 from countersign.core.access.audit import AuditAction
-from countersign.core.access.key import LIVE_SCOPES, Principal, Scope
-from countersign.core.access.reach import AccountReach
+from countersign.core.access.key import LIVE_SCOPES, AccountReach, Principal, Scope
 from countersign.core.access.room import acting
 from countersign.core.gate.headers import reason
 from countersign.core.gate.reply import Call, Reply

@@ -22,7 +22,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
 from countersign.base.config import Settings
-from countersign.base.db.batch import isolated
+from countersign.base.db.batching import isolated
 from countersign.base.db.database import Database
 from countersign.base.db.engine import is_deadlock, is_embedded, translate
 from countersign.base.deadline import detached

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from msgspec import Struct
 from sqlalchemy import Connection, delete, select
 
-from countersign.base.db.bulk import BulkInsert, DriverStatement, Late, SelectAmong
+from countersign.base.db.statements import BulkInsert, DriverStatement, Late, SelectAmong
 from countersign.base.db.tables import idempotency_keys
 from countersign.base.errors import (
     CountersignError,
@@ -22,8 +22,7 @@ from countersign.base.errors import (
     SecretNotRepeated,
 )
 from countersign.base.values import Clock, Entropy
-from countersign.core.access.key import Principal
-from countersign.core.access.reach import Reach
+from countersign.core.access.key import Principal, Reach
 from countersign.core.access.secrets import DeploymentSecret
 
 T = TypeVar("T")

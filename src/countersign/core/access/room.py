@@ -10,12 +10,11 @@ from typing import TypeVar
 from countersign.base.db.database import Database
 from countersign.base.values import Clock, Entropy
 from countersign.core.access.audit import Audit
-from countersign.core.access.authenticate import Authenticate, keys_by_digest, touch_key
+from countersign.core.access.authenticate import Authenticate, KeyReads, keys_by_digest, touch_key
+from countersign.core.access.clocks import TestClocks
 from countersign.core.access.idempotency import Idempotency, kept_entries
-from countersign.core.access.key_reads import KeyReads
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.access.sessions import Sessions
-from countersign.core.access.test_clocks import TestClocks
 
 R = TypeVar("R")
 

@@ -20,7 +20,7 @@ from sqlalchemy import URL
 from countersign.base.db import schema
 from countersign.base.db.tables import Field
 from countersign.base.errors import WrongSecretKey
-from countersign.base.private_file import write_key_file
+from countersign.base.files import write_key_file
 from countersign.base.values import Entropy
 
 SECRET_BYTES: Final = 32

@@ -16,7 +16,7 @@ from msgspec import Struct
 from sqlalchemy import Connection, delete, or_, select, update
 
 from countersign.base.db.database import Database
-from countersign.base.db.rows import of_row, rows
+from countersign.base.db.statements import of_row, rows
 from countersign.base.db.tables import accounts, person_grants, person_sessions
 from countersign.base.deadline import detached
 from countersign.base.errors import AccountDisabled, CountersignError, InvalidApiKey, NotFound

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 from sqlalchemy import Connection
 
-from countersign.base.db.bulk import do_late
+from countersign.base.db.statements import do_late
 from countersign.base.errors import (
     EmptyInitials,
     InitialsCountMismatch,
@@ -21,9 +21,9 @@ from countersign.base.errors import (
 )
 from countersign.base.ids import ACKNOWLEDGMENT, timed_id
 from countersign.base.values import from_ns, rfc3339_ms
+from countersign.core.access.clocks import REAL_TIME, AccountClock
 from countersign.core.access.idempotency import NONCE_BYTES, Keep
 from countersign.core.access.key import Principal
-from countersign.core.access.test_clocks import REAL_TIME, AccountClock
 from countersign.core.acknowledgments.model import (
     AS_SUBMITTED,
     HOSTED_CREDENTIAL,

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from countersign.base.errors import Overloaded
-from countersign.base.single_flight import KeyedLocks
+from countersign.base.snapshot import KeyedLocks
 
 WAITING_MAX: Final = 32
 """How many of one owner may wait while one of its documents is being made."""

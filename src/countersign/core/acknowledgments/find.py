@@ -12,7 +12,7 @@ import structlog
 from msgspec.structs import asdict, replace
 from sqlalchemy import Column, Connection, Row, bindparam, select
 
-from countersign.base.db.rows import of_row
+from countersign.base.db.statements import of_row
 from countersign.base.db.tables import (
     Field,
     acknowledgment_uses,

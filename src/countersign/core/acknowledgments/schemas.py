@@ -4,23 +4,28 @@ from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from countersign.base.http.examples import (
+from countersign.base.http.schemas import (
     ACK_ID,
     ORDER,
+    STORABLE,
     YOUR_REFERENCE,
     AckId,
     BuyerId,
     ClearanceId,
+    Evidence,
     GivenBuyer,
     GivenNotice,
     GivenSession,
+    Listing,
+    NamesOrder,
     NoticeId,
+    Opaque,
     OrderReference,
     Receipt,
     SessionId,
+    Timestamp,
+    cursor,
 )
-from countersign.base.http.paging import Listing, cursor
-from countersign.base.http.schemas import STORABLE, Evidence, NamesOrder, Opaque, Timestamp
 from countersign.base.ids import OPAQUE_LENGTH_MAX
 from countersign.core.acknowledgments.model import INITIALS_LENGTH_MAX, Capture, VersionSource
 from countersign.core.acknowledgments.origin import USER_AGENT_LENGTH_MAX, Source

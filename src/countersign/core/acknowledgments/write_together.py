@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 from sqlalchemy import Connection, Table
 
-from countersign.base.db.bulk import DriverStatement, late_statements
+from countersign.base.db.statements import DriverStatement, late_statements
 from countersign.base.db.tables import (
     disclosures,
     idempotency_keys,

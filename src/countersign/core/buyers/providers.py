@@ -14,13 +14,13 @@ from msgspec.structs import asdict
 from sqlalchemy import Connection, delete, insert, select
 
 from countersign.base.db.database import Database
-from countersign.base.db.rows import of_row
+from countersign.base.db.statements import of_row
 from countersign.base.db.tables import further_providers, verification_settings
 from countersign.base.errors import InvalidArgument, VerificationMisconfigured
 from countersign.base.values import Clock, Mode, Reason
 from countersign.core.access.account import lock_account
 from countersign.core.access.audit import AuditEntry, write_audit
-from countersign.core.access.reach import AccountReach
+from countersign.core.access.key import AccountReach
 from countersign.core.buyers.rules import VerificationRules, VerificationSettings
 from countersign.core.vault.sealed_column import SealedColumn
 from countersign.identity.base import IdentityProvider

@@ -4,8 +4,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from countersign.base.http.examples import BuyerId
-from countersign.base.http.schemas import Reference, Request, Timestamp, ZipCode
+from countersign.base.http.schemas import BuyerId, Reference, Request, Timestamp, ZipCode
 from countersign.base.values import Reason, to_the_second
 from countersign.core.buyers.model import BuyerStatus, BuyerStatusView
 from countersign.core.gate.reply import encode

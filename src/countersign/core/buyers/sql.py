@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import asdict
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
-from countersign.base.db.bulk import BulkInsert, DriverStatement, SelectAmong
+from countersign.base.db.statements import BulkInsert, DriverStatement, SelectAmong
 from countersign.base.db.tables import (
     acknowledgment_uses,
     buyers,
@@ -19,7 +19,7 @@ from countersign.base.db.tables import (
 )
 from countersign.base.errors import RateLimited
 from countersign.base.values import MODES, Mode, Reason, from_ms, to_ms
-from countersign.core.access.reach import AccountReach, Reach
+from countersign.core.access.key import AccountReach, Reach
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.buyers.model import (
     ZIP_WINDOW,

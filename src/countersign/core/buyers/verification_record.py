@@ -9,8 +9,8 @@ from typing import Any
 
 from countersign.base.ids import VERIFICATION, timed_id
 from countersign.base.values import Mode, Reason, from_ns
+from countersign.core.access.clocks import AccountClock
 from countersign.core.access.room import Access
-from countersign.core.access.test_clocks import AccountClock
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.log.append_record import account_fact
 from countersign.core.log.record import NewRecord, RecordType

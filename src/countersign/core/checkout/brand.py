@@ -13,13 +13,12 @@ from typing import Final
 
 from sqlalchemy import Connection, insert, select, update
 
-from countersign.base.db.bulk import SelectAmong
+from countersign.base.db.statements import SelectAmong
 from countersign.base.db.tables import account_brands
 from countersign.base.errors import InvalidArgument
 from countersign.base.values import Mode
-from countersign.core.access.account import checked_account_name
+from countersign.core.access.account import URL_LENGTH_MAX, checked_account_name, origin_of
 from countersign.core.access.audit import AuditAction, write_audit
-from countersign.core.access.origins import URL_LENGTH_MAX, origin_of
 from countersign.core.access.room import Access
 from countersign.core.parties.model import DEPLOYMENT, PartyType
 from countersign.core.parties.sql import record_in_force

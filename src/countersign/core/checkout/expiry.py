@@ -13,7 +13,7 @@ from typing import Final
 import structlog
 from sqlalchemy import BigInteger, Connection, bindparam, func, or_, select, type_coerce, update
 
-from countersign.base.db.rows import chunks
+from countersign.base.db.statements import chunks
 from countersign.base.db.tables import checkout_sessions, test_clocks
 from countersign.base.errors import DamagedValue
 from countersign.base.loops import forever

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from countersign.base.host import Network
-from countersign.base.single_flight import KeyedLocks
+from countersign.base.snapshot import KeyedLocks
 from countersign.core.access.room import Access
 from countersign.core.acknowledgments.room import Acknowledgments
 from countersign.core.buyers.room import Buyers

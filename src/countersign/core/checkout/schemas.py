@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from countersign.base.http.examples import (
+from countersign.base.http.schemas import (
     ACK_ID,
     CBID,
     CHECKOUT_SESSION_ID,
@@ -15,25 +15,24 @@ from countersign.base.http.examples import (
     ORDER,
     RECEIPT,
     SESSION,
+    STORABLE,
     YOUR_REFERENCE,
     AckId,
     CheckoutSessionId,
     GivenSession,
+    Listing,
+    NamesOrder,
     NoticeId,
     OrderReference,
-    SessionId,
-)
-from countersign.base.http.paging import Listing, cursor
-from countersign.base.http.schemas import (
-    STORABLE,
-    NamesOrder,
     Reference,
     Request,
+    SessionId,
     Timestamp,
     ZipCode,
+    cursor,
     in_full,
 )
-from countersign.core.access.origins import URL_LENGTH_MAX
+from countersign.core.access.account import URL_LENGTH_MAX
 from countersign.core.acknowledgments.schemas import InitialsPerLine
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.checkout.model import (

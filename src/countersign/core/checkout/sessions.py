@@ -12,7 +12,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 from msgspec import UNSET
 from sqlalchemy import Connection
 
-from countersign.base.db.bulk import do_late
+from countersign.base.db.statements import do_late
 from countersign.base.errors import (
     InvalidClientToken,
     InvalidRequest,
@@ -23,17 +23,17 @@ from countersign.base.errors import (
 from countersign.base.http import schemas as shared
 from countersign.base.ids import CHECKOUT_SESSION, timed_id
 from countersign.base.values import Mode, from_ns
+from countersign.core.access.account import origin_of, origins_of, parse_origin
+from countersign.core.access.clocks import AccountClock
 from countersign.core.access.idempotency import Remember
 from countersign.core.access.key import (
     CLIENT_TOKEN,
     ENTROPY_BYTES,
+    AccountReach,
     Principal,
     compose_token,
     well_formed,
 )
-from countersign.core.access.origins import origin_of, origins_of, parse_origin
-from countersign.core.access.reach import AccountReach
-from countersign.core.access.test_clocks import AccountClock
 from countersign.core.acknowledgments.order_reference import CHECKOUT_FIELD, reference_index
 from countersign.core.buyers.started import providers_for
 from countersign.core.checkout import store

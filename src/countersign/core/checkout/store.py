@@ -17,7 +17,7 @@ import structlog
 from msgspec import structs
 from sqlalchemy import Connection, Select, delete, select, update
 
-from countersign.base.db.bulk import BulkInsert, DriverStatement, SelectAmong
+from countersign.base.db.statements import BulkInsert, DriverStatement, SelectAmong
 from countersign.base.db.tables import blanks, checkout_sessions, copy_mails, shred_keys
 from countersign.base.errors import CheckoutSessionClosed, DamagedValue, NotFound, Overloaded
 from countersign.base.ids import CHECKOUT_SESSION, EARLIER_SESSION, is_id
@@ -28,7 +28,7 @@ from countersign.core.access.idempotency import (
     keep_answer,
     keep_answers,
 )
-from countersign.core.access.reach import Reach
+from countersign.core.access.key import Reach
 from countersign.core.buyers.identity_check import IdentityCheck
 from countersign.core.checkout.model import Content, Session, Status, seen_by
 from countersign.core.checkout.room import Checkout

@@ -10,7 +10,7 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
-from countersign.base.db.bulk import BulkInsert, late_statements
+from countersign.base.db.statements import BulkInsert, late_statements
 from countersign.base.db.tables import clearances
 from countersign.base.errors import CountersignError, InvalidRequest, OrderReferenceMismatch
 from countersign.base.ids import ACKNOWLEDGMENT, CLEARANCE, is_id, timed_id

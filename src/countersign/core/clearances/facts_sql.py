@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import msgspec
 from sqlalchemy import Connection
 
-from countersign.base.db.bulk import BulkInsert, DriverStatement, Late, SelectAmong
+from countersign.base.db.statements import BulkInsert, DriverStatement, Late, SelectAmong
 from countersign.base.db.tables import acknowledgment_uses
 from countersign.base.errors import RateLimited
 from countersign.base.values import MODES, Mode, from_ms

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, delete, insert, select
 
-from countersign.base.db.rows import rows
+from countersign.base.db.statements import rows
 from countersign.base.db.tables import clearance_keys
 from countersign.base.errors import CountersignError, InvalidArgument, UnknownKey
 from countersign.base.snapshot import Snapshot

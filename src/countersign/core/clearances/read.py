@@ -9,10 +9,10 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Row, Table, bindparam, select, union
 
-from countersign.base.db.rows import rows as of_all
+from countersign.base.db.statements import rows as of_all
 from countersign.base.db.tables import Field, clearances, disclosures, fulfilments, records
 from countersign.base.errors import NotFound
-from countersign.base.http.paging import Page, page_of
+from countersign.base.http.schemas import Page, page_of
 from countersign.base.ids import CLEARANCE, is_id
 from countersign.base.values import Mode, from_ns, to_the_second
 from countersign.core.access.key import Principal, Scope

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from countersign.base.http.examples import (
+from countersign.base.http.schemas import (
     CLEARANCE_ID,
     ORDER,
     YOUR_REFERENCE,
@@ -15,22 +15,21 @@ from countersign.base.http.examples import (
     BuyerId,
     BuyerReference,
     ClearanceId,
+    Evidence,
     GivenAck,
     GivenBuyer,
     GivenSession,
-    OrderReference,
-    SessionId,
-    SessionReference,
-)
-from countersign.base.http.paging import Listing, cursor
-from countersign.base.http.schemas import (
-    Evidence,
+    Listing,
     NamesOrder,
     Opaque,
+    OrderReference,
     Reference,
     Request,
+    SessionId,
+    SessionReference,
     Timestamp,
     ZipCode,
+    cursor,
 )
 from countersign.base.values import Reason
 from countersign.core.notices.obligations import ProductClass

@@ -8,7 +8,7 @@ import structlog
 from sqlalchemy import Connection
 
 from countersign.base.values import to_ms
-from countersign.core.access.reach import Reach
+from countersign.core.access.key import Reach
 from countersign.core.events import sql
 from countersign.core.events.model import RecordedEvent
 from countersign.core.events.room import Events

@@ -9,12 +9,18 @@ from msgspec.structs import replace
 from sqlalchemy import Connection
 
 from countersign.base.errors import CursorExpired, InvalidRequest, NotFound
-from countersign.base.http.examples import ACK_ID, EVENT_ID
-from countersign.base.http.paging import Listing, Page, cursor, page_of
-from countersign.base.http.schemas import Timestamp, view
+from countersign.base.http.schemas import (
+    ACK_ID,
+    EVENT_ID,
+    Listing,
+    Page,
+    Timestamp,
+    cursor,
+    page_of,
+    view,
+)
 from countersign.base.values import Reason, from_ns, to_ms
-from countersign.core.access.key import Scope
-from countersign.core.access.reach import Reach
+from countersign.core.access.key import Reach, Scope
 from countersign.core.events import sql
 from countersign.core.events.model import KEPT, EventIds, EventType, Position, RecordedEvent
 from countersign.core.events.read_events import find_event

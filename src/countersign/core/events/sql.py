@@ -36,12 +36,11 @@ from sqlalchemy import (
     update,
 )
 
-from countersign.base.db.bulk import BulkInsert, DriverStatement, Late
-from countersign.base.db.rows import of_row
+from countersign.base.db.statements import BulkInsert, DriverStatement, Late, of_row
 from countersign.base.db.tables import NUMBERS, accounts, events, webhook_endpoints
 from countersign.base.ids import made_at_ms
 from countersign.base.values import Mode, Reason, from_ms, to_ms
-from countersign.core.access.reach import Reach
+from countersign.core.access.key import Reach
 from countersign.core.events.model import EventType, NewEvent, Position, RecordedEvent
 
 TX: Final = {"sqlite": "0", "postgresql": "pg_current_xact_id()::text::bigint"}

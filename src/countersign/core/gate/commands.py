@@ -20,7 +20,7 @@ import msgspec
 from countersign.base.cli import A_MODE, with_room
 from countersign.base.errors import InvalidRequest
 from countersign.base.http.body import parse_body
-from countersign.base.http.paging import LIMIT_MAX
+from countersign.base.http.schemas import LIMIT_MAX
 from countersign.base.values import Mode
 from countersign.core.access.account import find_account
 from countersign.core.access.key import OPERATOR, KeyKind, Principal

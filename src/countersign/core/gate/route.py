@@ -9,8 +9,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 from countersign.base.errors import MethodNotAllowed, NotFound, Refusal
 from countersign.base.http.schemas import Request
 from countersign.base.values import Mode
-from countersign.core.access.key import Scope
-from countersign.core.access.reach import AccountReach, DeploymentReach
+from countersign.core.access.key import AccountReach, DeploymentReach, Scope
 from countersign.core.gate.reply import Call, Reply
 
 ON_LOOP_MAX: Final = 300

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, func, insert, select
 
-from countersign.base.db.rows import row
+from countersign.base.db.statements import row
 from countersign.base.db.tables import log_approvals, log_proposals, log_rosters
 from countersign_evidence.approval import Roster, make_roster
 

@@ -16,8 +16,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from sqlalchemy import Column, ColumnElement, Connection, String, and_, bindparam, text
 
-from countersign.base.db.bulk import DriverStatement, late_statements
 from countersign.base.db.database import Database
+from countersign.base.db.statements import DriverStatement, late_statements
 from countersign.base.db.tables import disclosures
 from countersign.base.loops import forever
 

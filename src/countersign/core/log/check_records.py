@@ -16,7 +16,7 @@ import msgspec
 from sqlalchemy import Connection, TextClause, select, text, type_coerce
 from sqlalchemy.types import NullType
 
-from countersign.base.db.rows import chunks
+from countersign.base.db.statements import chunks
 from countersign.base.db.tables import disclosures, erasures, shred_keys
 from countersign.base.errors import DamagedValue
 from countersign.base.values import Mode, from_ms, rfc3339_ms

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, select
 
 from countersign.base.db.database import Database
-from countersign.base.db.rows import chunks
+from countersign.base.db.statements import chunks
 from countersign.base.db.tables import ended_records
 from countersign.base.errors import NotFound
 from countersign.core.access.key import Principal

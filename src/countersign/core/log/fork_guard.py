@@ -13,7 +13,7 @@ from typing import Final
 
 from sqlalchemy import Connection, Row, bindparam, select
 
-from countersign.base.db.bulk import DriverStatement
+from countersign.base.db.statements import DriverStatement
 from countersign.base.db.tables import checkpoints, log_heads, log_keys, logs
 from countersign.base.errors import SealingSuspended
 from countersign.base.values import Mode

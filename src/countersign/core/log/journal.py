@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 import msgspec
 from sqlalchemy import Connection
 
-from countersign.base.db.bulk import BulkInsert, Late
+from countersign.base.db.statements import BulkInsert, Late
 from countersign.base.db.tables import (
     deployment_records,
     disclosures,

@@ -20,8 +20,7 @@ from sqlalchemy import (
     update,
 )
 
-from countersign.base.db.bulk import DriverStatement
-from countersign.base.db.rows import row, rows
+from countersign.base.db.statements import DriverStatement, row, rows
 from countersign.base.db.tables import anchors, checkpoints, log_heads, log_keys, log_pending, logs
 from countersign.base.ids import made_at_ms
 from countersign.base.values import Mode, from_ms

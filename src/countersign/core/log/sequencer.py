@@ -19,7 +19,7 @@ from typing import Final, NamedTuple, TypeAlias
 import structlog
 from sqlalchemy import Connection
 
-from countersign.base.db.bulk import BulkInsert, DriverStatement
+from countersign.base.db.statements import BulkInsert, DriverStatement
 from countersign.base.db.tables import checkpoints, log_entries, log_tiles
 from countersign.base.errors import (
     CountersignError,

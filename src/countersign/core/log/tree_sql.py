@@ -8,7 +8,7 @@ from typing import Final
 from sqlalchemy import Connection, case, select, type_coerce
 from sqlalchemy.types import NullType
 
-from countersign.base.db.rows import chunks
+from countersign.base.db.statements import chunks
 from countersign.base.db.tables import (
     checkpoints,
     deployment_records,

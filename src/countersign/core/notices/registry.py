@@ -13,12 +13,12 @@ import msgspec
 from sqlalchemy import Connection, func, insert, select
 
 from countersign.base.db.database import Database
-from countersign.base.db.rows import of_row
+from countersign.base.db.statements import of_row
 from countersign.base.db.tables import notice_events, notice_versions
 from countersign.base.errors import NoticeNotFound, NoticeNotReviewed, Refusal
 from countersign.base.snapshot import Snapshot
 from countersign.base.values import Clock, Mode, from_ns
-from countersign.core.access.test_clocks import REAL_TIME, AccountClock
+from countersign.core.access.clocks import REAL_TIME, AccountClock
 from countersign.core.notices.model import (
     LifecycleEvent,
     NoticeContent,

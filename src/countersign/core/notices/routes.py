@@ -12,8 +12,7 @@ from countersign.base.errors import (
     NoticeNotInForce,
     NoticeNotReviewed,
 )
-from countersign.base.http.paging import Listing, Page, cursor, page_of
-from countersign.base.http.schemas import STORABLE, Request
+from countersign.base.http.schemas import STORABLE, Listing, Page, Request, cursor, page_of
 from countersign.core.access.key import Principal, Scope
 from countersign.core.gate.act import Acts
 from countersign.core.gate.reply import JSON, Call, Header, Reply, encode, etag_of, tagged

@@ -6,8 +6,7 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct, to_builtins
 
-from countersign.base.http.paging import page_of
-from countersign.base.http.schemas import Timestamp, view
+from countersign.base.http.schemas import Timestamp, page_of, view
 from countersign.base.values import parse_rfc3339
 from countersign.core.notices.model import (
     LifecycleEvent,

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, insert, select
 
-from countersign.base.db.bulk import SelectAmong
+from countersign.base.db.statements import SelectAmong
 from countersign.base.db.tables import deployment_records, parties, records
 from countersign.base.values import Mode
 from countersign.core.log.record import NewRecord

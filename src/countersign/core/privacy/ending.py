@@ -14,7 +14,7 @@ from typing import Final
 
 from sqlalchemy import Connection, delete, insert, select, text
 
-from countersign.base.db.rows import chunks
+from countersign.base.db.statements import chunks
 from countersign.base.db.tables import (
     disclosures,
     ended_records,
@@ -32,7 +32,7 @@ from countersign.core.access.account import (
     read_account,
 )
 from countersign.core.access.audit import AuditAction, write_audit
-from countersign.core.access.reach import DEPLOYMENT, AccountReach
+from countersign.core.access.key import DEPLOYMENT, AccountReach
 from countersign.core.log import tree_sql
 from countersign.core.privacy import erase_sql as sql
 from countersign.core.privacy.erase import carry_out, erased_entries, make_erasure

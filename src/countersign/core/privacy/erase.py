@@ -33,7 +33,7 @@ from countersign.base.ids import (
 from countersign.base.values import Mode, from_ns
 from countersign.core.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.core.access.idempotency import Remember, keep_answer
-from countersign.core.access.reach import DEPLOYMENT, AccountReach, Reach, mode_of_buyer, reach_of
+from countersign.core.access.key import DEPLOYMENT, AccountReach, Reach, mode_of_buyer, reach_of
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.buyers.sql import ERASED_BUYER, erased_name
 from countersign.core.log.journal import Journal

@@ -24,7 +24,7 @@ from sqlalchemy import (
     update,
 )
 
-from countersign.base.db.rows import chunks, rows
+from countersign.base.db.statements import chunks, rows
 from countersign.base.db.tables import (
     EVENT_OF_BUYER,
     acknowledgment_uses,
@@ -50,7 +50,7 @@ from countersign.base.db.tables import (
 from countersign.base.ids import ACKNOWLEDGMENT, is_id
 from countersign.base.values import Mode, to_ms
 from countersign.core.access.idempotency import forget_answers
-from countersign.core.access.reach import AccountReach, Reach
+from countersign.core.access.key import AccountReach, Reach
 from countersign.core.access.secrets import INDEX_BYTES, DeploymentSecret
 from countersign.core.buyers.model import Buyer, BuyerStatus, ProvedSession
 from countersign.core.buyers.sql import buyers_by_cbid, erased_name, write_buyer

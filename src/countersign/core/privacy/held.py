@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from sqlalchemy import ColumnElement, Connection, select, tuple_
 
-from countersign.base.db.rows import chunks
+from countersign.base.db.statements import chunks
 from countersign.base.db.tables import (
     checkout_sessions,
     clearances,
@@ -26,7 +26,7 @@ from countersign.base.ids import (
     VERIFICATION,
     is_id,
 )
-from countersign.core.access.reach import Reach
+from countersign.core.access.key import Reach
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.clearances.clear import VERIFICATION_FIELD
 from countersign.core.log.append_record import open_disclosures

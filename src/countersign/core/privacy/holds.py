@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from sqlalchemy import Connection, insert, select, text, true, update
 
-from countersign.base.db.rows import chunks, row, rows
+from countersign.base.db.statements import chunks, row, rows
 from countersign.base.db.tables import (
     accounts,
     buyer_references,
@@ -23,9 +23,8 @@ from countersign.base.db.tables import (
 from countersign.base.errors import InvalidArgument, UnknownSubject
 from countersign.base.ids import BUYER, timed_id
 from countersign.base.values import Mode, from_ns
-from countersign.core.access.audit import AuditAction, AuditEntry, write_audit
-from countersign.core.access.reach import DEPLOYMENT, AccountReach, Reach, owner_of, reach_of
-from countersign.core.access.references import named, refer
+from countersign.core.access.audit import AuditAction, AuditEntry, named, refer, write_audit
+from countersign.core.access.key import DEPLOYMENT, AccountReach, Reach, owner_of, reach_of
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.privacy.model import Hold, Matter
 from countersign.core.privacy.person_sql import (

@@ -6,12 +6,12 @@ from dataclasses import asdict
 
 from sqlalchemy import Connection, and_, func, insert, select, update
 
-from countersign.base.db.rows import of_row
+from countersign.base.db.statements import of_row
 from countersign.base.db.tables import legal_holds, matters
 from countersign.base.ids import timed_id
 from countersign.base.values import Mode, from_ns
 from countersign.core.access.audit import AuditAction, write_audit
-from countersign.core.access.reach import Reach, owner_of, reach_of
+from countersign.core.access.key import Reach, owner_of, reach_of
 from countersign.core.privacy.holds import end_hold, find_holds, find_matter
 from countersign.core.privacy.model import Hold, Matter
 from countersign.core.privacy.room import Privacy

@@ -9,11 +9,11 @@ from typing import Final, TypeAlias
 
 from sqlalchemy import Connection
 
-from countersign.base.db.rows import of_row, rows
+from countersign.base.db.statements import of_row, rows
 from countersign.base.db.tables import disclosures, records, verification_evidence, verifications
 from countersign.base.ids import ACKNOWLEDGMENT, VERIFICATION, earliest_id, is_id
 from countersign.base.values import from_ns, to_ms
-from countersign.core.access.reach import Reach
+from countersign.core.access.key import Reach
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.log.record import RecordType
 from countersign.core.privacy import erase_sql as sql

@@ -25,8 +25,8 @@ from countersign.base.ids import (
     timed_id,
 )
 from countersign.base.values import Mode, Reason, from_ns
+from countersign.core.access.clocks import REAL_TIME, AccountClock, sandbox_state
 from countersign.core.access.room import Access
-from countersign.core.access.test_clocks import REAL_TIME, AccountClock, sandbox_state
 from countersign.core.buyers.expiry import write_expiries
 from countersign.core.buyers.model import BuyerStatus, simulated_status_view
 from countersign.core.buyers.room import Buyers

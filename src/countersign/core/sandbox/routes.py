@@ -10,8 +10,7 @@ from sqlalchemy import Connection
 
 from countersign.base.errors import InvalidRequest, ModeMismatch, NotFound
 from countersign.base.http.body import in_utc
-from countersign.base.http.examples import CBID
-from countersign.base.http.schemas import view
+from countersign.base.http.schemas import CBID, view
 from countersign.base.ids import SANDBOX_BUYER, is_id
 from countersign.base.values import Mode, Reason
 from countersign.core.access.key import Scope

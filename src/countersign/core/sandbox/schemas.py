@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 
 from countersign.base.http.schemas import Opaque, Reference, Request, Timestamp
 from countersign.base.values import Reason
-from countersign.core.access.test_clocks import AHEAD_MAX
+from countersign.core.access.clocks import AHEAD_MAX
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.buyers.sandbox import CALLS_MAX, DELAY_SECONDS_MAX, Fault
 from countersign.core.events.model import EventType

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Select, func, insert, select, update
 
-from countersign.base.db.rows import row, rows
+from countersign.base.db.statements import row, rows
 from countersign.base.db.tables import data_keys, deployment
 
 COPIES_REMAIN: Final = "erased_copies"

@@ -17,7 +17,7 @@ from sqlalchemy import URL
 
 from countersign.base.db import schema
 from countersign.base.errors import InvalidArgument, KeyRotationFailed
-from countersign.base.private_file import write_key_file
+from countersign.base.files import write_key_file
 from countersign.base.values import Entropy
 from countersign.core.vault import data_keys_sql
 from countersign.core.vault.key_encryption import (

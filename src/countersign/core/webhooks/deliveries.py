@@ -29,7 +29,7 @@ from sqlalchemy import (
     update,
 )
 
-from countersign.base.db.bulk import BulkInsert
+from countersign.base.db.statements import BulkInsert
 from countersign.base.db.tables import (
     accounts,
     events,
@@ -44,10 +44,9 @@ from countersign.base.errors import (
     Refusal,
     WebhookEndpointDisabled,
 )
-from countersign.base.http.paging import Page, page_of
-from countersign.base.http.schemas import view
+from countersign.base.http.schemas import Page, page_of, view
 from countersign.base.values import to_ms, to_the_second
-from countersign.core.access.reach import AccountReach
+from countersign.core.access.key import AccountReach
 from countersign.core.events.model import Position
 from countersign.core.events.read_events import find_event
 from countersign.core.events.routes import Event, event_view

@@ -21,7 +21,7 @@ from sqlalchemy import (
     update,
 )
 
-from countersign.base.db.rows import of_row
+from countersign.base.db.statements import of_row
 from countersign.base.db.tables import webhook_deliveries, webhook_endpoints, webhook_secrets
 from countersign.base.errors import (
     AccountClosed,
@@ -36,7 +36,7 @@ from countersign.base.ids import WEBHOOK_ENDPOINT, is_id, timed_id
 from countersign.base.values import from_ns
 from countersign.core.access.account import lock_account
 from countersign.core.access.audit import Audit, AuditAction, write_audit
-from countersign.core.access.reach import AccountReach, Reach
+from countersign.core.access.key import AccountReach, Reach
 from countersign.core.events.sql import end_of_events
 from countersign.core.webhooks.model import (
     DESCRIPTION_LENGTH_MAX,

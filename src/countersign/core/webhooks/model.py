@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from countersign.base.host import ip_or_none
 from countersign.base.values import Mode
-from countersign.core.access.reach import AccountReach
+from countersign.core.access.key import AccountReach
 from countersign.core.events.model import EventType, RecordedEvent
 
 ENDPOINTS_MAX: Final = 16

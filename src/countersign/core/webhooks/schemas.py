@@ -7,9 +7,15 @@ from typing import Annotated, Final
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
-from countersign.base.http.examples import EndpointId
-from countersign.base.http.paging import Listing
-from countersign.base.http.schemas import STORABLE, Opaque, Request, Timestamp, view
+from countersign.base.http.schemas import (
+    STORABLE,
+    EndpointId,
+    Listing,
+    Opaque,
+    Request,
+    Timestamp,
+    view,
+)
 from countersign.core.events.model import EventType
 from countersign.core.events.routes import AfterEvent, Event
 from countersign.core.webhooks.model import (

@@ -22,7 +22,7 @@ from countersign.base.errors import (
     VerificationNotConfigured,
 )
 from countersign.base.values import Reason
-from countersign.core.access.origins import origin_of
+from countersign.core.access.account import origin_of
 from countersign.core.buyers.identity_check import FOLLOWED, IdentityCheck
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.buyers.sandbox import PROVIDER as PLAYED

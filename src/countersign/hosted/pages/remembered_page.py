@@ -14,7 +14,7 @@ from typing import Any, Final
 from countersign.base.errors import CheckoutSessionClosed, RateLimited
 from countersign.base.passkeys import assertion_options
 from countersign.base.values import Mode, from_ms, from_ns, to_ms
-from countersign.core.access.origins import origin_of
+from countersign.core.access.account import origin_of
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.checkout import store
 from countersign.core.checkout.model import Collected, Session, Status, require_open

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from countersign.base.single_flight import KeyedLocks, SingleFlight
+from countersign.base.snapshot import KeyedLocks, SingleFlight
 from countersign.core.checkout.room import Checkout
 from countersign.hosted.pages.mails import CopyMails
 from countersign.hosted.remembered.room import Remembered

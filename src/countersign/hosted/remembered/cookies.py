@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from countersign.base.db.rows import of_row
+from countersign.base.db.statements import of_row
 from countersign.base.values import Mode, from_ns
 from countersign.hosted.remembered import sql
 from countersign.hosted.remembered.model import Kind, KnownBy

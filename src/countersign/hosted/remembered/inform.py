@@ -19,7 +19,7 @@ from countersign.base.db.tables import remembered_uses, verifications
 from countersign.base.errors import CheckoutSessionClosed
 from countersign.base.ids import timed_id
 from countersign.base.values import Mode, from_ns
-from countersign.core.access.reach import AccountReach
+from countersign.core.access.key import AccountReach
 from countersign.core.buyers.identity_check import IdentityCheck
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.buyers.rules import zip5

@@ -8,7 +8,7 @@ from typing import Any, Final
 import structlog
 from sqlalchemy import Connection, Row
 
-from countersign.base.db.rows import of_row
+from countersign.base.db.statements import of_row
 from countersign.base.passkeys import (
     RelyingParty,
     asserted,

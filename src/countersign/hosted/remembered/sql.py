@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Row, delete, insert, or_, select, update
 
-from countersign.base.db import rows
+from countersign.base.db import statements
 from countersign.base.db.tables import remembered, remembered_uses
 from countersign.base.values import Mode
 from countersign.core.buyers.sql import buyers_by_cbid
@@ -31,7 +31,7 @@ def signed_in(connection: Connection, id_: str, since: datetime, now: datetime) 
     """The passkey that was used to sign in, unless it expired or its owner has signed out since."""
     stays = or_(_c.signed_out_at.is_(None), _c.signed_out_at < since)
     found = select(remembered).where(_c.id == id_, _c.expires_at > now, stays)
-    return rows.row(connection, found, KnownBy)
+    return statements.row(connection, found, KnownBy)
 
 
 def sign_out(connection: Connection, id_: str, now: datetime) -> None:
@@ -84,14 +84,14 @@ def remove_by(connection: Connection, lookup: bytes) -> None:
 def all_of(connection: Connection, cbids: Sequence[str], now: datetime) -> list[KnownBy]:
     """The passkeys and cookies of these buyers, newest first."""
     own = select(remembered).where(_c.cbid.in_(cbids), _c.expires_at > now)
-    return rows.rows(connection, own.order_by(_c.id.desc()), KnownBy)
+    return statements.rows(connection, own.order_by(_c.id.desc()), KnownBy)
 
 
 def uses_of(connection: Connection, cbids: Sequence[str], limit: int) -> list[Use]:
     """Uses of these buyers' verification, newest first."""
     u = remembered_uses.c
     columns = select(u.account_id, u.kind, u.verified, u.at).where(u.cbid.in_(cbids))
-    return rows.rows(connection, columns.order_by(u.id.desc()).limit(limit), Use)
+    return statements.rows(connection, columns.order_by(u.id.desc()).limit(limit), Use)
 
 
 def delete_outdated(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from countersign.base.single_flight import SingleFlight
+from countersign.base.snapshot import SingleFlight
 
 if TYPE_CHECKING:
     from markupsafe import Markup

@@ -11,7 +11,7 @@ from countersign.base.ids import ACKNOWLEDGMENT, is_id
 from countersign.base.values import Mode, rfc3339
 from countersign.core.access.account import all_accounts, find_account
 from countersign.core.access.audit import AuditAction
-from countersign.core.access.reach import AccountReach
+from countersign.core.access.key import AccountReach
 from countersign.core.acknowledgments.find import find_many, find_order_owner
 from countersign.core.acknowledgments.room import Acknowledgments
 from countersign.core.acknowledgments.routes import get_acknowledgment

@@ -12,7 +12,7 @@ import click
 from countersign.base.cli import SaidProgress
 from countersign.base.config import load_settings
 from countersign.base.db.engine import database_url
-from countersign.base.lock import only_server
+from countersign.base.files import only_server
 from countersign.operate.backup import KeysAge, Restored, back_up
 from countersign.operate.backup import restore as restore_backup
 from countersign.operate.backup_note import note_backup, note_restored

@@ -11,7 +11,7 @@ from countersign.base.cli import with_room
 from countersign.base.config import load_settings
 from countersign.base.errors import OnHold
 from countersign.base.values import rfc3339
-from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.access.key import DEPLOYMENT
 from countersign.core.privacy.erase import destroy_copies, erase_planned, plan_erasure
 from countersign.core.privacy.model import ErasureReason
 from countersign.core.privacy.requests import carry_out_request, carry_out_waiting, requested

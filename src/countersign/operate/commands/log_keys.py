@@ -11,7 +11,7 @@ import click
 
 from countersign.base.cli import A_MODE, with_room
 from countersign.base.errors import InvalidArgument
-from countersign.base.private_file import write_key_file
+from countersign.base.files import write_key_file
 from countersign.base.values import Mode, rfc3339
 from countersign.core.log import approvals_sql, rotation
 from countersign.core.log.keys import SEED_BYTES

@@ -14,9 +14,8 @@ from typing import Final
 from countersign.base.config import PREFIX, unknown_variables
 from countersign.base.db.engine import SQLITE_FILE
 from countersign.base.errors import Draining
+from countersign.base.files import holder_of, loose_mode
 from countersign.base.host import is_wildcard
-from countersign.base.lock import holder_of
-from countersign.base.private_file import loose_mode
 from countersign.base.values import from_ns, rfc3339
 from countersign.core.vault.key_file import key_file
 from countersign.operate.backup_note import read_note

@@ -13,9 +13,17 @@ from msgspec.structs import asdict
 from sqlalchemy import Connection
 
 from countersign.base.errors import AccountClosed, AccountExists, InvalidRequest, UnknownAccount
-from countersign.base.http import examples
-from countersign.base.http.paging import Listing, Page, cursor, page_of
-from countersign.base.http.schemas import STORABLE, Request, Timestamp, view
+from countersign.base.http import schemas
+from countersign.base.http.schemas import (
+    STORABLE,
+    Listing,
+    Page,
+    Request,
+    Timestamp,
+    cursor,
+    page_of,
+    view,
+)
 from countersign.core.access.account import (
     NAME_LENGTH_MAX,
     Account,
@@ -23,16 +31,17 @@ from countersign.core.access.account import (
     disable,
     enable,
     new_account,
+    origins_of,
     read_account,
     refuse_closed,
+    register,
     rename,
     set_reviewers,
     unknown_account,
+    unregister,
 )
-from countersign.core.access.key import Scope
+from countersign.core.access.key import DeploymentReach, Reach, Scope
 from countersign.core.access.keys import REVOCATION_LAG_SECONDS
-from countersign.core.access.origins import origins_of, register, unregister
-from countersign.core.access.reach import DeploymentReach, Reach
 from countersign.core.access.room import Access
 from countersign.core.checkout.brand import FONTS, brand_of, put_brand
 from countersign.core.gate.act import Acts
@@ -41,7 +50,7 @@ from countersign.core.privacy.closing import Closing, close, plan_closing
 from countersign.core.privacy.room import Privacy
 from countersign.staff.acts.reach import of_deployment
 
-AccountId = examples.AccountId
+AccountId = schemas.AccountId
 _Name = Annotated[
     str,
     Meta(
@@ -62,7 +71,7 @@ _Origin = Annotated[
 ]
 _Count = Annotated[int, Meta(examples=[2])]
 _Shown = Annotated[str, Meta(max_length=2048, extra_json_schema=STORABLE)]
-AccountsQuery = Listing[Annotated[str, cursor("that page's last account", examples.ACCOUNT_ID)]]
+AccountsQuery = Listing[Annotated[str, cursor("that page's last account", schemas.ACCOUNT_ID)]]
 
 
 class NamedAccount(Request, frozen=True, kw_only=True):

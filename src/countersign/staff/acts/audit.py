@@ -10,15 +10,20 @@ from sqlalchemy import ColumnElement, Connection, select
 
 from countersign.base.db.tables import audit_log, audit_owners
 from countersign.base.http.body import in_utc
-from countersign.base.http.examples import ACK_ID
-from countersign.base.http.paging import Listing, Page, cursor, page_of
-from countersign.base.http.schemas import STORABLE, Timestamp, view
+from countersign.base.http.schemas import (
+    ACK_ID,
+    STORABLE,
+    Listing,
+    Page,
+    Timestamp,
+    cursor,
+    page_of,
+    view,
+)
 from countersign.base.ids import earliest_id
 from countersign.base.values import to_ms
-from countersign.core.access.audit import AuditAction, entries_of
-from countersign.core.access.key import Scope
-from countersign.core.access.reach import AccountReach, Reach
-from countersign.core.access.references import references_of
+from countersign.core.access.audit import AuditAction, entries_of, references_of
+from countersign.core.access.key import AccountReach, Reach, Scope
 from countersign.core.access.room import Access
 from countersign.core.gate.act import Acts
 

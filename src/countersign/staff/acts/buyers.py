@@ -10,13 +10,17 @@ from msgspec import Meta, Struct
 from sqlalchemy import Connection
 
 from countersign.base.errors import NotFound, UnknownSubject
-from countersign.base.http.examples import BuyerId
-from countersign.base.http.schemas import Reference, Request, view
+from countersign.base.http.schemas import BuyerId, Reference, Request, view
 from countersign.base.ids import BUYER, SANDBOX_BUYER, is_id
 from countersign.base.values import Mode, from_ns
-from countersign.core.access.key import Principal, Scope
-from countersign.core.access.reach import AccountReach, DeploymentReach, mode_of_buyer
-from countersign.core.access.test_clocks import sandbox_state
+from countersign.core.access.clocks import sandbox_state
+from countersign.core.access.key import (
+    AccountReach,
+    DeploymentReach,
+    Principal,
+    Scope,
+    mode_of_buyer,
+)
 from countersign.core.buyers import admin
 from countersign.core.buyers.model import Buyer, BuyerStatus, status_at
 from countersign.core.buyers.room import Buyers

@@ -11,13 +11,23 @@ from sqlalchemy import Connection, select
 from countersign.base.db.tables import erasure_requests
 from countersign.base.errors import OnHold, UnknownSubject
 from countersign.base.http.body import in_utc
-from countersign.base.http.examples import ACK_ID, CBID, BuyerId
-from countersign.base.http.paging import Listing, Page, cursor, page_of
-from countersign.base.http.schemas import STORABLE, Reference, Request, Timestamp, view
+from countersign.base.http.schemas import (
+    ACK_ID,
+    CBID,
+    STORABLE,
+    BuyerId,
+    Listing,
+    Page,
+    Reference,
+    Request,
+    Timestamp,
+    cursor,
+    page_of,
+    view,
+)
 from countersign.base.values import from_ns, to_the_second
 from countersign.core.access.idempotency import Keep, replace_answer
-from countersign.core.access.key import Scope
-from countersign.core.access.reach import Reach
+from countersign.core.access.key import Reach, Scope
 from countersign.core.gate.act import Acts
 from countersign.core.gate.reply import encode
 from countersign.core.privacy.erase import destroy_copies, erase_planned, kept_of_plan, plan_erasure

@@ -10,12 +10,21 @@ from msgspec import Meta, Struct
 from sqlalchemy import Connection
 
 from countersign.base.errors import UnknownSubject
-from countersign.base.http.examples import ACK_ID, BuyerId
-from countersign.base.http.paging import Listing, Page, cursor, page_of
-from countersign.base.http.schemas import STORABLE, Reference, Request, Timestamp, view
+from countersign.base.http.schemas import (
+    ACK_ID,
+    STORABLE,
+    BuyerId,
+    Listing,
+    Page,
+    Reference,
+    Request,
+    Timestamp,
+    cursor,
+    page_of,
+    view,
+)
 from countersign.base.ids import id_pattern
-from countersign.core.access.key import Scope
-from countersign.core.access.reach import Reach
+from countersign.core.access.key import Reach, Scope
 from countersign.core.gate.act import Acts
 from countersign.core.gate.route import Command
 from countersign.core.privacy.holds import find_holds, find_matter, place, release

@@ -12,9 +12,16 @@ from sqlalchemy import Connection
 
 from countersign.base.cli import say_if_local
 from countersign.base.errors import AccountClosed, Forbidden, KeyNotUsable, UnknownKey
-from countersign.base.http.examples import AccountId
-from countersign.base.http.paging import Listing, Page, cursor, page_of
-from countersign.base.http.schemas import Request, Timestamp, view
+from countersign.base.http.schemas import (
+    AccountId,
+    Listing,
+    Page,
+    Request,
+    Timestamp,
+    cursor,
+    page_of,
+    view,
+)
 from countersign.base.values import from_ns
 from countersign.core.access import keys
 from countersign.core.access.account import find_account
@@ -24,10 +31,11 @@ from countersign.core.access.key import (
     READING_SCOPES,
     STAFF_SCOPES,
     VENDOR_SCOPES,
+    AccountReach,
     ApiKey,
+    Reach,
     Scope,
 )
-from countersign.core.access.reach import AccountReach, Reach
 from countersign.core.access.room import Access
 from countersign.core.gate.act import Acts
 from countersign.core.gate.headers import reason

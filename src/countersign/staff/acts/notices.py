@@ -20,12 +20,19 @@ from countersign.base.errors import (
     NoticeNotFound,
     NoticeVersionConflict,
 )
-from countersign.base.http.paging import Listing, Page, cursor, page_of
-from countersign.base.http.schemas import STORABLE, Request, Timestamp, view
+from countersign.base.http.schemas import (
+    STORABLE,
+    Listing,
+    Page,
+    Request,
+    Timestamp,
+    cursor,
+    page_of,
+    view,
+)
 from countersign.base.snapshot import STALENESS_SECONDS
 from countersign.base.values import Mode
-from countersign.core.access.key import Scope
-from countersign.core.access.reach import DeploymentReach
+from countersign.core.access.key import DeploymentReach, Scope
 from countersign.core.gate.act import Acts
 from countersign.core.gate.route import Command
 from countersign.core.notices import publish as publishing

@@ -9,14 +9,16 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct
 
-from countersign.base.http.examples import (
+from countersign.base.http.schemas import (
     ACK_ID,
     CBID,
     CHECKOUT_SESSION_ID,
     CLEARANCE_ID,
     ORDER,
+    Reference,
+    Request,
+    Timestamp,
 )
-from countersign.base.http.schemas import Reference, Request, Timestamp
 from countersign.base.ids import ACKNOWLEDGMENT, CLEARANCE, FULFILMENT, is_id
 from countersign.base.values import Mode
 from countersign.core.access.key import Principal, Scope

@@ -16,13 +16,20 @@ from countersign.base.errors import (
     UnknownPerson,
     UnknownSession,
 )
-from countersign.base.http.examples import AccountId
-from countersign.base.http.paging import Listing, Page, cursor, page_of
-from countersign.base.http.schemas import STORABLE, Request, Timestamp, view
+from countersign.base.http.schemas import (
+    STORABLE,
+    AccountId,
+    Listing,
+    Page,
+    Request,
+    Timestamp,
+    cursor,
+    page_of,
+    view,
+)
 from countersign.base.ids import PERSON, is_id
 from countersign.core.access.account import NAME_LENGTH_MAX
-from countersign.core.access.key import Principal, Scope
-from countersign.core.access.reach import AccountReach, DeploymentReach, Reach
+from countersign.core.access.key import AccountReach, DeploymentReach, Principal, Reach, Scope
 from countersign.core.access.role import Role
 from countersign.core.gate.act import Acts
 from countersign.core.gate.route import Command

@@ -9,13 +9,22 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from sqlalchemy import Connection
 
 from countersign.base.errors import InvalidRequest, NotFound, ReviewRefused, SecondPersonRequired
-from countersign.base.http.examples import CHECKOUT_SESSION_ID, BuyerId
-from countersign.base.http.paging import Listing, Page, cursor, page_of
-from countersign.base.http.schemas import Reference, Request, Timestamp, ZipCode, view
+from countersign.base.http.schemas import (
+    CHECKOUT_SESSION_ID,
+    BuyerId,
+    Listing,
+    Page,
+    Reference,
+    Request,
+    Timestamp,
+    ZipCode,
+    cursor,
+    page_of,
+    view,
+)
 from countersign.base.values import Reason
 from countersign.core.access.idempotency import Keep
-from countersign.core.access.key import Principal, Scope
-from countersign.core.access.reach import AccountReach
+from countersign.core.access.key import AccountReach, Principal, Scope
 from countersign.core.buyers import review
 from countersign.core.buyers.four_eyes import ReviewProposal
 from countersign.core.buyers.model import BuyerStatus

@@ -6,12 +6,12 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, delete, select
 
-from countersign.base.db.rows import rows
+from countersign.base.db.statements import rows
 from countersign.base.db.tables import person_sessions
 from countersign.base.errors import UnknownSession
 from countersign.base.values import from_ns
 from countersign.core.access.audit import AuditAction, write_audit
-from countersign.core.access.reach import DEPLOYMENT, Reach
+from countersign.core.access.key import DEPLOYMENT, Reach
 from countersign.core.access.sessions import PersonSession
 from countersign.staff.people.roles import STAFF, as_owner, find_member
 from countersign.staff.people.room import People

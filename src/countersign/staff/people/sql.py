@@ -8,7 +8,7 @@ from typing import Final
 
 from sqlalchemy import Connection, delete, func, select
 
-from countersign.base.db.rows import row, rows
+from countersign.base.db.statements import row, rows
 from countersign.base.db.tables import (
     accounts,
     people,
@@ -18,7 +18,7 @@ from countersign.base.db.tables import (
     person_sessions,
     person_subjects,
 )
-from countersign.core.access.reach import Reach
+from countersign.core.access.key import Reach
 from countersign.core.access.role import Role
 from countersign.staff.people.model import HeldRole, LinkRow, Member
 

@@ -1,9 +1,4 @@
-"""Statements of the hot path, as the driver takes them.
-
-`Connection.execute` with a list of rows prepares each parameter of each row by name and type,
-which takes about as long as the database's own work. Here the rows are tuples in the driver's own
-types, and the statement is text made once from the table.
-"""
+"""Statements of the hot path as the driver takes them, and rows as types."""
 
 from __future__ import annotations
 
@@ -11,10 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from sqlalchemy import Connection, Dialect, Table
+import msgspec
+from sqlalchemy import Connection, Dialect, Executable, Row, Table
 from sqlalchemy.exc import DBAPIError
+
+# Statements of the hot path, as the driver takes them.
+#
+# `Connection.execute` with a list of rows prepares each parameter of each row by name and type,
+# which takes about as long as the database's own work. Here the rows are tuples in the driver's own
+# types, and the statement is text made once from the table.
 
 _MARKS: Final = {"sqlite": "?", "postgresql": "%s"}
 _LATE: Final = "countersign_late"
@@ -213,3 +215,52 @@ class SelectAmong:
             raise _wrapped(connection, error) from error
         rows: Sequence[tuple[Any, ...]] = cursor.fetchall()
         return rows
+
+
+T = TypeVar("T")
+
+_CHUNK: Final = 500
+"""Values in one statement; the databases have a limit."""
+
+
+def rows(
+    connection: Connection,
+    statement: Executable,
+    type_: type[T],
+    parameters: Mapping[str, object] | None = None,
+) -> list[T]:
+    """What a statement finds, each row as this type."""
+    return [of_row(found, type_) for found in connection.execute(statement, parameters)]
+
+
+def row(
+    connection: Connection,
+    statement: Executable,
+    type_: type[T],
+    parameters: Mapping[str, object] | None = None,
+) -> T | None:
+    """The one row that a statement finds, as this type; None if there is none."""
+    found = connection.execute(statement, parameters).one_or_none()
+    return None if found is None else of_row(found, type_)
+
+
+def of_row(found: Row[*tuple[Any, ...]], type_: type[T], **others: object) -> T:
+    """A row as a Struct, a dataclass or a NamedTuple; enumerations come from their values.
+
+    The columns have the names of the fields, and a column that has no field is left out; those of
+    a NamedTuple are in its order. `others` are members that are not columns, or that the column
+    has in another form: they come first. A row that does not fit is a mistake of the program, or
+    a value that was put into the database from outside.
+    """
+    if issubclass(type_, tuple):
+        return msgspec.convert(tuple(found), type_)
+    if others:
+        # The names of columns are a kind of str that msgspec does not take for one.
+        members = {str(name): value for name, value in found._asdict().items()} | others
+        return msgspec.convert(members, type_, from_attributes=True)
+    return msgspec.convert(found, type_, from_attributes=True)
+
+
+def chunks(ids: Sequence[T]) -> list[Sequence[T]]:
+    """The ids in lists short enough for one statement."""
+    return [ids[start : start + _CHUNK] for start in range(0, len(ids), _CHUNK)]

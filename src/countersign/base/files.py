@@ -1,9 +1,10 @@
-"""The lock on the data directory: one server at a time."""
+"""Files of a deployment: those with keys, and the lock on the data directory."""
 
 from __future__ import annotations
 
 import fcntl
 import os
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -11,6 +12,33 @@ from pathlib import Path
 from typing import Final
 
 from countersign.base.errors import DataDirectoryLocked, InvalidConfiguration
+from countersign_evidence.files import draft, sync
+
+
+def loose_mode(path: Path) -> int:
+    """The mode of a file that others than its owner may read or change; 0 of any other."""
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+    except OSError:
+        return 0  # whatever needs the file says so
+    return mode if mode & 0o077 else 0
+
+
+def write_key_file(path: Path, text: str) -> None:
+    """Write a new key file under another name, then link it in place: whole, or not at all."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with draft(path, text.encode("ascii")) as new:
+            try:
+                os.link(new, path)
+            except FileExistsError:
+                return  # another `init` was first
+            sync(path.parent)
+    except OSError as error:
+        raise InvalidConfiguration(
+            f"The key file {path} cannot be written: {error.strerror}."
+        ) from error
+
 
 _NAME: Final = "server.lock"
 _COMMAND: Final = " command"
