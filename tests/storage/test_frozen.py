@@ -14,9 +14,9 @@ import pytest
 from sqlalchemy import URL
 
 from countersign.base.db import engine, schema
-from countersign.base.db.batching import Outcomes, Running
 from countersign.base.db.database import Database, EmbeddedWorker
 from countersign.base.db.engine import SQLITE_FILE, database_url
+from countersign.base.db.workers import Outcomes, Running
 from countersign.base.deadline import DEADLINE, TimeLeft
 from countersign.base.errors import (
     AccountExists,

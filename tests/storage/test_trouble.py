@@ -17,9 +17,9 @@ from sqlalchemy.exc import OperationalError
 from structlog.testing import capture_logs
 
 from countersign.base.db import workers
-from countersign.base.db.batching import Outcomes, QueuedCall, Running
 from countersign.base.db.database import Database
 from countersign.base.db.engine import SQLITE_FILE, Purpose, database_url, disk_full, open_engine
+from countersign.base.db.workers import Outcomes, QueuedCall, Running
 from countersign.base.errors import (
     CountersignError,
     NoticeNotFound,

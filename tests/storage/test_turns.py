@@ -12,10 +12,10 @@ from typing import Any, ParamSpec
 import pytest
 from sqlalchemy import Connection
 
-from countersign.base.db import workers
+from countersign.base.db import turn
 from countersign.base.db.database import Database
 from countersign.base.db.engine import database_url
-from countersign.base.db.workers import SharedTurn, SharedTurns
+from countersign.base.db.turn import SharedTurn, SharedTurns
 from tests.storage.busy import other_writer
 
 P = ParamSpec("P")
@@ -38,7 +38,7 @@ async def test_two_busy_workers_write_alternately_without_polling(
 
     By polling alone there would be at most fifteen changes in the time that there is.
     """
-    monkeypatch.setattr(workers, "RETRY_SECONDS", 2.0)
+    monkeypatch.setattr(turn, "RETRY_SECONDS", 2.0)
     turns = SharedTurns(2)
     url = database_url(None, tmp_path)
     written: list[int] = []

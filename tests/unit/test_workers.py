@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from countersign.base.db.workers import SharedTurns
+from countersign.base.db.turn import SharedTurns
 from countersign.server.shared import Boards, Pulses, SharedArrivals
 from countersign.server.workers import _READY, Shared, _Parent, _Place
 

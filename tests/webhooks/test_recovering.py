@@ -11,8 +11,8 @@ import structlog
 from sqlalchemy import Connection, event
 
 from countersign.base import loops
-from countersign.base.db.batching import BatchAct
 from countersign.base.db.database import Database
+from countersign.base.db.workers import BatchAct
 from countersign.base.errors import CountersignError, RateLimited, StorageUnavailable
 from countersign.core.access.account import add_account
 from countersign.core.events import sql as events_sql

@@ -17,7 +17,7 @@ from countersign.base.db import schema
 from countersign.base.db.database import Database
 from countersign.base.db.engine import database_url, is_embedded
 from countersign.base.db.pooler import refuse_unknown_pooler
-from countersign.base.db.workers import Turn
+from countersign.base.db.turn import Turn
 from countersign.base.errors import DeploymentIncomplete, InvalidConfiguration, NotInitialised
 from countersign.base.files import only_server
 from countersign.base.host import ip_or_none

@@ -22,9 +22,9 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
 from countersign.base.config import Settings
-from countersign.base.db.batching import isolated
 from countersign.base.db.database import Database
 from countersign.base.db.engine import is_deadlock, is_embedded, translate
+from countersign.base.db.workers import isolated
 from countersign.base.deadline import detached
 from countersign.base.errors import CountersignError, Overloaded
 from countersign.base.loops import Throttle

@@ -26,7 +26,7 @@ from typing import Any, Final
 import structlog
 from prometheus_client.registry import Collector
 
-from countersign.base.db.workers import SharedTurn, SharedTurns
+from countersign.base.db.turn import SharedTurn, SharedTurns
 from countersign.server.listen import opener
 from countersign.server.manager import ALIVE, STOPPING, beat_seconds, notify
 from countersign.server.shared import Boards, Pulses, SharedArrivals, SummedMetrics

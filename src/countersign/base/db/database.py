@@ -12,7 +12,7 @@ from typing import Any, Concatenate, Final, ParamSpec, Self, TypeAlias, TypeVar
 from sqlalchemy import URL, Connection, RootTransaction
 from sqlalchemy.exc import DBAPIError
 
-from countersign.base.db.batching import BatchAct, Batcher, Make, Outcomes, QueuedCall, Running
+from countersign.base.db.batching import Batcher
 from countersign.base.db.engine import (
     BUSY_TIMEOUT_SECONDS,
     Purpose,
@@ -25,7 +25,18 @@ from countersign.base.db.engine import (
     without_busy_timeout,
 )
 from countersign.base.db.statements import allow_late, do_late
-from countersign.base.db.workers import BatchWorker, Turn, WritingWorker, log_error, say_damage
+from countersign.base.db.turn import Turn
+from countersign.base.db.workers import (
+    BatchAct,
+    BatchWorker,
+    Make,
+    Outcomes,
+    QueuedCall,
+    Running,
+    WritingWorker,
+    log_error,
+    say_damage,
+)
 from countersign.base.deadline import RETRY_SECONDS
 from countersign.base.errors import CountersignError, OutcomeUnknown, Overloaded, StorageUnavailable
 from countersign.base.loops import log_failure

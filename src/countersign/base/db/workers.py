@@ -6,25 +6,16 @@ The one that writes to the embedded database is in `database.py`.
 from __future__ import annotations
 
 import asyncio
-import mmap
-import os
+import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, TypeAlias, TypeVar
 
 import structlog
+from msgspec import Struct, field
 from sqlalchemy import URL, Connection, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from countersign.base.db.batching import (
-    BatchAct,
-    GivenUp,
-    Outcomes,
-    QueuedCall,
-    Running,
-    is_isolated,
-)
 from countersign.base.db.engine import (
     WHERE,
     ConnectionBreaker,
@@ -39,7 +30,7 @@ from countersign.base.db.engine import (
 )
 from countersign.base.db.pooler import is_through_pooler
 from countersign.base.db.statements import allow_late, do_late, late_statements
-from countersign.base.deadline import RETRY_SECONDS
+from countersign.base.deadline import RETRY_SECONDS, TimeLeft
 from countersign.base.errors import (
     CountersignError,
     DatabasePermissionDenied,
@@ -51,135 +42,79 @@ from countersign.base.errors import (
 )
 from countersign.base.loops import Throttle
 
-# Turns: who writes to the embedded database, among the workers of one server.
-#
-# SQLite lets in one writer at a time, in no order, and signals no one when that one has left. So
-# workers note in shared memory who writes and who waits, and who has written wakes the next that
-# waits. This is courtesy, no lock: SQLite's own lock protects the database, and who is not woken
-# tries again by the clock. So a worker that dies in its turn keeps no one waiting.
+T = TypeVar("T")
+R = TypeVar("R")
 
-TURN_RETRY_SECONDS: Final = 0.005
-"""How long to wait for a turn before looking without a word."""
-_HAND_OVER_SECONDS: Final = 0.001
-"""For so long the turn may lie idle for one who was woken; a busy machine may be slow at that."""
-_LOOKS: Final = 20
-"""So often is believed that another still writes: it may have died."""
-_DRAINED_BYTES: Final = 64
-_WAITS: Final = 0
-_WRITES: Final = 1
-"""The two cells of each worker."""
+BatchAct: TypeAlias = Callable[[Connection, Sequence[T]], Sequence[R | CountersignError]]
+"""Does something for many items in one transaction: one outcome per item, in the same order.
+
+An outcome that is a CountersignError refuses that item alone. An act that raises has done nothing
+for any of them.
+"""
+
+_isolated: Final = set[BatchAct[Any, Any]]()
 
 
-class Turn:
-    """The turns of a process that has the database for itself: only commands write, too."""
+def isolated(act: BatchAct[T, R]) -> BatchAct[T, R]:
+    """Behind a pooler, run it after the reads, in a separate transaction.
 
-    def start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Begin to hear of the others, on this loop."""
-
-    def is_anothers(self) -> bool:
-        """Whether another worker writes, or has waited for longer."""
-        return False
-
-    def begin(self) -> None:
-        """This process writes now, or tries to."""
-
-    def wait(self, loop: asyncio.AbstractEventLoop, then: Callable[[], None]) -> None:
-        """Call this when another has written, or when it is time to try without a word."""
-        loop.call_later(TURN_RETRY_SECONDS, then)
-
-    def end(self) -> None:
-        """This process does not write any more. It may be called in any thread."""
+    For a query that locks rows: reads must not extend the lock.
+    """
+    _isolated.add(act)
+    return act
 
 
-class SharedTurn(Turn):
-    """The turns of one of several workers; each changes only its own two cells."""
+def is_isolated(call: QueuedCall) -> bool:
+    """Whether the act of this call is isolated."""
+    return call[0] in _isolated
 
-    def __init__(self, cells: mmap.mmap, pipes: Sequence[tuple[int, int]], own: int) -> None:
-        self._cells = cells
-        self._pipes = pipes
-        self._own = own
-        self._then: Callable[[], None] | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._looks = 0
 
-    def start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Listen for others who have written."""
-        loop.add_reader(self._pipes[self._own][0], self._woken)
+Make: TypeAlias = Callable[[Sequence[T]], Sequence[R]]
+"""Makes items ready for their act on the event loop, before there is a transaction for them."""
 
-    def is_anothers(self) -> bool:
-        """Whether any other waits or writes."""
-        return self._others(_WAITS) or self._others(_WRITES)
+QueuedCall: TypeAlias = "tuple[BatchAct[Any, Any], Any, asyncio.Future[Any], float, TimeLeft]"
+"""An act, its item, the future of the caller, when it was called, and how long that may take."""
+Outcomes: TypeAlias = Sequence[object]
+"""One per call: its result, or the exception that it ended with."""
 
-    def begin(self) -> None:
-        """Note that this process writes."""
-        self._set(waits=0, writes=1)
 
-    def wait(self, loop: asyncio.AbstractEventLoop, then: Callable[[], None]) -> None:
-        """Note that this process waits; not for one who has left before that was noted."""
-        tried = self._cells[2 * self._own + _WRITES]
-        self._set(waits=1, writes=0)
-        self._then, self._looks = then, 0
-        if tried or self._others(_WRITES):
-            seconds = TURN_RETRY_SECONDS
-        else:
-            seconds = _HAND_OVER_SECONDS if self._others(_WAITS) else 0.0
-        self._timer = loop.call_later(seconds, self._look, loop)
+class GivenUp(CountersignError):
+    """The callers of a batch have another answer: nothing of it may be committed."""
+
+
+class Running(Struct, eq=False):
+    """A batch that is being worked on."""
+
+    calls: Sequence[QueuedCall]
+    since: float = field(default_factory=time.monotonic)
+    is_abandoned: bool = False
+    """Whether no one waits for its end any more."""
+    is_said: bool = False
+    """Whether the log says that it takes long."""
+    outcomes: Outcomes = ()
+    """On the embedded database, of the statements that were done on the event loop."""
+    failure: Exception | None = None
+    """Likewise: what they failed of."""
+    is_given_up: bool = False
+    is_ending: bool = False
+    """Whether a commit was begun, so that its effect is not known before the end."""
+    _gate: threading.Lock = field(default_factory=threading.Lock)
 
     def end(self) -> None:
-        """Note it, and wake the next in the circle who waits."""
-        self._set(waits=0, writes=0)
-        number = len(self._pipes)
-        for other in ((self._own + step) % number for step in range(1, number)):
-            if self._cells[2 * other + _WAITS]:
-                with suppress(BlockingIOError):  # it has been woken often and not looked
-                    os.write(self._pipes[other][1], b".")
-                return
+        """Call this before a commit is begun.
 
-    def _set(self, *, waits: int, writes: int) -> None:
-        self._cells[2 * self._own + _WAITS] = waits
-        self._cells[2 * self._own + _WRITES] = writes
+        Raises GivenUp if the callers have been answered.
+        """
+        with self._gate:
+            if self.is_given_up:
+                raise GivenUp
+            self.is_ending = True
 
-    def _others(self, cell: int) -> bool:
-        return any(self._cells[2 * o + cell] for o in range(len(self._pipes)) if o != self._own)
-
-    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._looks += 1
-        if self._others(_WRITES) and self._looks < _LOOKS:
-            self._timer = loop.call_later(TURN_RETRY_SECONDS, self._look, loop)
-        else:
-            self._go()
-
-    def _woken(self) -> None:
-        with suppress(BlockingIOError):
-            os.read(self._pipes[self._own][0], _DRAINED_BYTES)
-        self._go()
-
-    def _go(self) -> None:
-        then, self._then = self._then, None
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if then is not None:
-            then()
-
-
-class SharedTurns:
-    """What the turns of several workers share; made before they are forked."""
-
-    def __init__(self, workers: int) -> None:
-        # Of each worker: whether it waits, and whether it writes.
-        self._cells = mmap.mmap(-1, 2 * workers)
-        self._pipes = [os.pipe() for _ in range(workers)]
-        for end in (end for pipe in self._pipes for end in pipe):
-            os.set_blocking(end, False)
-
-    def of(self, worker: int) -> SharedTurn:
-        """The turns of one worker, counted from 0."""
-        return SharedTurn(self._cells, self._pipes, worker)
-
-    def forget(self, worker: int) -> None:
-        """No one waits for a worker that has died."""
-        self._cells[2 * worker : 2 * worker + 2] = bytes(2)
+    def give_up(self) -> bool:
+        """Let nothing of it be committed any more; False if that has begun."""
+        with self._gate:
+            self.is_given_up = self.is_given_up or not self.is_ending
+            return self.is_given_up
 
 
 _UNTESTED_SECONDS: Final = 1.0
