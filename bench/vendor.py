@@ -6,8 +6,7 @@ from typing import Final
 
 from countersign.base.values import Mode
 from countersign.core.access.key import VENDOR_SCOPES, Principal
-from countersign.core.acknowledgments.model import Submission
-from countersign.core.acknowledgments.origin import Origin
+from countersign.core.acknowledgments.model import Origin, Submission
 
 _ORIGIN: Final = Origin(
     ip="203.0.113.7",

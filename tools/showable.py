@@ -17,7 +17,7 @@ from textwrap import fill
 
 from fontTools.ttLib import TTCollection, TTFont
 
-from countersign.core.paper.text import FONT_PACKAGES, SHOWABLE
+from countersign.core.paper.typeset import FONT_PACKAGES, SHOWABLE
 
 _IDEOGRAPHIC_SPACE = 0x3000
 _SHOWS_NOTHING = {"Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp"}

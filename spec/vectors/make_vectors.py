@@ -27,8 +27,7 @@ from countersign.core.access.idempotency import NONCE_BYTES
 from countersign.core.access.key import KeyKind, Principal
 from countersign.core.access.secrets import SECRET_BYTES, DeploymentSecret
 from countersign.core.acknowledgments.acknowledge import acknowledge, prepare_hosted
-from countersign.core.acknowledgments.model import Submission
-from countersign.core.acknowledgments.origin import Origin, Source
+from countersign.core.acknowledgments.model import Origin, Source, Submission
 from countersign.core.log.append_record import SEAL_ENTROPY
 from countersign.core.log.record import NewRecord
 from countersign.core.notices.model import (
@@ -37,7 +36,7 @@ from countersign.core.notices.model import (
     notice_digest,
     published_bytes,
 )
-from countersign.core.parties.model import Bound
+from countersign.core.parties import Bound
 from countersign.core.vault.vault import DataKey
 from countersign_evidence.canonical import canonical_json
 from countersign_evidence.process import Process

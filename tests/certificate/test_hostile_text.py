@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from countersign.core.paper.text import COMBINING, SHOWABLE, showable
-from countersign.core.paper.typeset import qr_code, typeset
+from countersign.core.paper.typeset import COMBINING, SHOWABLE, qr_code, showable, typeset
 from tests.certificate.facts import made_dossier, make_certificate
 from tests.certificate.reader import lines_of, pages_of, squeezed, words_of
 

@@ -11,7 +11,7 @@ from hashlib import sha256
 import pytest
 
 from countersign.base.errors import Overloaded
-from countersign.core.acknowledgments.certificates import WAITING_MAX, Certificates
+from countersign.core.acknowledgments.room import WAITING_MAX, Certificates
 from tests.certificate.facts import made_dossier, make_certificate
 
 ELSEWHERE = """

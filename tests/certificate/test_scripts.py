@@ -14,7 +14,7 @@ import pytest
 from pypdf import PdfReader
 from pypdf.generic import ArrayObject, DictionaryObject, IndirectObject
 
-from countersign.core.paper.text import han_font, showable
+from countersign.core.paper.typeset import han_font, showable
 from tests.certificate.facts import made_dossier, make_certificate
 from tests.certificate.reader import squeezed
 

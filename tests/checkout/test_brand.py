@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from countersign.core.checkout.brand import LOGO_BYTES_MAX
-from countersign.core.parties.describe import describe
-from countersign.core.parties.model import Particulars
+from countersign.core.parties import Particulars, describe
 from countersign.hosted.toolkit.screens import COLOR
 from countersign.hosted.toolkit.words import WORDS
 from tests.checkout.buyer import Shop

@@ -22,8 +22,7 @@ from countersign.core.access.account import create_account
 from countersign.core.access.key import DEPLOYMENT, VENDOR_SCOPES, Principal
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.acknowledgments.acknowledge import acknowledge
-from countersign.core.acknowledgments.model import Submission
-from countersign.core.acknowledgments.origin import Origin
+from countersign.core.acknowledgments.model import Origin, Submission
 from countersign.core.buyers import admin
 from countersign.core.buyers import routes as verifying
 from countersign.core.buyers import settings as verification_settings

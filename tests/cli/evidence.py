@@ -9,9 +9,8 @@ from countersign.base.config import load_settings
 from countersign.base.values import Mode
 from countersign.core.access.key import VENDOR_SCOPES, Principal
 from countersign.core.acknowledgments.acknowledge import acknowledge
-from countersign.core.acknowledgments.model import Submission
-from countersign.core.acknowledgments.origin import Origin
-from countersign.core.acknowledgments.proof import proof
+from countersign.core.acknowledgments.evidence_routes import proof
+from countersign.core.acknowledgments.model import Origin, Submission
 from countersign.core.buyers import routes as verifying
 from countersign.core.buyers.schemas import BuyerVerificationRequest
 from countersign.operate.bootstrap import open_deployment

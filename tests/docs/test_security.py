@@ -16,7 +16,7 @@ import pytest
 from countersign.base.db.tables import metadata
 from countersign.base.deadline import DEADLINE_SECONDS
 from countersign.core.access.authenticate import KEY_CACHE_SECONDS
-from countersign.core.acknowledgments import certificates, checkpoints
+from countersign.core.acknowledgments import room
 from countersign.core.acknowledgments.evidence_routes import WAIT_SECONDS_MAX
 from countersign.core.checkout.model import KEPT, LIFETIME_MAX
 from countersign.core.webhooks.address_guard import LOOKUPS_MAX
@@ -288,8 +288,8 @@ def test_the_times_on_the_page_are_those_of_the_code(page: Page) -> None:
 def test_costly_requests_are_bounded_as_the_page_says(page: Page) -> None:
     """A bound that changes in the code changes here."""
     bounds = dict(page.rows("## Resource limits"))
-    assert f"{certificates.WAITING_MAX} waiting" in bounds["PDF of a certificate or dossier"]
-    assert f"{checkpoints.WAITING_MAX} requests" in bounds["Waiting for a proof"]
+    assert f"{room.WAITING_MAX} waiting" in bounds["PDF of a certificate or dossier"]
+    assert f"{room.WAITING_MAX} requests" in bounds["Waiting for a proof"]
     assert f"{TOTAL_SECONDS:g} seconds" in bounds["Requests to an identity provider"]
     assert bounds["Webhooks"].startswith(f"{CONCURRENT_MAX} at a time")
     assert f"{ENDPOINTS_MAX} endpoints" in bounds["Webhooks"]

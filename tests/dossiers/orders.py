@@ -10,11 +10,11 @@ from countersign.core.access.account import Account, find_account
 from countersign.core.access.key import Principal
 from countersign.core.dossiers.dossier import dossier
 from countersign.core.dossiers.schemas import DossierQuery
-from countersign.core.parties.describe import (
+from countersign.core.parties import (
+    Particulars,
     describe,
     state_capture_process,
 )
-from countersign.core.parties.model import Particulars
 from countersign_evidence.container import SUMS, read_container, sums, write_container
 from countersign_evidence.dossier import Dossier
 from countersign_evidence.verification import dossier_of

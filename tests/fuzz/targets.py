@@ -17,7 +17,7 @@ from countersign.base.http.body import parse_body, read_query
 from countersign.base.values import Mode
 from countersign.core.access.account import parse_origin
 from countersign.core.access.key import ENTROPY_BYTES, KeyKind, compose_key, well_formed
-from countersign.core.acknowledgments.origin import resolve_browser
+from countersign.core.acknowledgments.model import resolve_browser
 from countersign.core.buyers.rules import document_zip5, is_zip
 from countersign.core.checkout.brand import kind_of_logo
 from countersign.core.gate.headers import bearer, idempotency_key, is_plain_json

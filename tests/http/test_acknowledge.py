@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from countersign.core.access.key import Scope
-from countersign.core.acknowledgments.origin import Origin
+from countersign.core.acknowledgments.model import Origin
 from countersign.core.acknowledgments.routes import _submission
 from countersign.core.acknowledgments.schemas import AcknowledgmentRequest
 from tests.http.backstage import Vendor, make_client, notice_file

@@ -10,8 +10,7 @@ from countersign.base.config import load_settings
 from countersign.base.values import Mode
 from countersign.core.access.key import Principal
 from countersign.core.acknowledgments.acknowledge import acknowledge
-from countersign.core.acknowledgments.model import Receipt, Submission
-from countersign.core.acknowledgments.origin import Origin
+from countersign.core.acknowledgments.model import Origin, Receipt, Submission
 from countersign.operate.bootstrap import Deployment as Opened
 from countersign.operate.bootstrap import SystemClock, open_deployment
 from tests.support.service import PREFIX, Deployment

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from countersign.base.values import Mode
-from countersign.core.acknowledgments import proof
+from countersign.core.acknowledgments import evidence_routes
 from countersign.core.dossiers.dossier import dossier
 from countersign.core.dossiers.schemas import DossierQuery
 from countersign.core.log import logs_sql
@@ -76,7 +76,7 @@ def test_a_witness_key_published_as_0x01_is_taken_as_0x04(
             policy = await service.log.policy.text(Mode.LIVE)
             assert f"witness w {witness.verifier.vkey}\n".encode() in policy
             verdict = verify_file(
-                await proof.proof(service.acknowledgments, *made), parse_policy(policy)
+                await evidence_routes.proof(service.acknowledgments, *made), parse_policy(policy)
             )
             assert verdict.ok, verdict.line()
 

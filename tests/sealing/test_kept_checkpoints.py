@@ -18,7 +18,7 @@ from countersign.base.db.tables import checkpoints, deployment, log_keys
 from countersign.base.errors import EvidencePending
 from countersign.base.values import Mode, from_ns, to_ms
 from countersign.core.access.key import Principal
-from countersign.core.acknowledgments.proof import proof
+from countersign.core.acknowledgments.evidence_routes import proof
 from countersign.core.log import logs_sql
 from countersign.core.log.check import LogFinding, check_logs
 from countersign.core.log.fork_guard import SUSPENDED, holds

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from countersign.base.errors import AnchoringFailed
 from countersign.base.values import Mode
-from countersign.core.acknowledgments import proof
+from countersign.core.acknowledgments import evidence_routes
 from countersign.core.dossiers.dossier import dossier
 from countersign.core.dossiers.schemas import DossierQuery
 from countersign.core.gate.reply import Call
@@ -78,7 +78,7 @@ class Place:
         made = await acknowledge_inside(service, self.account, NOTICE, Mode.LIVE)
         await service.log.seal.settle()
         if proved:
-            return lambda: proof.proof(service.acknowledgments, *made)
+            return lambda: evidence_routes.proof(service.acknowledgments, *made)
         return lambda: dossier(service.acknowledgments, *made, DossierQuery())
 
 
@@ -260,7 +260,9 @@ def test_a_client_that_waits_gets_a_proof_that_meets_the_quorum(place: Place) ->
 
     async def act(service: Opened) -> None:
         made = await acknowledge_inside(service, place.account, NOTICE, Mode.LIVE)
-        waiting = asyncio.create_task(proof.proof(service.acknowledgments, *made, wait=30.0))
+        waiting = asyncio.create_task(
+            evidence_routes.proof(service.acknowledgments, *made, wait=30.0)
+        )
         await service.log.anchor.anchor()
         policy = parse_policy(await service.log.policy.text(Mode.LIVE))
         assert verify_file(await waiting, policy).ok

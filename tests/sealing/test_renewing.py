@@ -11,7 +11,7 @@ import pytest
 
 from countersign.base.errors import InvalidConfiguration
 from countersign.base.values import Mode
-from countersign.core.acknowledgments import proof
+from countersign.core.acknowledgments import evidence_routes
 from countersign.core.dossiers.dossier import dossier
 from countersign.core.dossiers.schemas import DossierQuery
 from countersign.core.log import logs_sql
@@ -194,7 +194,7 @@ def test_a_caller_who_waits_for_a_quorum_has_the_witnesses_asked_at_once(place: 
         made = await acknowledge_inside(service, place.account, NOTICE, Mode.LIVE)
         await service.log.seal.settle()
         proofs = await asyncio.gather(
-            *(proof.proof(service.acknowledgments, *made, wait=10.0) for _ in range(20))
+            *(evidence_routes.proof(service.acknowledgments, *made, wait=10.0) for _ in range(20))
         )
         assert all(witness.verifier.name.encode() in found for found in proofs)
         assert len(asked) <= 2

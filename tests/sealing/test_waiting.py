@@ -8,8 +8,8 @@ import pytest
 
 from countersign.base.errors import EvidencePending
 from countersign.base.values import Mode
-from countersign.core.acknowledgments.checkpoints import WAITING_MAX
-from countersign.core.acknowledgments.proof import proof
+from countersign.core.acknowledgments.evidence_routes import proof
+from countersign.core.acknowledgments.room import WAITING_MAX
 from tests.sealing.acts import NOTICE
 from tests.sealing.inside import acknowledge_inside, opened
 from tests.support.service import Deployment

@@ -54,7 +54,7 @@ from countersign.core.buyers.sql import (
 from countersign.core.log.journal import Journal
 from countersign.core.log.record import NewRecord, RecordType, SealedDisclosures
 from countersign.core.notices.model import LifecycleEvent, NoticeEvent
-from countersign.core.parties.model import Bound
+from countersign.core.parties import Bound
 from countersign_evidence.record import CBID_FIELD, REFERENCE_FIELD, SESSION_FIELD
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)

@@ -8,8 +8,7 @@ from sqlalchemy import Connection
 from countersign.base.values import Mode
 from countersign.core.access.key import Principal
 from countersign.core.acknowledgments.acknowledge import prepare_hosted, write_hosted
-from countersign.core.acknowledgments.model import Receipt, Submission
-from countersign.core.acknowledgments.origin import resolve_browser
+from countersign.core.acknowledgments.model import Receipt, Submission, resolve_browser
 from countersign.core.acknowledgments.write_together import Made
 from countersign.operate.bootstrap import Deployment as Opened
 from countersign_evidence.process import Binding, Claim, Line, Process, Surface, Viewport

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from countersign.base.errors import EmptyInitials, InitialsCountMismatch
 from countersign.core.acknowledgments.acknowledge import check_initials
-from countersign.core.notices.visible_text import is_blank
+from countersign.core.notices.model import is_blank
 from tests.support.every import every
 
 

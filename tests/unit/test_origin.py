@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from countersign.base.host import Network
-from countersign.core.acknowledgments.origin import (
+from countersign.core.acknowledgments.model import (
     HEADER_LENGTH_MAX,
     USER_AGENT_LENGTH_MAX,
     Origin,

@@ -32,8 +32,7 @@ from countersign.core.notices.requirements import (
     RuleVersion,
     requirements_of,
 )
-from countersign.core.notices.rule import AppliesTo, Cart, Requirement, judge
-from countersign.core.notices.zip_areas import STATES
+from countersign.core.notices.rule import STATES, AppliesTo, Cart, Requirement, judge
 from tests.support import depth
 from tests.support.every import every
 from tests.unit.test_notice_file import MINIMAL, toml

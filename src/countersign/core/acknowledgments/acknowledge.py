@@ -9,13 +9,15 @@ from io import BytesIO
 from typing import Final
 
 import msgspec
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
 from countersign.base.db.statements import do_late
+from countersign.base.db.tables import checkout_sessions
 from countersign.base.errors import (
     EmptyInitials,
     InitialsCountMismatch,
     NoticeVersionMismatch,
+    OrderReferenceMismatch,
     StorageUnavailable,
     TokenUnavailable,
 )
@@ -24,6 +26,8 @@ from countersign.base.values import from_ns, rfc3339_ms
 from countersign.core.access.clocks import REAL_TIME, AccountClock
 from countersign.core.access.idempotency import NONCE_BYTES, Keep
 from countersign.core.access.key import Principal
+from countersign.core.access.room import Access
+from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.acknowledgments.model import (
     AS_SUBMITTED,
     HOSTED_CREDENTIAL,
@@ -33,7 +37,6 @@ from countersign.core.acknowledgments.model import (
     Submission,
     VersionSource,
 )
-from countersign.core.acknowledgments.order_reference import reference_index, require_same_reference
 from countersign.core.acknowledgments.room import Acknowledgments
 from countersign.core.acknowledgments.schemas import AcknowledgmentReceipt
 from countersign.core.acknowledgments.write_together import (
@@ -44,10 +47,8 @@ from countersign.core.acknowledgments.write_together import (
 )
 from countersign.core.log.append_record import SEAL_ENTROPY, seal_disclosures
 from countersign.core.log.record import NewRecord, RecordType, SealedDisclosures
-from countersign.core.notices.model import NoticeEdition
-from countersign.core.notices.visible_text import is_blank
-from countersign.core.parties.model import Bound
-from countersign.core.parties.sql import bound_now
+from countersign.core.notices.model import NoticeEdition, is_blank
+from countersign.core.parties import Bound, bound_now
 from countersign.core.vault.vault import DataKey
 from countersign_evidence.disclosure import SALT_BYTES
 from countersign_evidence.process import PROCESS, Process
@@ -63,6 +64,56 @@ from countersign_evidence.record import (
     entropy_needed,
     make_records,
 )
+
+CHECKOUT_FIELD: Final = "checkout_session.session_id"
+"""Domain of the blind indexes of checkout sessions."""
+
+
+def reference_index(
+    secret: DeploymentSecret, account_id: str, reference: str | None
+) -> bytes | None:
+    """The blind index of this reference; None without one."""
+    if reference is None:
+        return None
+    return secret.blind_index(account_id, REFERENCE_FIELD, reference)
+
+
+async def require_same_reference(
+    access: Access, who: Principal, session_id: str | None, reference: str | None
+) -> None:
+    """Check that an object given for a vendor's session belongs to the session's order.
+
+    Without a reference nothing is looked up.
+
+    Raises:
+        OrderReferenceMismatch: checkout sessions were made for it, all with another reference.
+    """
+    if await of_another_order(access, who, session_id, reference):
+        raise OrderReferenceMismatch("The checkout session has another order_reference.")
+
+
+async def of_another_order(
+    access: Access, who: Principal, session_id: str | None, reference: str | None
+) -> bool:
+    """Whether checkout sessions were made for it, all with another reference."""
+    if session_id is None or reference is None:
+        return False
+    own = reference_index(access.secret, who.account_id, reference)
+    session = access.secret.blind_index(who.account_id, CHECKOUT_FIELD, session_id)
+    known = await access.database.read(_references_of, who, session)
+    return bool(known) and own not in known
+
+
+def _references_of(connection: Connection, who: Principal, session_index: bytes) -> set[bytes]:
+    c = checkout_sessions.c
+    wanted = select(c.reference_index).where(
+        c.session_index == session_index,
+        c.account_id == who.account_id,
+        c.mode == who.mode,
+        c.reference_index.is_not(None),
+    )
+    return {*connection.execute(wanted).scalars()}
+
 
 _ID_ENTROPY: Final = 8
 _ENTROPY: Final = _ID_ENTROPY + entropy_needed(len(PERSONAL_FIELDS)) + SEAL_ENTROPY

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from base64 import b64encode
@@ -12,13 +13,49 @@ from typing import Final
 
 from countersign.base.errors import EvidenceDamaged, EvidencePending, NotFound
 from countersign.base.values import Mode
-from countersign.core.access.key import Scope
-from countersign.core.acknowledgments import proof
+from countersign.core.access.key import Principal, Scope
+from countersign.core.acknowledgments.find import refusing_damage, stored
 from countersign.core.acknowledgments.room import Acknowledgments
 from countersign.core.gate.act import Acts
 from countersign.core.gate.reply import NO_STORE, Call, Header, Reply
 from countersign.core.gate.route import Route
+from countersign.core.log import logs_sql, tree_sql
+from countersign.core.log.model import cosignatures
+from countersign.core.log.seal import with_cosignatures
 from countersign_evidence import offline
+from countersign_evidence.errors import EvidenceError
+from countersign_evidence.proof import Proof, format_proof
+from countersign_evidence.verification import verify_file
+
+# Prove an acknowledgment: a proof that anyone can check.
+#
+# Evidence is verified before it is handed out, as its reader would: a database that was changed
+# behind the service's back, or that a disk has damaged, must not make it hand out what fails in
+# court.
+
+
+async def proof(room: Acknowledgments, who: Principal, ack_id: str, wait: float = 0.0) -> bytes:
+    """The proof that the log holds the record (c2sp.org/tlog-proof).
+
+    `wait` is how many seconds to wait for sealing, and for the cosignatures that a quorum asks for.
+    """
+    database, seal = room.log.database, room.log.seal
+    with refusing_damage(ack_id), room.checkpoints.patience(who.account_id, wait) as seconds:
+        found = await stored(room, who, ack_id)
+        deadline = asyncio.get_running_loop().time() + seconds
+        log_id, sealed = await seal.sealed(ack_id, seconds)
+        log = next(log for log in await database.read(logs_sql.all_logs) if log.id == log_id)
+        checkpoint = await room.checkpoints.over(log, sealed.index, deadline)
+        anchors = await database.read(logs_sql.anchors_of, log.id, checkpoint.size)
+        note = await seal.release(log, checkpoint)
+        path = await database.scan(tree_sql.inclusion, log_id, sealed.index, checkpoint.size)
+        signed = with_cosignatures(note, cosignatures(anchors))
+        written = format_proof(Proof(found.record, sealed.index, tuple(path), signed))
+        verdict = verify_file(written, await room.log.policy.without_quorum(log.mode))
+        if not verdict.ok:
+            raise EvidenceError(verdict.line())
+        return written
+
 
 WAIT_SECONDS_MAX: Final = 10
 _WAIT: Final = re.compile(r"(?:^|[,;\s])wait\s*=\s*([0-9]{1,6})(?:$|[,;\s])")
@@ -66,7 +103,7 @@ async def get_acknowledgment_proof(room: Acknowledgments, call: Call) -> Reply:
     A text file in the format `c2sp.org/tlog-proof@v1`, with the record in its `extra` line. The
     file changes only when a witness or a time-stamp authority signs a later checkpoint.
     """
-    file = await proof.proof(room, call.principal, call.parameter, wait_of(call))
+    file = await proof(room, call.principal, call.parameter, wait_of(call))
     return file_reply(file, b"text/plain; charset=utf-8", f"{call.parameter}.tlog-proof")
 
 

@@ -1,18 +1,216 @@
 """Acknowledgments: append-only, each bound to the exact words that were shown."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import lru_cache
+from ipaddress import IPv6Address, ip_address
 from typing import Final, NamedTuple
 
 import msgspec
 
+from countersign.base.host import Network
 from countersign.base.values import Mode
-from countersign.core.acknowledgments.origin import Origin
 from countersign.core.log.record import Sealed
 from countersign_evidence.process import PROCESS
 from countersign_evidence.record import REFERENCE_FIELD
+
+# The origin of an acknowledgment: IP address and user agent, with the source of each.
+#
+# On calls with a secret key the caller is the vendor's server, so a forwarding header is that
+# caller's assertion. It is kept whole, next to the address taken from it and the address of the
+# connection. A buyer's browser is not believed: a forwarding header counts only as far as this
+# deployment's own proxies wrote it.
+
+USER_AGENT_LENGTH_MAX: Final = 1024
+HEADER_LENGTH_MAX: Final = 1024
+
+_BYTE: Final = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+_DOTTED_QUAD: Final = re.compile(rf"{_BYTE}\.{_BYTE}\.{_BYTE}\.{_BYTE}\Z")
+
+
+class Source(StrEnum):
+    """Where a fact was taken from."""
+
+    BODY = "body"
+    HEADER = "header"
+    CONNECTION = "connection"
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """IP address and user agent of an acknowledgment; None is a fact that is missing."""
+
+    ip: str | None
+    ip_source: Source | None
+    peer_ip: str | None
+    forwarded: str | None
+    """The forwarding header as it was sent (cut), unless the body gave the address."""
+    forwarded_truncated: bool
+    user_agent: str | None
+    user_agent_source: Source | None
+    user_agent_truncated: bool
+
+
+def normalised_ip(text: str) -> str:
+    """The address in its canonical text form; an IPv4-mapped IPv6 address becomes IPv4.
+
+    Raises ValueError if the text is not an IP address (a zone index is not part of one).
+    """
+    if _DOTTED_QUAD.match(text):
+        return text  # canonical already, and the commonest
+    address = ip_address(text)
+    if isinstance(address, IPv6Address):
+        if address.scope_id is not None:
+            raise ValueError(f"{text!r} has a zone index")
+        if address.ipv4_mapped is not None:
+            return str(address.ipv4_mapped)
+    return str(address)
+
+
+def resolve_origin(
+    *,
+    body_ip: str | None,
+    body_user_agent: str | None,
+    forwarded: str | None,
+    forwarded_addresses: Sequence[str],
+    user_agent: str | None,
+    peer: str | None,
+    trusted_proxies: Sequence[Network],
+) -> Origin:
+    """Decide the address and the user agent, each with its source.
+
+    `body_ip` is normalised already; `forwarded` is the forwarding header as it was sent, and
+    `forwarded_addresses` its elements, left (client) to right (nearest), from which this
+    deployment's proxies are removed; `peer` is the address of the connection.
+    """
+    peer_ip = _address(peer) if peer is not None else None
+    claimed = body_ip
+    if claimed is None and forwarded_addresses:
+        claimed = _left_most(forwarded_addresses, trusted_proxies)
+    source = Source.BODY if body_ip else Source.HEADER if claimed else None
+    if claimed is None and peer_ip is not None:
+        claimed, source = peer_ip, Source.CONNECTION
+    header = None if body_ip else forwarded
+    agent = body_user_agent if body_user_agent is not None else user_agent
+    from_header = body_user_agent is None and agent is not None
+    return Origin(
+        ip=claimed,
+        ip_source=source,
+        peer_ip=peer_ip,
+        forwarded=header[:HEADER_LENGTH_MAX] if header else None,
+        forwarded_truncated=header is not None and len(header) > HEADER_LENGTH_MAX,
+        user_agent=agent[:USER_AGENT_LENGTH_MAX] if agent is not None else None,
+        user_agent_source=None if agent is None else Source.HEADER if from_header else Source.BODY,
+        user_agent_truncated=agent is not None and len(agent) > USER_AGENT_LENGTH_MAX,
+    )
+
+
+def resolve_browser(
+    headers: Sequence[tuple[bytes, bytes]],
+    *,
+    peer: str | None,
+    header: str,
+    trusted_proxies: Sequence[Network],
+) -> Origin:
+    """The origin of a request from a buyer's browser, by its headers.
+
+    The address is the right-most that is not a trusted proxy's, in the forwarding header (whose
+    name is `header`) of a connection from a trusted proxy; else it is the connection's. A header
+    that the address was not taken from is not kept.
+    """
+    forwarded = forwarding_header(headers, header)
+    hop = peer_ip = _address(peer) if peer is not None else None
+    for element in reversed(forwarded.split(",") if forwarded else ()):
+        if hop is None or not _is_trusted(hop, trusted_proxies):
+            break
+        # The hop before that proxy: one address, or unknown.
+        addresses = forwarding_elements(header, element)
+        hop = _address(addresses[0]) if len(addresses) == 1 else None
+    if hop is None or _is_trusted(hop, trusted_proxies):
+        hop = peer_ip
+    kept = forwarded if forwarded and hop != peer_ip else None
+    agent = next((header_text(value) for name, value in headers if name == b"user-agent"), None)
+    return Origin(
+        ip=hop,
+        ip_source=Source.HEADER if kept else Source.CONNECTION if hop else None,
+        peer_ip=peer_ip,
+        forwarded=kept[-HEADER_LENGTH_MAX:] if kept else None,
+        forwarded_truncated=kept is not None and len(kept) > HEADER_LENGTH_MAX,
+        user_agent=agent[:USER_AGENT_LENGTH_MAX] if agent is not None else None,
+        user_agent_source=None if agent is None else Source.HEADER,
+        user_agent_truncated=agent is not None and len(agent) > USER_AGENT_LENGTH_MAX,
+    )
+
+
+def forwarding_header(headers: Sequence[tuple[bytes, bytes]], name: str) -> str | None:
+    """The forwarding header of this name, its lines as one; None if there is none."""
+    lines = [value.decode("latin-1") for key, value in headers if key == name.encode()]
+    return ", ".join(lines) if lines else None
+
+
+def header_text(value: bytes) -> str:
+    """A header as text: UTF-8 where it is, else byte for byte (RFC 9110 §5.5 obs-text)."""
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
+
+
+def readable_part(header: str) -> str:
+    """The whole elements of a forwarding header within HEADER_LENGTH_MAX; the rest is ignored."""
+    if len(header) <= HEADER_LENGTH_MAX:
+        return header
+    return header[:HEADER_LENGTH_MAX].rpartition(",")[0]
+
+
+def forwarding_elements(header: str, value: str) -> list[str]:
+    """The addresses of a forwarding header, left to right.
+
+    `Forwarded` is read by RFC 7239 (the `for` parameters); every other header, such as
+    `X-Forwarded-For`, as a comma-separated list.
+    """
+    elements = [element.strip() for element in value.split(",")]
+    if header != "forwarded":
+        return elements
+    found = []
+    for element in elements:
+        for pair in element.split(";"):
+            name, _, text = pair.strip().partition("=")
+            if name.strip().lower() == "for":
+                found.append(text.strip().strip('"'))
+    return found
+
+
+def _left_most(elements: Sequence[str], trusted: Sequence[Network]) -> str | None:
+    remaining = list(elements)
+    while remaining and _is_trusted(remaining[-1], trusted):
+        remaining.pop()
+    return next((a for a in map(_address, remaining) if a is not None), None)
+
+
+def _is_trusted(element: str, trusted: Sequence[Network]) -> bool:
+    text = _address(element)
+    if text is None:
+        return False
+    address = ip_address(text)
+    return any(address in network for network in trusted)
+
+
+@lru_cache(maxsize=1024)
+def _address(element: str) -> str | None:
+    """An element without port and brackets, normalised; None if it is not an address."""
+    text = element.strip()
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        return normalised_ip(text)
+    except ValueError:
+        return None
+
 
 INITIALS_LENGTH_MAX: Final = 32
 """Characters (Unicode code points) in the initials of one line."""

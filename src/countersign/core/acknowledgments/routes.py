@@ -26,9 +26,9 @@ from countersign.core.access.key import Principal, Scope, refuse_test_buyer
 from countersign.core.acknowledgments import acknowledge as acknowledging
 from countersign.core.acknowledgments import schemas
 from countersign.core.acknowledgments.find import find_many, find_one
-from countersign.core.acknowledgments.model import Submission
-from countersign.core.acknowledgments.origin import (
+from countersign.core.acknowledgments.model import (
     Origin,
+    Submission,
     forwarding_elements,
     forwarding_header,
     header_text,

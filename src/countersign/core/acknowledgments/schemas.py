@@ -27,8 +27,13 @@ from countersign.base.http.schemas import (
     cursor,
 )
 from countersign.base.ids import OPAQUE_LENGTH_MAX
-from countersign.core.acknowledgments.model import INITIALS_LENGTH_MAX, Capture, VersionSource
-from countersign.core.acknowledgments.origin import USER_AGENT_LENGTH_MAX, Source
+from countersign.core.acknowledgments.model import (
+    INITIALS_LENGTH_MAX,
+    USER_AGENT_LENGTH_MAX,
+    Capture,
+    Source,
+    VersionSource,
+)
 from countersign.core.notices.schemas import CONTENT, DIGEST
 from countersign_evidence.process import Process
 

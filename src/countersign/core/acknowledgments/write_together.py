@@ -30,8 +30,7 @@ from countersign.core.acknowledgments.model import Receipt
 from countersign.core.events.sql import leave_acknowledged
 from countersign.core.log.journal import Journal
 from countersign.core.log.record import NewRecord, SealedDisclosures
-from countersign.core.parties.model import Bound
-from countersign.core.parties.sql import PartiesInForce
+from countersign.core.parties import Bound, PartiesInForce
 
 _NOT_KEPT: Final = (None,) * 8
 _NOT_PLACED: Final = (None,) * 3

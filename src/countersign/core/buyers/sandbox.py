@@ -46,7 +46,7 @@ from countersign.core.buyers.verification_record import (
     verification_id,
     verification_record,
 )
-from countersign.core.parties.sql import bound_now
+from countersign.core.parties import bound_now
 from countersign.identity.model import Finding, ProviderResult
 from countersign_evidence.canonical import Json, canonical_json
 

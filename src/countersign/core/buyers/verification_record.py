@@ -14,7 +14,7 @@ from countersign.core.access.room import Access
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.log.append_record import account_fact
 from countersign.core.log.record import NewRecord, RecordType
-from countersign.core.parties.model import Bound
+from countersign.core.parties import Bound
 from countersign.core.vault.vault import DataKey
 from countersign_evidence.canonical import Json
 

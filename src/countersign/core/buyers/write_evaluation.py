@@ -64,7 +64,7 @@ from countersign.core.buyers.verification_record import (
     verification_record,
 )
 from countersign.core.buyers.zips import proved_zip_index
-from countersign.core.parties.sql import bound_now
+from countersign.core.parties import bound_now
 from countersign.core.vault.vault import NONCE_BYTES
 from countersign.identity.model import FactSource, Finding
 from countersign_evidence.canonical import Json

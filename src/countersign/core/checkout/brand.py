@@ -20,8 +20,7 @@ from countersign.base.values import Mode
 from countersign.core.access.account import URL_LENGTH_MAX, checked_account_name, origin_of
 from countersign.core.access.audit import AuditAction, write_audit
 from countersign.core.access.room import Access
-from countersign.core.parties.model import DEPLOYMENT, PartyType
-from countersign.core.parties.sql import record_in_force
+from countersign.core.parties import DEPLOYMENT, PartyType, record_in_force
 from countersign_evidence.cli.files import read_file
 
 LOGO_BYTES_MAX: Final = 6 * 1024

@@ -44,8 +44,7 @@ from countersign.core.checkout.model import (
 )
 from countersign.core.checkout.order import Order
 from countersign.core.checkout.reading import ClaimedEvent
-from countersign.core.notices.obligations import ProductClass
-from countersign.core.notices.rule import Cart, Exemption
+from countersign.core.notices.rule import Cart, Exemption, ProductClass
 from countersign_evidence.process import Viewport
 
 LIFETIME_MIN: Final = timedelta(minutes=1)

@@ -34,7 +34,7 @@ from countersign.core.access.key import (
     compose_token,
     well_formed,
 )
-from countersign.core.acknowledgments.order_reference import CHECKOUT_FIELD, reference_index
+from countersign.core.acknowledgments.acknowledge import CHECKOUT_FIELD, reference_index
 from countersign.core.buyers.started import providers_for
 from countersign.core.checkout import store
 from countersign.core.checkout.model import (

@@ -17,7 +17,7 @@ from countersign.base.ids import ACKNOWLEDGMENT, CLEARANCE, is_id, timed_id
 from countersign.base.values import from_ns, rfc3339, rfc3339_ms, to_ms
 from countersign.core.access.idempotency import NONCE_BYTES, Keep, leave_answers, taken
 from countersign.core.access.key import Principal
-from countersign.core.acknowledgments.order_reference import of_another_order, reference_index
+from countersign.core.acknowledgments.acknowledge import of_another_order, reference_index
 from countersign.core.buyers.model import BuyerStatus, best_proof, status_view
 from countersign.core.buyers.rules import VerificationRules, zip5
 from countersign.core.buyers.zips import proves_zip
@@ -44,9 +44,9 @@ from countersign.core.clearances.token import order_digest, token_claims
 from countersign.core.gate.reply import encode
 from countersign.core.log.append_record import SEAL_ENTROPY, seal_disclosures
 from countersign.core.log.record import NewRecord, RecordType
-from countersign.core.notices.obligations import COMPARED_ZIP, NOTHING
 from countersign.core.notices.registry import KnownNotices
-from countersign.core.parties.model import Bound
+from countersign.core.notices.rule import COMPARED_ZIP, NOTHING
+from countersign.core.parties import Bound
 from countersign_evidence.canonical import canonical_json
 from countersign_evidence.disclosure import SALT_BYTES
 from countersign_evidence.record import (

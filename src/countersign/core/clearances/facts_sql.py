@@ -28,8 +28,7 @@ from countersign.core.clearances.model import (
     StoredVerification,
 )
 from countersign.core.log.record import RecordType
-from countersign.core.parties.model import Bound
-from countersign.core.parties.sql import PartiesInForce
+from countersign.core.parties import Bound, PartiesInForce
 
 _update_use: Final = DriverStatement(
     "UPDATE acknowledgment_uses SET order_index = ?, clearance_id = ? WHERE ack_id = ?"

@@ -37,8 +37,8 @@ from countersign.core.events.sql import write_events
 from countersign.core.gate.act import Acts, Writing
 from countersign.core.log.append_record import account_fact
 from countersign.core.log.record import RecordType
-from countersign.core.notices.obligations import ADULT_SIGNATURE
-from countersign.core.parties.sql import bound_now
+from countersign.core.notices.rule import ADULT_SIGNATURE
+from countersign.core.parties import bound_now
 from countersign_evidence.canonical import Json
 
 _PERSONAL: Final = (CARRIER_FIELD, TRACKING_FIELD)

@@ -17,7 +17,7 @@ from countersign.base.values import Mode
 from countersign.core.buyers.model import Buyer, BuyerStatus, BuyerStatusView, ProvedSession
 from countersign.core.buyers.rules import VerificationRules, zip5
 from countersign.core.clearances.schemas import ClearanceReason, ClearanceRequest
-from countersign.core.notices.obligations import Following
+from countersign.core.notices.rule import Following
 from countersign.core.vault.vault import DataKey
 
 LIFETIME_MAX: Final = timedelta(days=7)

@@ -32,7 +32,7 @@ from countersign.base.http.schemas import (
     cursor,
 )
 from countersign.base.values import Reason
-from countersign.core.notices.obligations import ProductClass
+from countersign.core.notices.rule import ProductClass
 
 
 class ClearanceReason(StrEnum):

@@ -15,7 +15,7 @@ from countersign.core.dossiers.process_words import (
     in_one_request,
     span,
 )
-from countersign.core.paper.text import clocks, code_points, han_font, row, showable, time_text
+from countersign.core.paper.typeset import clocks, code_points, han_font, row, showable, time_text
 from countersign_evidence.process import PROCESS, Binding, Surface
 
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?![A-Za-z0-9])")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from countersign.core.paper.text import row, time_text
+from countersign.core.paper.typeset import row, time_text
 from countersign_evidence.dossier import CLEARANCE, ERASURE, Dossier, DossierRecord
 from countersign_evidence.offline.verify import adopted
 from countersign_evidence.process import PROCESS

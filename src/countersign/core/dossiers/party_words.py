@@ -9,7 +9,7 @@ from typing import Any, Final
 from countersign import __version__
 from countersign.base.values import parse_rfc3339
 from countersign.core.dossiers.process_words import SENTENCES
-from countersign.core.paper.text import clocks, row
+from countersign.core.paper.typeset import clocks, row
 
 _WORDS: Final = SENTENCES["parties"]
 _CLOCKS: Final = SENTENCES["clocks"]

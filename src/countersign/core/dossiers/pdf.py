@@ -31,9 +31,8 @@ from countersign.core.dossiers.first_page import absent, first_rows
 from countersign.core.dossiers.party_words import closing_rows, described, with_name
 from countersign.core.dossiers.pdf_timeline import timeline
 from countersign.core.dossiers.process_words import SENTENCES, process_rows
-from countersign.core.paper.text import both_times, row, showable, time_text
+from countersign.core.paper.typeset import both_times, qr_code, row, showable, time_text, typeset
 from countersign.core.paper.typeset import maker as made_with
-from countersign.core.paper.typeset import qr_code, typeset
 from countersign_evidence.checkpoint import cosigned_at
 from countersign_evidence.dossier import (
     ACCOUNT,

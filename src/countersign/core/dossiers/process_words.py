@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any, Final
 
-from countersign.core.paper.text import row, time_text
+from countersign.core.paper.typeset import row, time_text
 from countersign_evidence.offline.verify import seconds_of
 from countersign_evidence.process import PROCESS, Method, Surface
 

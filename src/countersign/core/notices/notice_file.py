@@ -14,10 +14,8 @@ from typing import Any, Final
 import msgspec
 
 from countersign.base.errors import InvalidNoticeFile
-from countersign.core.notices.model import Bullet, NoticeContent
-from countersign.core.notices.rule import AppliesTo, RequiredCheck
-from countersign.core.notices.visible_text import is_blank
-from countersign.core.notices.zip_areas import STATES
+from countersign.core.notices.model import Bullet, NoticeContent, is_blank
+from countersign.core.notices.rule import STATES, AppliesTo, RequiredCheck
 from countersign_evidence.canonical import checked_canonical_json
 from countersign_evidence.errors import EvidenceError
 

@@ -27,7 +27,7 @@ from countersign.core.notices.model import (
     PublishedVersion,
     version_in_force,
 )
-from countersign.core.notices.obligations import KNOWN_CLASSES
+from countersign.core.notices.rule import KNOWN_CLASSES
 
 AllVersions: TypeAlias = Mapping[str, tuple[NoticeEdition, ...]]
 """Every version of each notice, oldest first."""

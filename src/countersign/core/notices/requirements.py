@@ -15,9 +15,10 @@ from msgspec import Meta, Struct, convert, to_builtins
 
 from countersign.base.values import Mode
 from countersign.core.notices.model import NoticeEdition
-from countersign.core.notices.obligations import COMPARED_ZIP, KNOWN_CLASSES
 from countersign.core.notices.registry import KnownNotices
 from countersign.core.notices.rule import (
+    COMPARED_ZIP,
+    KNOWN_CLASSES,
     AppliesTo,
     Cart,
     Exemption,

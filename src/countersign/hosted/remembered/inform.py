@@ -32,8 +32,7 @@ from countersign.core.buyers.verification_record import (
     verification_record,
 )
 from countersign.core.log.record import NewRecord
-from countersign.core.parties.model import Bound
-from countersign.core.parties.sql import bound_now
+from countersign.core.parties import Bound, bound_now
 from countersign.hosted.remembered.model import KnownBy
 from countersign.hosted.remembered.room import Remembered
 from countersign_evidence.canonical import Json

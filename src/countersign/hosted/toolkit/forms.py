@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 
 from countersign.base.errors import InvalidRequest, UnsupportedMediaType
 from countersign.base.http.body import DOOR_BYTES_MAX
-from countersign.core.acknowledgments.origin import Origin, resolve_browser
+from countersign.core.acknowledgments.model import Origin, resolve_browser
 from countersign.core.checkout.room import Checkout
 from countersign.core.gate.reply import Call
 

@@ -14,13 +14,16 @@ from countersign.base.errors import InvalidArgument
 from countersign.base.values import Mode
 from countersign.core.access.account import find_account
 from countersign.core.log.room import LogRoom
-from countersign.core.parties.describe import (
+from countersign.core.parties import (
+    DEPLOYMENT,
+    STATEMENT_LENGTH_MAX,
     Described,
+    Particulars,
+    PartyType,
     describe,
     described,
     state_capture_process,
 )
-from countersign.core.parties.model import DEPLOYMENT, STATEMENT_LENGTH_MAX, Particulars, PartyType
 from countersign_evidence.cli.support import command, field_lines, say, show
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -39,7 +39,7 @@ from countersign.base.ids import (
 )
 from countersign.core.access.key import Principal
 from countersign.core.access.secrets import DeploymentSecret
-from countersign.core.acknowledgments.order_reference import CHECKOUT_FIELD
+from countersign.core.acknowledgments.acknowledge import CHECKOUT_FIELD
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.log.blind_runs import found_by
 from countersign.core.privacy.held import orders_of
