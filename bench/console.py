@@ -41,7 +41,7 @@ from countersign.core.access.key import (
 )
 from countersign.core.access.role import Role
 from countersign.core.acknowledgments.acknowledge import acknowledge
-from countersign.core.gate.reply import Call, Reply
+from countersign.core.gate.route import Call, Reply
 from countersign.operate.bootstrap import open_deployment
 from countersign.server.app import App
 from countersign.server.console_host import ROOT, Host

@@ -42,8 +42,7 @@ from countersign.base.http import schemas
 from countersign.base.http.schemas import ErrorBody
 from countersign.base.values import Mode
 from countersign.core.access.key import BRAND, CLIENT_TOKEN, LIVE_SCOPES, DeploymentReach
-from countersign.core.gate.headers import REASON_LENGTH_MAX, REASON_LENGTH_MIN
-from countersign.core.gate.route import Route
+from countersign.core.gate.route import REASON_LENGTH_MAX, REASON_LENGTH_MIN, Route
 from countersign.server.persons import looks
 from countersign.server.routes import ROUTES
 from countersign.staff.acts.holds import HOLD_ID, MATTER_ID

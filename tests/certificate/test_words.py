@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pypdf import PdfReader
 
-from countersign.core.dossiers.acknowledged_words import said_of, said_rows
+from countersign.core.dossiers.words import said_of, said_rows
 from countersign_evidence.canonical import canonical_json
 from countersign_evidence.dossier import Dossier, DossierRecord, Stamped
 from tests.certificate.facts import (

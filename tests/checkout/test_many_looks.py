@@ -11,7 +11,7 @@ import pytest
 
 from countersign.core.checkout import store
 from countersign.core.checkout.model import Session
-from countersign.core.gate.reply import Reply
+from countersign.core.gate.route import Reply
 from countersign.operate.bootstrap import Deployment
 from countersign.server.app import App
 from tests.checkout.buyer import Shop

@@ -28,7 +28,7 @@ from countersign.core.checkout import sessions
 from countersign.core.checkout.schemas import CheckoutSessionRequest, CheckoutSessionsQuery
 from countersign.core.clearances.read import list_clearances
 from countersign.core.clearances.schemas import ClearanceDecision, ClearancesQuery
-from countersign.core.gate.reply import encode
+from countersign.core.gate.route import encode
 from tests.certificate.reader import pages_of
 from tests.checkout.buyer import Shop
 from tests.clearances.desk import NO_ONE, Desk, order

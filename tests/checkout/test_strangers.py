@@ -13,7 +13,7 @@ import pytest
 
 from countersign.base.http.body import Incoming
 from countersign.base.setting_values import Rate
-from countersign.core.gate.reply import Call, Reply
+from countersign.core.gate.route import Call, Reply
 from countersign.operate.bootstrap import Deployment
 from countersign.server.app import App
 from countersign.server.limits import RateLimiter, Visits

@@ -7,7 +7,7 @@ import time
 from base64 import b64encode
 from typing import NamedTuple
 
-from countersign.core.webhooks.signature import PrivateKey, SharedSecret, sign
+from countersign.core.webhooks.model import PrivateKey, SharedSecret, sign
 
 SECRET, OTHER, PRIVATE = SharedSecret(b"s" * 32), SharedSecret(b"o" * 24), PrivateKey(b"k" * 32)
 BODY = json.dumps(

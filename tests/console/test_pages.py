@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 from countersign.core.access.account import set_reviewers
 from countersign.core.access.role import Role
-from countersign.core.gate.reply import Reply
+from countersign.core.gate.route import Reply
 from countersign_console.view import WORDS
 from tests.people.crew import Console, Person, in_console
 from tests.remembered.device import ORIGIN

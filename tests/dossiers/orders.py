@@ -8,8 +8,7 @@ from typing import Final
 
 from countersign.core.access.account import Account, find_account
 from countersign.core.access.key import Principal
-from countersign.core.dossiers.dossier import dossier
-from countersign.core.dossiers.schemas import DossierQuery
+from countersign.core.dossiers.dossier import DossierQuery, dossier
 from countersign.core.parties import (
     Particulars,
     describe,

@@ -20,9 +20,7 @@ from countersign.core.access.key import ENTROPY_BYTES, KeyKind, compose_key, wel
 from countersign.core.acknowledgments.model import resolve_browser
 from countersign.core.buyers.rules import document_zip5, is_zip
 from countersign.core.checkout.brand import kind_of_logo
-from countersign.core.gate.headers import bearer, idempotency_key, is_plain_json
-from countersign.core.gate.reply import Call
-from countersign.core.gate.route import Route
+from countersign.core.gate.route import Call, Route, bearer, idempotency_key, is_plain_json
 from countersign.core.log.policy import read_witnesses
 from countersign.core.notices.notice_file import parse_notice_file
 from countersign.core.webhooks.model import parse_target

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from countersign.base.values import Mode, rfc3339
 from countersign.core.access.key import AccountReach
 from countersign.core.events.model import KEPT
-from countersign.core.events.read_events import find_event
+from countersign.core.events.sql import find_event
 from countersign.operate.bootstrap import Deployment
 from tests.http.failures import ODD_IDS, VERIFY, Caller, Failure, make_caller
 from tests.support import postgres

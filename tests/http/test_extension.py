@@ -8,8 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from countersign.core.gate.reply import Call, Reply
-from countersign.core.gate.route import Route
+from countersign.core.gate.route import Call, Reply, Route
 from countersign.operate import bootstrap
 from countersign.server import extension
 from countersign.server.app import App

@@ -22,8 +22,7 @@ from countersign.base.http.body import BODY_BYTES_MAX
 from countersign.core.access.key import LIVE_SCOPES
 from countersign.core.access.role import Role
 from countersign.core.checkout.order import LINES_MAX, TEXT_LENGTH_MAX
-from countersign.core.gate.reply import Call, Reply
-from countersign.core.gate.route import ON_LOOP_MAX, Route
+from countersign.core.gate.route import ON_LOOP_MAX, Call, Reply, Route
 from countersign.core.notices.notice_file import BULLETS_MAX
 from countersign.server.app import QUERY_BYTES_MAX, route_table
 from tests.console.visitor import Vendor, places

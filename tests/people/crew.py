@@ -13,7 +13,7 @@ from countersign.base.values import Mode
 from countersign.core.access.account import create_account
 from countersign.core.access.key import reach_of
 from countersign.core.access.role import Role
-from countersign.core.gate.reply import Reply
+from countersign.core.gate.route import Reply
 from countersign.operate.bootstrap import Deployment
 from countersign.server.app import App
 from countersign.server.console_host import Answer, Host

@@ -11,7 +11,7 @@ import pytest
 
 from countersign.base.http.body import BODY_BYTES_MAX, DOOR_BYTES_MAX
 from countersign.core.access.role import Role
-from countersign.core.gate.reply import Call, Reply
+from countersign.core.gate.route import Call, Reply
 from tests.checkout.test_strangers import Slow, Unread
 from tests.people.crew import Console, in_console
 from tests.remembered.device import ORIGIN

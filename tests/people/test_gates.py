@@ -15,9 +15,7 @@ from countersign.base.errors import InvalidRequest
 from countersign.core.access.audit import AuditAction, AuditEntry, find_audit
 from countersign.core.access.key import LIVE_SCOPES, DeploymentReach
 from countersign.core.access.role import Role
-from countersign.core.gate import headers
-from countersign.core.gate.reply import Call
-from countersign.core.gate.route import Route
+from countersign.core.gate.route import ACCOUNT, MODE, REASON, Call, Route, place, reason
 from countersign.server.app import route_table
 from countersign.server.console_host import PageReply, PageRequest
 from tests.people.crew import Console, code_of, in_console
@@ -306,17 +304,17 @@ def test_any_header_gives_a_reason_or_a_refusal(text: str) -> None:
     """Between 3 and 200 printable characters, however they are composed."""
     call = call_with(text.encode())
     try:
-        reason = headers.reason(call)
+        given = reason(call)
     except InvalidRequest:
         return
-    assert 3 <= len(reason) <= 200
-    assert reason.isprintable()
+    assert 3 <= len(given) <= 200
+    assert given.isprintable()
 
 
 @given(st.binary(max_size=300))
 def test_any_bytes_are_judged(raw: bytes) -> None:
     """A header is what anyone sends."""
-    for read in (headers.reason, headers.place):
+    for read in (reason, place):
         try:
             read(call_with(raw))
         except InvalidRequest:
@@ -324,7 +322,7 @@ def test_any_bytes_are_judged(raw: bytes) -> None:
 
 
 def call_with(raw: bytes) -> Call:
-    names = (headers.REASON, headers.ACCOUNT, headers.MODE)
+    names = (REASON, ACCOUNT, MODE)
     return Call(
         method="GET", path="/", query_string=b"", raw_headers=(), peer=None,
         headers=dict.fromkeys(names, raw),

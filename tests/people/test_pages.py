@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import pytest
 
 from countersign.core.access.role import Role
-from countersign.core.gate.reply import Reply
+from countersign.core.gate.route import Reply
 from tests.people.crew import Console, Person, in_console, token_of
 from tests.remembered.device import ORIGIN, Passkey
 

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from countersign.core.access.audit import find_audit
 from countersign.core.access.key import DEPLOYMENT
 from countersign.core.access.role import Role
-from countersign.core.gate.reply import Reply
+from countersign.core.gate.route import Reply
 from countersign.staff.people import roles
 from tests.people.crew import Console, in_console, token_of
 from tests.remembered.device import ORIGIN, Passkey

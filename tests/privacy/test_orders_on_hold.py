@@ -32,8 +32,7 @@ from countersign.core.buyers.sql import erased_name
 from countersign.core.clearances.clear import clear_order
 from countersign.core.clearances.fulfil import fulfil_order
 from countersign.core.clearances.schemas import FulfilmentRequest
-from countersign.core.dossiers.dossier import dossier
-from countersign.core.dossiers.schemas import DossierQuery
+from countersign.core.dossiers.dossier import DossierQuery, dossier
 from countersign.core.gate.act import Writing
 from countersign.core.notices import publish as publishing
 from countersign.core.notices.notice_file import parse_notice_file

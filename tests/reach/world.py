@@ -27,8 +27,7 @@ from countersign.core.access.key import (
 )
 from countersign.core.access.keys import create_key
 from countersign.core.access.role import Role
-from countersign.core.gate.reply import Reply
-from countersign.core.gate.route import Route
+from countersign.core.gate.route import Reply, Route
 from countersign.core.notices import publish as publishing
 from countersign.core.notices.notice_file import parse_notice_file
 from countersign.server.app import App

@@ -13,7 +13,7 @@ from countersign.base.errors import ProviderSessionNotBound, Refusal
 from countersign.core.buyers.decision import refuse_unusable
 from countersign.core.buyers.sandbox import OUTCOMES, Fault
 from countersign.core.gate.act import Writing
-from countersign.core.gate.errors import error_reply
+from countersign.core.gate.route import error_reply
 from countersign.core.sandbox.routes import Sandbox, plan_test_fault
 from countersign.core.sandbox.schemas import FaultRequest
 from countersign.identity.model import Finding, ProviderResult

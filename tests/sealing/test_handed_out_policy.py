@@ -12,8 +12,7 @@ import pytest
 
 from countersign.base.values import Mode
 from countersign.core.acknowledgments import evidence_routes
-from countersign.core.dossiers.dossier import dossier
-from countersign.core.dossiers.schemas import DossierQuery
+from countersign.core.dossiers.dossier import DossierQuery, dossier
 from countersign.core.log import logs_sql
 from countersign.core.log.model import StoredCheckpoint
 from countersign.core.log.rotation import rotate_log_key

@@ -13,9 +13,8 @@ from sqlalchemy import Connection
 from countersign.base.errors import AnchoringFailed
 from countersign.base.values import Mode
 from countersign.core.acknowledgments import evidence_routes
-from countersign.core.dossiers.dossier import dossier
-from countersign.core.dossiers.schemas import DossierQuery
-from countersign.core.gate.reply import Call
+from countersign.core.dossiers.dossier import DossierQuery, dossier
+from countersign.core.gate.route import Call
 from countersign.core.log import logs_sql
 from countersign.core.log.anchor import ASK_SECONDS
 from countersign.core.log.model import TIMESTAMP, WITNESS, Anchor, StoredCheckpoint

@@ -16,7 +16,7 @@ from countersign.core.buyers import sessions_sql
 from countersign.core.buyers.model import MESSAGES_KEPT, ZIP_WINDOW
 from countersign.core.privacy.erase import carry_out, destroy_copies
 from countersign.core.privacy.model import RecordErasure
-from countersign.core.vault.data_keys_sql import noted_copies
+from countersign.core.vault.vault import noted_copies
 from countersign.operate import housekeeping
 from tests.storage import items
 from tests.storage.conftest import Run, on_sqlite

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from countersign.base.http.body import Incoming
-from countersign.core.gate.reply import Call
+from countersign.core.gate.route import Call
 
 
 def call_of(method: str, target: str, headers: Iterable[tuple[bytes, bytes]]) -> Call:

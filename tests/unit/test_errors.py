@@ -24,7 +24,7 @@ from countersign.base.errors import (
     Retryable,
     Unauthorized,
 )
-from countersign.core.gate.errors import error_reply
+from countersign.core.gate.route import error_reply
 from countersign.server.routes import ROUTES
 from countersign_evidence.errors import EvidenceError
 from tests.support.every import every
@@ -74,7 +74,7 @@ def test_there_is_one_tree() -> None:
         "countersign.identity.",
         "countersign.staff.people.model",
         "countersign_evidence.monitor.",
-        "countersign.core.webhooks.address_guard",
+        "countersign.core.webhooks.sender",
     )
     own = {kind for kind in own if not kind.__module__.startswith(rooms)}
     outside = {kind for kind in own if not issubclass(kind, CountersignError | EvidenceError)}

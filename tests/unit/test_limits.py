@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from countersign.base.errors import RateLimited
 from countersign.base.setting_values import Rate
-from countersign.core.gate.reply import Header
+from countersign.core.gate.route import Header
 from countersign.server import limits
 from countersign.server.limits import RateLimiter, Visits
 from tests.unit.support import HandClock, run

@@ -21,8 +21,7 @@ from countersign.base.http.schemas import LIMIT_DEFAULT, Limit, Page, Request, p
 from countersign.base.values import Mode
 from countersign.core.gate import commands
 from countersign.core.gate.commands import command_among
-from countersign.core.gate.reply import Call, Reply, encode
-from countersign.core.gate.route import Command, Route
+from countersign.core.gate.route import Call, Command, Reply, Route, encode
 from tools.commands import operations
 
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from countersign.base.errors import MethodNotAllowed, NotFound
-from countersign.core.gate.reply import Call, Reply
-from countersign.core.gate.route import Route, Router
+from countersign.core.gate.route import Call, Reply, Route, Router
 from countersign.operate.bootstrap import Deployment
 from countersign.server.app import route_table
 from tests.support.every import every

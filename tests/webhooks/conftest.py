@@ -19,15 +19,13 @@ from countersign.core.access.key import AccountReach, KeyKind, Principal
 from countersign.core.access.room import open_access
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.events.model import EventIds, EventType, NewEvent, RecordedEvent
-from countersign.core.events.read_events import find_event
 from countersign.core.events.room import Events
 from countersign.core.events.routes import Event, EventsQuery, list_events
-from countersign.core.events.sql import write_events
+from countersign.core.events.sql import find_event, write_events
 from countersign.core.gate.act import Writing
 from countersign.core.vault.key_encryption import KeyRing, key_text
 from countersign.core.vault.vault import Vault
 from countersign.core.webhooks import deliveries, endpoints
-from countersign.core.webhooks.address_guard import AddressGuard
 from countersign.core.webhooks.deliver import DeliverWebhooks
 from countersign.core.webhooks.model import (
     ClaimedDelivery,
@@ -35,6 +33,7 @@ from countersign.core.webhooks.model import (
     Disabled,
     Endpoint,
     SendResult,
+    SharedSecret,
     TargetAddress,
 )
 from countersign.core.webhooks.room import Webhooks, WebhookSecrets
@@ -44,8 +43,7 @@ from countersign.core.webhooks.schemas import (
     WebhookDelivery,
     WebhookEndpointRequest,
 )
-from countersign.core.webhooks.sender import WebhookSender
-from countersign.core.webhooks.signature import SharedSecret
+from countersign.core.webhooks.sender import AddressGuard, WebhookSender
 from tests.storage import items
 from tests.storage.conftest import (  # noqa: F401 - fixtures
     Run,

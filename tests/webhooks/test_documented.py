@@ -18,8 +18,15 @@ import pytest
 from countersign.base.values import Mode
 from countersign.core.events.model import EventIds, EventType, RecordedEvent
 from countersign.core.events.routes import event_view, message_of
-from countersign.core.webhooks.model import JITTER, SCHEDULE, DeliveryStatus, Outcome
-from countersign.core.webhooks.signature import PrivateKey, SharedSecret, sign
+from countersign.core.webhooks.model import (
+    JITTER,
+    SCHEDULE,
+    DeliveryStatus,
+    Outcome,
+    PrivateKey,
+    SharedSecret,
+    sign,
+)
 from tests.docs.markdown import ROOT, Block, read
 from tests.docs.shell import run_blocks
 from tests.support import node

@@ -27,7 +27,7 @@ from countersign.base.http.body import parse_body
 from countersign.base.values import Mode
 from countersign.core.access.key import AccountReach
 from countersign.core.events.model import EventType
-from countersign.core.gate.reply import encode
+from countersign.core.gate.route import encode
 from countersign.core.webhooks import deliveries, endpoints
 from countersign.core.webhooks.deliver import CONCURRENT, send_example
 from countersign.core.webhooks.deliveries import delete_old
@@ -39,13 +39,13 @@ from countersign.core.webhooks.model import (
     DeliveryStatus,
     Endpoint,
     Outcome,
+    SharedSecret,
 )
 from countersign.core.webhooks.schemas import (
     SecretRotation,
     WebhookEndpointChange,
     WebhookEndpointRequest,
 )
-from countersign.core.webhooks.signature import SharedSecret
 from tests.storage.conftest import Run, on_postgres
 from tests.support.acts import done
 from tests.unit.support import HandClock

@@ -24,9 +24,9 @@ from countersign.core.access.key import AccountReach
 from countersign.core.buyers.sql import write_buyer_events
 from countersign.core.events import sql as events_store
 from countersign.core.events.model import KEPT, EventIds, EventType, NewEvent
-from countersign.core.events.read_events import find_event
 from countersign.core.events.routes import event_view, get_event, message_of
 from countersign.core.events.sql import (
+    find_event,
     renumber_restored,
     write_events,
     write_notice_events,

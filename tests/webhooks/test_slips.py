@@ -18,14 +18,14 @@ from countersign.base.values import Mode, rfc3339
 from countersign.core.access.account import add_account
 from countersign.core.buyers import expiry
 from countersign.core.buyers.model import BuyerStatus
-from countersign.core.events import read_events as events
+from countersign.core.events import sql as events
 from countersign.core.events import sql as events_store
 from countersign.core.events.model import EventType, NewEvent, Position, RecordedEvent
 from countersign.core.webhooks import deliver as deliver_webhooks
 from countersign.core.webhooks import deliveries
 from countersign.core.webhooks import endpoints as webhook_endpoints
+from countersign.core.webhooks import model as standard_webhooks
 from countersign.core.webhooks import sender as webhook_sender
-from countersign.core.webhooks import signature as standard_webhooks
 from countersign.core.webhooks.model import Endpoint, EndpointSecret
 from tests.storage import items
 from tests.storage.conftest import Run

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 import standardwebhooks
 
-from countersign.core.webhooks.signature import (
+from countersign.core.webhooks.model import (
     SIGNATURE_HEADER,
     TIMESTAMP_HEADER,
     PrivateKey,

@@ -46,7 +46,7 @@ from countersign.core.privacy.room import Privacy, open_privacy
 from countersign.core.sandbox.helpers import SandboxRoom
 from countersign.core.vault.key_encryption import KeyRing, key_source
 from countersign.core.vault.key_file import key_file, make_first_key
-from countersign.core.vault.room import VaultRoom, open_vault
+from countersign.core.vault.vault import VaultRoom, open_vault
 from countersign.core.webhooks.room import Webhooks, open_webhooks
 from countersign.hosted.pages.mails import CopyMails
 from countersign.hosted.pages.room import HostedPages

@@ -11,8 +11,7 @@ from msgspec import Meta, Struct
 from countersign.base.errors import CountersignError, Draining, NotFound, StorageUnavailable
 from countersign.base.values import from_ns, rfc3339
 from countersign.core.gate.act import Acts
-from countersign.core.gate.reply import Call, Header, Reply
-from countersign.core.gate.route import Route
+from countersign.core.gate.route import Call, Header, Reply, Route
 from countersign.operate.room import Operations
 
 _READY_DEADLINE_SECONDS: Final = 2.0

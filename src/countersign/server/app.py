@@ -38,10 +38,22 @@ from countersign.base.values import Entropy, Mode
 from countersign.core.access.idempotency import Keep
 from countersign.core.access.key import PERSON_SESSION, Principal
 from countersign.core.access.room import acting
-from countersign.core.gate import headers
-from countersign.core.gate.errors import error_reply
-from countersign.core.gate.reply import PERSONAL, REPLAYED, Call, Header, Reply
-from countersign.core.gate.route import UNKNOWN_PATH, Route, Router
+from countersign.core.gate.route import (
+    PERSONAL,
+    REPLAYED,
+    UNKNOWN_PATH,
+    Call,
+    Header,
+    Reply,
+    Route,
+    Router,
+    bearer,
+    error_reply,
+    idempotency_key,
+    is_plain_json,
+    place,
+    refuse_repeated,
+)
 from countersign.hosted.toolkit.screens import failed
 from countersign.operate.bootstrap import Deployment
 from countersign.server.console_host import ConsoleHost
@@ -176,11 +188,11 @@ class App:
         operation, begun = "", self._monotonic()
         try:
             if len(call.headers) != len(call.raw_headers):
-                headers.refuse_repeated(call)
+                refuse_repeated(call)
             route, call.parameter = self._find(call)
             operation = route.operation
             if route.scope is not None:
-                call.principal = await self._who(headers.bearer(call), call)
+                call.principal = await self._who(bearer(call), call)
             around = self._around_test_mode
             if around is None or route.scope is None or call.principal.mode is Mode.LIVE:
                 reply = await self._admit(call, incoming, route)
@@ -223,7 +235,7 @@ class App:
     async def _who(self, token: bytes, call: Call) -> Principal:
         if not (self._has_console and token.startswith(_OF_A_PERSON)):
             return await self._access.authenticate(token)
-        who = await self._access.sessions(token, *headers.place(call))
+        who = await self._access.sessions(token, *place(call))
         call.audit = self._access.audit.of(who.person_id, who.reach)
         return who
 
@@ -265,9 +277,9 @@ class App:
         if route.request is None:
             return await route.handler(room, call)
         call.body = await incoming.read(call.headers.get(b"content-length", b""))
-        if not headers.is_plain_json(call):
+        if not is_plain_json(call):
             raise UnsupportedMediaType
-        key = headers.idempotency_key(call)
+        key = idempotency_key(call)
         if key is None:
             return await route.handler(room, call)
         return await self._once(route, room, call, key)

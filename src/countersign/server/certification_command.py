@@ -16,8 +16,7 @@ from countersign.core.access.key import AccountReach, Principal
 from countersign.core.acknowledgments.find import find_order_owner, stored
 from countersign.core.acknowledgments.model import NO_FIELD
 from countersign.core.acknowledgments.room import Acknowledgments
-from countersign.core.dossiers.dossier import dossier
-from countersign.core.dossiers.schemas import DossierQuery
+from countersign.core.dossiers.dossier import DossierQuery, dossier
 from countersign.core.log import logs_sql
 from countersign.operate.commands.acknowledgments import SEALING_SECONDS, operator_of
 from countersign.server.certification import (

@@ -31,9 +31,17 @@ from countersign.core.access.key import STAFF_SCOPES as OF_STAFF
 from countersign.core.access.key import VENDOR_SCOPES as OF_VENDORS
 from countersign.core.access.role import OF_DEPLOYMENT, ROLES, Role
 from countersign.core.events.model import EventType
-from countersign.core.gate.headers import ACCOUNT, MODE, REASON
-from countersign.core.gate.reply import NO_STORE, Call, Header, Reply
-from countersign.core.gate.route import Route, grouped
+from countersign.core.gate.route import (
+    ACCOUNT,
+    MODE,
+    NO_STORE,
+    REASON,
+    Call,
+    Header,
+    Reply,
+    Route,
+    grouped,
+)
 from countersign.core.notices.notice_file import parse_notice_file
 from countersign.hosted.toolkit.colors import CONTRAST, contrast
 from countersign.hosted.toolkit.forms import address_of, read_door, read_form

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from countersign import __version__
 from countersign.base.errors import REFUSALS, NotFound
-from countersign.core.gate.reply import JSON, Header, Reply
+from countersign.core.gate.route import JSON, Header, Reply
 from countersign.server.guides import grouped, images, packaged, read_guides, search_index
 
 _HTML: Final[Header] = (b"content-type", b"text/html; charset=utf-8")

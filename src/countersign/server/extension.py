@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Any, Final, TypeAlias
 
-from countersign.core.gate.reply import Call, Reply
-from countersign.core.gate.route import Route
+from countersign.core.gate.route import Call, Reply, Route
 from countersign.operate.bootstrap import Deployment
 
 _GROUP: Final = "countersign.server"

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 from countersign.base.errors import Overloaded, RateLimited
 from countersign.base.setting_values import Rate
 from countersign.base.values import Clock
-from countersign.core.gate.reply import Header
+from countersign.core.gate.route import Header
 
 _KEYS_MAX: Final = 10_000
 _ACCOUNT_TIMES: Final = 20

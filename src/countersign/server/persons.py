@@ -11,9 +11,7 @@ from countersign.base.values import Mode
 from countersign.core.access.audit import AuditAction
 from countersign.core.access.key import LIVE_SCOPES, AccountReach, Principal, Scope
 from countersign.core.access.room import acting
-from countersign.core.gate.headers import reason
-from countersign.core.gate.reply import Call, Reply
-from countersign.core.gate.route import Route
+from countersign.core.gate.route import Call, Reply, Route, reason
 
 _LOOKS: Final = frozenset({"GET", "HEAD"})
 _NOTE_NOTHING: Final = frozenset({Scope.SANDBOX_MANAGE, Scope.CHECKOUT_SESSIONS_CREATE})

@@ -10,8 +10,7 @@ from countersign.core.checkout import routes as checkout
 from countersign.core.clearances import routes as clearances
 from countersign.core.dossiers import routes as dossiers
 from countersign.core.events import routes as events
-from countersign.core.gate.reply import Call, Reply
-from countersign.core.gate.route import Route
+from countersign.core.gate.route import Call, Reply, Route
 from countersign.core.log import routes as log
 from countersign.core.notices import routes as notices
 from countersign.core.sandbox import routes as test_helpers

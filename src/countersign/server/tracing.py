@@ -17,7 +17,7 @@ from countersign.base.deadline import DEADLINE
 from countersign.base.errors import InvalidArgument, Refusal
 from countersign.base.http.body import Incoming
 from countersign.base.spans import BEGIN
-from countersign.core.gate.reply import Call, Reply
+from countersign.core.gate.route import Call, Reply
 from countersign.server.app import App
 
 if TYPE_CHECKING:

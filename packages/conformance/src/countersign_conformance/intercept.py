@@ -23,9 +23,7 @@ from countersign.base.errors import (
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.buyers.routes import buyer_status
 from countersign.core.clearances.routes import clear
-from countersign.core.gate.errors import error_reply
-from countersign.core.gate.reply import REPLAYED, Call, Reply
-from countersign.core.gate.route import Route
+from countersign.core.gate.route import REPLAYED, Call, Reply, Route, error_reply
 from countersign.operate.bootstrap import Deployment
 from countersign.server.extension import Admit
 from countersign_conformance.model import (

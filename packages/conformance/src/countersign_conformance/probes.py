@@ -17,17 +17,19 @@ from countersign.core.events.model import EventType, RecordedEvent
 from countersign.core.events.routes import Event, event_view, message_of
 from countersign.core.webhooks.deliver import target_of
 from countersign.core.webhooks.endpoints import find_endpoints
-from countersign.core.webhooks.model import Endpoint, Outcome, SendResult
-from countersign.core.webhooks.room import Webhooks
-from countersign.core.webhooks.signature import (
+from countersign.core.webhooks.model import (
     SECRET_BYTES,
     SEED_BYTES,
     SIGNATURE_HEADER,
+    Endpoint,
+    Outcome,
     PrivateKey,
+    SendResult,
     SharedSecret,
     SigningKey,
     sign,
 )
+from countersign.core.webhooks.room import Webhooks
 from countersign_conformance.model import WEBHOOK, Observation, Probe
 from countersign_conformance.webhook_checks import SENT
 

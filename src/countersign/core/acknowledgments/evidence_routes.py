@@ -17,8 +17,7 @@ from countersign.core.access.key import Principal, Scope
 from countersign.core.acknowledgments.find import refusing_damage, stored
 from countersign.core.acknowledgments.room import Acknowledgments
 from countersign.core.gate.act import Acts
-from countersign.core.gate.reply import NO_STORE, Call, Header, Reply
-from countersign.core.gate.route import Route
+from countersign.core.gate.route import NO_STORE, Call, Header, Reply, Route
 from countersign.core.log import logs_sql, tree_sql
 from countersign.core.log.model import cosignatures
 from countersign.core.log.seal import with_cosignatures

@@ -38,8 +38,7 @@ from countersign.core.acknowledgments.model import (
 )
 from countersign.core.acknowledgments.room import Acknowledgments
 from countersign.core.gate.act import Acts
-from countersign.core.gate.reply import Call, Reply
-from countersign.core.gate.route import Route
+from countersign.core.gate.route import Call, Reply, Route
 
 
 async def acknowledge(room: Acknowledgments, call: Call) -> Reply:

@@ -22,7 +22,7 @@ from countersign.core.access.account import lock_account
 from countersign.core.access.audit import AuditEntry, write_audit
 from countersign.core.access.key import AccountReach
 from countersign.core.buyers.rules import VerificationRules, VerificationSettings
-from countersign.core.vault.sealed_column import SealedColumn
+from countersign.core.vault.vault import SealedColumn
 from countersign.identity.base import IdentityProvider
 from countersign.identity.registry import IdentityProviders
 

@@ -10,8 +10,7 @@ from countersign.core.buyers.providers import FIRST, FURTHER, Providers, WatchVe
 from countersign.core.buyers.rules import VerificationRules
 from countersign.core.log.journal import Journal
 from countersign.core.log.room import LogRoom
-from countersign.core.vault.sealed_column import SealedColumn
-from countersign.core.vault.vault import Vault
+from countersign.core.vault.vault import SealedColumn, Vault
 from countersign.identity.registry import IdentityProviders
 
 

@@ -33,8 +33,7 @@ from countersign.core.buyers.schemas import BuyerVerificationRequest, VerifyResu
 from countersign.core.buyers.session_evidence import SessionRequest
 from countersign.core.buyers.sql import StatusQuery, buyers_and_rules
 from countersign.core.buyers.started import started_at
-from countersign.core.gate.reply import Call, Reply, encode
-from countersign.core.gate.route import Route, grouped
+from countersign.core.gate.route import Call, Reply, Route, encode, grouped
 
 
 async def verify(

@@ -7,7 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from countersign.base.http.schemas import BuyerId, Reference, Request, Timestamp, ZipCode
 from countersign.base.values import Reason, to_the_second
 from countersign.core.buyers.model import BuyerStatus, BuyerStatusView
-from countersign.core.gate.reply import encode
+from countersign.core.gate.route import encode
 
 _MESSAGES: Final = {
     BuyerStatus.VERIFIED: "The buyer is verified. Later purchases at integrated vendors will be "

@@ -41,7 +41,7 @@ from countersign.core.clearances.model import (
 from countersign.core.clearances.room import Clearances
 from countersign.core.clearances.schemas import ClearanceDecision, ClearanceRequest
 from countersign.core.clearances.token import order_digest, token_claims
-from countersign.core.gate.reply import encode
+from countersign.core.gate.route import encode
 from countersign.core.log.append_record import SEAL_ENTROPY, seal_disclosures
 from countersign.core.log.record import NewRecord, RecordType
 from countersign.core.notices.registry import KnownNotices

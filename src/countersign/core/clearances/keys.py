@@ -24,8 +24,7 @@ from countersign.core.access.audit import AuditAction, write_audit
 from countersign.core.access.room import Access
 from countersign.core.clearances.model import LIFETIME_MAX
 from countersign.core.clearances.token import SEED_BYTES, TokenSigner, jwk, public_key, thumbprint
-from countersign.core.vault.sealed_column import SealedColumn
-from countersign.core.vault.vault import DEPLOYMENT, Vault
+from countersign.core.vault.vault import DEPLOYMENT, SealedColumn, Vault
 
 TOKEN_TYPES: Final = {Mode.LIVE: "clearance+jwt", Mode.TEST: "test-clearance+jwt"}
 

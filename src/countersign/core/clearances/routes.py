@@ -18,8 +18,16 @@ from countersign.core.clearances.clear import clear_order
 from countersign.core.clearances.fulfil import FULFILMENTS
 from countersign.core.clearances.read import CLEARANCES
 from countersign.core.clearances.room import Clearances
-from countersign.core.gate.reply import LIVE_WOULD_REFUSE, PERSONAL, Call, Header, Reply, encode
-from countersign.core.gate.route import Route, grouped
+from countersign.core.gate.route import (
+    LIVE_WOULD_REFUSE,
+    PERSONAL,
+    Call,
+    Header,
+    Reply,
+    Route,
+    encode,
+    grouped,
+)
 
 _JWK_SET: Final[tuple[Header, ...]] = (
     (b"content-type", b"application/jwk-set+json"),

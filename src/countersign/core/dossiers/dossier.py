@@ -9,19 +9,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
+from msgspec import Meta
 
 from countersign.base.errors import InvalidRequest, NotFound
+from countersign.base.http.schemas import Request
 from countersign.core.access.key import Principal
 from countersign.core.acknowledgments.find import refusing_damage
-from countersign.core.acknowledgments.model import NO_FIELD
+from countersign.core.acknowledgments.model import ALL_FIELDS, NO_FIELD
 from countersign.core.acknowledgments.room import Acknowledgments
-from countersign.core.clearances.clear import VERIFICATION_FIELD
+from countersign.core.clearances.clear import SHIPPING_FIELD, VERIFICATION_FIELD
+from countersign.core.clearances.read import CARRIER_FIELD, TRACKING_FIELD
 from countersign.core.dossiers import orders_sql
 from countersign.core.dossiers.orders_sql import Stored, Within
-from countersign.core.dossiers.schemas import FIELDS, DossierQuery
 from countersign.core.log import logs_sql
 from countersign.core.log.append_record import open_disclosures
 from countersign.core.log.ended import missing
@@ -47,6 +49,45 @@ from countersign_evidence.process import PROCESS
 from countersign_evidence.proof import Proof, format_proof
 from countersign_evidence.record import ACKNOWLEDGMENT, CBID_FIELD
 from countersign_evidence.verification import dossier_of
+
+FIELDS: Final = (
+    *ALL_FIELDS,
+    *(SHIPPING_FIELD, VERIFICATION_FIELD, CARRIER_FIELD, TRACKING_FIELD),
+    *("provider_identity_session_id", "result", "evidence_sha256", "override"),
+)
+"""The personal fields of all records in a dossier."""
+_FIELD: Final = f"({'|'.join(FIELDS)})"
+
+
+class DossierQuery(Request, frozen=True, kw_only=True):
+    """What a dossier discloses, and under which checkpoint."""
+
+    disclose: (
+        Annotated[
+            str,
+            Meta(
+                description="The personal fields to show, over all records, separated by commas: "
+                + ", ".join(f"`{name}`" for name in FIELDS)
+                + f", or `{NO_FIELD}`. Left out: all of them.",
+                examples=["initials_per_line,verification,shipping"],
+                extra_json_schema={"pattern": f"^({NO_FIELD}|{_FIELD}(,{_FIELD})*)$"},
+            ),
+        ]
+        | None
+    ) = None
+    size: (
+        Annotated[
+            int,
+            Meta(
+                ge=1,
+                le=2**53 - 1,
+                examples=[815],
+                description="The size of the checkpoint of the log to prove it by. Records that "
+                "it does not hold are left out.",
+            ),
+        ]
+        | None
+    ) = None
 
 
 class _Shown(NamedTuple):

@@ -7,30 +7,38 @@ template is `pdf.typ`, after the common parts.
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from functools import cache
 from importlib import resources
 from typing import Any, Final
 
 from countersign.base.host import is_loopback
-from countersign.base.values import Mode
-from countersign.core.dossiers.acknowledged_words import (
+from countersign.base.values import Mode, parse_rfc3339
+from countersign.core.dossiers.first_page import absent, first_rows
+from countersign.core.dossiers.words import (
+    SENTENCES,
+    Event,
+    accepted,
     accepted_words,
     alone_in_time,
     captured_row,
+    closing_rows,
+    described,
     how_rows,
     is_hosted,
     lines_of,
+    moment,
     not_proved,
     notice_rows,
     notice_words,
+    process_events,
+    process_rows,
     recorded_rows,
     said_of,
     said_rows,
+    seen_events,
+    with_name,
 )
-from countersign.core.dossiers.first_page import absent, first_rows
-from countersign.core.dossiers.party_words import closing_rows, described, with_name
-from countersign.core.dossiers.pdf_timeline import timeline
-from countersign.core.dossiers.process_words import SENTENCES, process_rows
 from countersign.core.paper.typeset import both_times, qr_code, row, showable, time_text, typeset
 from countersign.core.paper.typeset import maker as made_with
 from countersign_evidence.checkpoint import cosigned_at
@@ -50,9 +58,41 @@ from countersign_evidence.entry import entry_host, service_of
 from countersign_evidence.process import PROCESS
 from countersign_evidence.record import ACKNOWLEDGMENT, CBID_FIELD, VERIFICATION
 
+
+def timeline(dossier: Dossier, words: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The rows of the timeline, earliest first."""
+    events = [event for one in dossier.records for event in _events(one, words)]
+    witnesses = tuple((name, cosigned_at(time)) for name, time in dossier.cosigned)
+    stamps = tuple((stamp.name, parse_rfc3339(stamp.at)) for stamp in dossier.timestamps)
+    events += seen_events(witnesses, stamps)
+    return [moment(*event) for event in sorted(events, key=lambda event: event[0])]
+
+
+def _events(one: DossierRecord, words: Mapping[str, Any]) -> Iterator[Event]:
+    happened = words["happened"]
+    if one.type == ACKNOWLEDGMENT:
+        if PROCESS in one.shown:
+            yield from process_events(one.shown[PROCESS], one.record)
+        yield accepted(one.record)
+        return
+    name = f"clearance_{one.record['cleared']}".lower() if one.type == CLEARANCE else one.type
+    what = happened[name].format(event=one.record.get("event"))
+    yield parse_rfc3339(one.record["at"]), what, f"{SENTENCES['clocks']['service']}; {one.id}"
+    for reported in ("shipped_at", "delivered_at"):
+        if at := _instant(one.record.get(reported)):
+            yield at, happened[reported], words["clocks"]["vendor"]
+
+
+def _instant(text: object) -> datetime | None:
+    """A time that a vendor reported; None if it is none."""
+    try:
+        return parse_rfc3339(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+
+
 _SOURCES: Final = (
-    *("acknowledged_words.py", "acknowledged.toml", "party_words.py", "process_words.py"),
-    *("first_page.py", "pdf.py", "pdf.toml", "pdf.typ", "pdf_timeline.py"),
+    *("words.py", "acknowledged.toml", "first_page.py", "pdf.py", "pdf.toml", "pdf.typ"),
 )
 """Files in this folder on which the bytes of a PDF depend, besides the words of `verify.py`."""
 _WORDS: Final = tomllib.loads((resources.files(__package__) / "pdf.toml").read_text("utf-8"))

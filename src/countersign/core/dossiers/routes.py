@@ -14,10 +14,9 @@ from countersign.core.acknowledgments.evidence_routes import (
     wait_of,
 )
 from countersign.core.acknowledgments.room import Acknowledgments
-from countersign.core.dossiers.dossier import dossier, pdf_of
-from countersign.core.dossiers.schemas import DossierQuery
+from countersign.core.dossiers.dossier import DossierQuery, dossier, pdf_of
 from countersign.core.gate.act import Acts
-from countersign.core.gate.reply import Call, Reply
+from countersign.core.gate.route import Call, Reply
 
 EVIDENCE: Final = Acts(
     "Evidence",

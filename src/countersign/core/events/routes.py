@@ -23,8 +23,8 @@ from countersign.base.values import Reason, from_ns, to_ms
 from countersign.core.access.key import Reach, Scope
 from countersign.core.events import sql
 from countersign.core.events.model import KEPT, EventIds, EventType, Position, RecordedEvent
-from countersign.core.events.read_events import find_event
 from countersign.core.events.room import Events
+from countersign.core.events.sql import find_event
 from countersign.core.gate.act import Acts
 
 

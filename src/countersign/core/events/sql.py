@@ -19,6 +19,7 @@ from itertools import chain, islice
 from typing import Any, Final
 
 import msgspec
+import structlog
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -42,6 +43,7 @@ from countersign.base.ids import made_at_ms
 from countersign.base.values import Mode, Reason, from_ms, to_ms
 from countersign.core.access.key import Reach
 from countersign.core.events.model import EventType, NewEvent, Position, RecordedEvent
+from countersign.core.events.room import Events
 
 TX: Final = {"sqlite": "0", "postgresql": "pg_current_xact_id()::text::bigint"}
 _OWN_TX: Final[dict[str, ColumnElement[int]]] = {
@@ -359,3 +361,24 @@ def delete_old_events(connection: Connection, before: datetime, limit: int) -> i
             events.c.seq < select(func.max(events.c.seq)).scalar_subquery(),
         )
     ).rowcount
+
+
+_log: Final = structlog.get_logger("countersign.events")
+
+
+async def repair_order(events: Events) -> None:
+    """Before serving: make sure that the order of events continues after a restore."""
+    if await events.access.database.write(renumber_restored):
+        _log.warning("events_renumbered")
+
+
+def find_event(
+    connection: Connection, events: Events, reach: Reach, event_id: str
+) -> RecordedEvent | None:
+    """The event with this identifier, if it is in reach."""
+    parsed = events.ids.parse(event_id)
+    if parsed is None:
+        return None
+    seq, unix_ms = parsed
+    event = find(connection, reach, seq)
+    return event if event is not None and to_ms(event.created_at) == unix_ms else None

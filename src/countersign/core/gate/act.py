@@ -31,8 +31,7 @@ from countersign.base.http.schemas import Request
 from countersign.core.access.audit import Audit
 from countersign.core.access.idempotency import Keep, Remember, keep_answers, keeping
 from countersign.core.access.key import Principal, Reach
-from countersign.core.gate.reply import Call, Reply, encode
-from countersign.core.gate.route import Handler, Route
+from countersign.core.gate.route import Call, Handler, Reply, Route, encode
 
 P = ParamSpec("P")
 R = TypeVar("R")

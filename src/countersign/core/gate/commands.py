@@ -25,8 +25,7 @@ from countersign.base.values import Mode
 from countersign.core.access.account import find_account
 from countersign.core.access.key import OPERATOR, KeyKind, Principal
 from countersign.core.access.room import acting
-from countersign.core.gate.reply import Call, encode
-from countersign.core.gate.route import Command, Route
+from countersign.core.gate.route import Call, Command, Route, encode
 from countersign_evidence.cli.support import (
     Duration,
     asking,

@@ -2,15 +2,265 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+import re
+import unicodedata
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from hashlib import sha256
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
-from countersign.base.errors import MethodNotAllowed, NotFound, Refusal
-from countersign.base.http.schemas import Request
+import msgspec
+
+from countersign.base.errors import (
+    Forbidden,
+    InternalError,
+    InvalidApiKey,
+    InvalidClientToken,
+    InvalidRequest,
+    MethodNotAllowed,
+    NotFound,
+    Refusal,
+    Retryable,
+    Unauthorized,
+)
+from countersign.base.http.schemas import ErrorBody, ErrorDetail, Request
 from countersign.base.values import Mode
-from countersign.core.access.key import AccountReach, DeploymentReach, Scope
-from countersign.core.gate.reply import Call, Reply
+from countersign.core.access.audit import Audit
+from countersign.core.access.idempotency import KEY_LENGTH_MAX, Keep, Remember
+from countersign.core.access.key import BRAND, AccountReach, DeploymentReach, Principal, Scope
+
+_KEY: Final = re.compile(rb"[!-~]{1,%d}" % KEY_LENGTH_MAX)
+ACCOUNT: Final = b"countersign-account"
+MODE: Final = b"countersign-mode"
+REASON: Final = b"countersign-reason"
+"""Headers of a person's call that a key implies or does not need."""
+REASON_LENGTH_MIN: Final = 3
+REASON_LENGTH_MAX: Final = 200
+_UTF8_BYTES_MAX: Final = 4
+"""Of a character."""
+_ONCE: Final = (*b"host authorization content-type idempotency-key".split(), ACCOUNT, MODE, REASON)
+
+
+def refuse_repeated(call: Call) -> None:
+    """A proxy may have used the first of two; this server would use the last."""
+    names = [name for name, _ in call.raw_headers]
+    for name in _ONCE:
+        if names.count(name) > 1:
+            raise InvalidRequest(f"The header {name.decode()} was sent twice.")
+
+
+def bearer(call: Call) -> bytes:
+    """The token of `Authorization: Bearer …`; the scheme in any letter case (RFC 6750 §2.1)."""
+    value = call.headers.get(b"authorization", b"")
+    scheme, _, token = value.strip().partition(b" ")
+    token = token.strip()
+    if scheme.lower() == b"bearer" and token:
+        return token
+    if scheme.startswith(BRAND.encode()):
+        msg = "The API key was sent without the word Bearer in front of it."
+    elif scheme:
+        msg = "The Authorization header does not have the form `Bearer <API_KEY>`."
+    else:
+        msg = "No API key was sent."
+    raise Unauthorized(f"{msg} {Unauthorized.remedy}")
+
+
+def is_plain_json(call: Call) -> bool:
+    """Whether the body is said to be JSON in UTF-8, without compression."""
+    said = call.headers.get(b"content-type", b"")
+    if said == b"application/json" and b"content-encoding" not in call.headers:
+        return True  # as almost all say it
+    media_type, _, parameters = said.partition(b";")
+    if media_type.strip().lower() != b"application/json":
+        return False
+    for parameter in parameters.split(b";"):
+        name, _, value = parameter.strip().lower().partition(b"=")
+        if name == b"charset" and value.strip(b'"') not in {b"utf-8", b"utf8"}:
+            return False
+    return call.headers.get(b"content-encoding", b"identity").strip().lower() == b"identity"
+
+
+def idempotency_key(call: Call) -> str | None:
+    """The key, bare or as a structured-field string (draft-ietf-httpapi-idempotency-key-header).
+
+    Raises:
+        InvalidRequest: it is longer, or has other characters, than a key may.
+    """
+    value = call.headers.get(b"idempotency-key")
+    if value is None:
+        return None
+    key = value.strip()
+    if len(key) > 1 and key[:1] == key[-1:] == b'"':
+        key = key[1:-1]
+    if _KEY.fullmatch(key) is None:
+        raise InvalidRequest(
+            f"An Idempotency-Key must have 1 to {KEY_LENGTH_MAX} visible ASCII characters."
+        )
+    return key.decode("ascii")
+
+
+def place(call: Call) -> tuple[str, Mode]:
+    """The account and the mode that a person's call is about; no account: it is about none.
+
+    Raises:
+        InvalidRequest: the mode is missing although an account is named, or is no mode.
+    """
+    account = call.headers.get(ACCOUNT, b"").decode("latin-1").strip()
+    said = call.headers.get(MODE, b"" if account else Mode.LIVE.value.encode())
+    try:
+        return account, Mode(said.decode("latin-1").strip())
+    except ValueError:
+        raise InvalidRequest("The header Countersign-Mode must be test or live.") from None
+
+
+def reason(call: Call) -> str:
+    """Why a person looks at personal data, in UTF-8.
+
+    Raises:
+        InvalidRequest: none is given, or it is too short, too long or not printable.
+    """
+    given = call.headers.get(REASON, b"")
+    try:
+        # Composing takes quadratic time: it sees no more bytes than a reason can have.
+        text = given.decode() if len(given) <= _UTF8_BYTES_MAX * REASON_LENGTH_MAX else ""
+        text = unicodedata.normalize("NFC", text).strip()
+    except UnicodeDecodeError:
+        text = ""
+    if REASON_LENGTH_MIN <= len(text) <= REASON_LENGTH_MAX and text.isprintable():
+        return text
+    raise InvalidRequest(
+        f"Personal data is shown for a reason: send {REASON_LENGTH_MIN} to {REASON_LENGTH_MAX} "
+        "printable characters in the header Countersign-Reason."
+    )
+
+
+T = TypeVar("T")
+
+Header: TypeAlias = tuple[bytes, bytes]
+
+JSON: Final[Header] = (b"content-type", b"application/json; charset=utf-8")
+NO_STORE: Final[Header] = (b"cache-control", b"no-store")
+PERSONAL: Final = (JSON, NO_STORE)
+REPLAYED: Final[Header] = (b"idempotent-replayed", b"true")
+LIVE_WOULD_REFUSE: Final = b"countersign-live-would-refuse"
+"""The header that names, in test mode, the reasons that only a live key would get."""
+
+ReadBody: TypeAlias = Callable[[int, Sequence[str]], Awaitable[bytes]]
+"""Reads at most so many bytes, which are counted for these owners, the narrowest one first."""
+
+encode: Final[Callable[[Any], bytes]] = msgspec.json.Encoder().encode
+
+
+class Reply(NamedTuple):
+    """A response."""
+
+    body: bytes
+    headers: Sequence[Header] = PERSONAL
+    status: int = 200
+    pieces: AsyncGenerator[bytes, None] | None = None
+    """A stream after `body`, without a known length, until its reader leaves."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Call:
+    """A request on its way to a handler, and what each gate has found out about it."""
+
+    method: str
+    path: str
+    query_string: bytes
+    headers: dict[bytes, bytes]
+    raw_headers: Sequence[Header]
+    peer: str | None
+    is_within: bool = False
+    """Whether it comes from this process itself: of the console's pages."""
+    needs_host: bool = False
+    """Whether it names no host and has to: from HTTP/1.1 on (RFC 9112 §3.2)."""
+    parameter: str = ""
+    principal: Principal = field(init=False)
+    """The caller; only on a route that needs a key."""
+    also: Sequence[Header] = ()
+    """Headers of the response, also of a refusal."""
+    body: bytes = b""
+    read_body: ReadBody | None = None
+    """Reads a body that is not read before the handler, which first checks whom it is for."""
+    count_visit: Callable[[str, str], Awaitable[None]] | None = None
+    """Counts a request of one who has no key: for this session, and for all of this account.
+
+    Raises RateLimited where there were too many.
+    """
+    locale: str = ""
+    """The language for who asks, as soon as something says more than Accept-Language."""
+    entry: Keep | None = None
+    """Makes the kept response from its body; None without an Idempotency-Key."""
+    audit: Audit | None = None
+    """Where an act notes itself: of operators and staff; None: a vendor's key acts."""
+    query: Any = None
+    """The parameters of the query, as the `query` of the route."""
+
+    def remembering(self, render: Callable[[T], bytes]) -> Remember[T]:
+        """What a service calls inside its transaction to store the response; None: no key."""
+        entry = self.entry
+        if entry is None:
+            return None
+        return lambda outcome: entry(render(outcome))
+
+    async def kept(
+        self, view: Callable[[T], Any], act: Callable[[Remember[T]], Awaitable[T]]
+    ) -> Reply:
+        """Do an act: `view` is returned of its outcome, and kept in its transaction."""
+
+        def render(outcome: T) -> bytes:
+            return encode(view(outcome))
+
+        return Reply(render(await act(self.remembering(render))))
+
+
+def etag_of(body: bytes) -> bytes:
+    """The strong entity tag of these bytes (RFC 9110 §8.8.3)."""
+    return f'"sha256-{sha256(body).hexdigest()}"'.encode()
+
+
+def tagged(call: Call, body: bytes, etag: bytes, media_type: Header, *headers: Header) -> Reply:
+    """A response with an entity tag; 304 without a body where the caller has it already."""
+    rest = (*headers, (b"etag", etag))
+    wanted = call.headers.get(b"if-none-match")
+    if wanted is not None and _matches(wanted, etag):
+        return Reply(b"", rest, 304)
+    return Reply(body, (media_type, *rest))
+
+
+def _matches(if_none_match: bytes, etag: bytes) -> bool:
+    """RFC 9110 §13.1.2: `*`, or one of the listed tags by weak comparison."""
+    if if_none_match.strip() == b"*":
+        return True
+    return any(tag.strip().removeprefix(b"W/") == etag for tag in if_none_match.split(b","))
+
+
+_REALM: Final = 'Bearer realm="countersign"'
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def error_reply(refusal: Refusal, help_base: str) -> Reply:
+    """The response to a refusal; `help_base` is the address of the page of errors."""
+    if refusal.status == InternalError.status:
+        refusal = InternalError()
+    headers: list[Header] = [
+        JSON,
+        NO_STORE,
+        (b"link", f'<{help_base}#{refusal.code}>; rel="help"'.encode()),
+    ]
+    if isinstance(refusal, Retryable):
+        headers.append((b"retry-after", str(refusal.retry_after).encode()))
+    if isinstance(refusal, Unauthorized):
+        headers.append((b"www-authenticate", _REALM.encode()))
+    elif isinstance(refusal, InvalidApiKey | InvalidClientToken):
+        headers.append((b"www-authenticate", f'{_REALM}, error="invalid_token"'.encode()))
+    elif isinstance(refusal, Forbidden):
+        challenge = f'{_REALM}, error="insufficient_scope", scope="{refusal.scope}"'
+        headers.append((b"www-authenticate", challenge.encode()))
+    body = ErrorBody(error=ErrorDetail(code=refusal.code, message=refusal.message))
+    return Reply(_encode(body), tuple(headers), refusal.status)
+
 
 ON_LOOP_MAX: Final = 300
 UNKNOWN_PATH: Final = "The path was not found."

@@ -22,9 +22,7 @@ from countersign.core.log import logs_sql
 from countersign.core.log.model import Log, LogKey
 from countersign.core.log.sequencer import Sequencer
 from countersign.core.log.token import configured_token
-from countersign.core.vault.room import VaultRoom
-from countersign.core.vault.sealed_column import SealedColumn
-from countersign.core.vault.vault import DEPLOYMENT
+from countersign.core.vault.vault import DEPLOYMENT, SealedColumn, VaultRoom
 from countersign_evidence.checkpoint import Checkpoint
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.key_history import KeyHistory, check_history, sign_history

@@ -21,7 +21,7 @@ from countersign.core.log.keys import LogKeys
 from countersign.core.log.policy import LogPolicy, witnesses_in
 from countersign.core.log.seal import SealLog
 from countersign.core.log.sequencer import Sequencer
-from countersign.core.vault.room import VaultRoom
+from countersign.core.vault.vault import VaultRoom
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,8 +11,7 @@ from msgspec import Meta
 from countersign.base.errors import InvalidRequest, NotFound, Overloaded, StorageUnavailable
 from countersign.base.http.schemas import Request
 from countersign.base.values import Mode
-from countersign.core.gate.reply import JSON, Call, Header, Reply, etag_of, tagged
-from countersign.core.gate.route import Route, grouped
+from countersign.core.gate.route import JSON, Call, Header, Reply, Route, etag_of, grouped, tagged
 from countersign.core.log import tree_sql
 from countersign.core.log.model import Log
 from countersign.core.log.record import RecordType

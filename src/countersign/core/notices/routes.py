@@ -15,8 +15,7 @@ from countersign.base.errors import (
 from countersign.base.http.schemas import STORABLE, Listing, Page, Request, cursor, page_of
 from countersign.core.access.key import Principal, Scope
 from countersign.core.gate.act import Acts
-from countersign.core.gate.reply import JSON, Call, Header, Reply, encode, etag_of, tagged
-from countersign.core.gate.route import Route
+from countersign.core.gate.route import JSON, Call, Header, Reply, Route, encode, etag_of, tagged
 from countersign.core.notices import requirements, schemas
 from countersign.core.notices.model import NoticeEdition, status_of
 from countersign.core.notices.room import Notices

@@ -52,7 +52,7 @@ from countersign.core.privacy.person_sql import (
     lock_person,
 )
 from countersign.core.privacy.room import Privacy
-from countersign.core.vault.data_keys_sql import noted_copies
+from countersign.core.vault.vault import noted_copies
 
 KEYS_MISSING: Final = "restored_keys_missing"
 """Name of the deployment's value that means: data without a shred key here is erased."""

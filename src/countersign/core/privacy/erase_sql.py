@@ -72,7 +72,7 @@ from countersign.core.privacy.person_sql import (
     identifiers_of,
     marks_of,
 )
-from countersign.core.vault.data_keys_sql import COPIES_REMAIN
+from countersign.core.vault.vault import COPIES_REMAIN
 
 SELECT_ERASABLE: Final = select(
     records.c.id.label("record_id"),

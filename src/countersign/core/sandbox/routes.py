@@ -20,8 +20,7 @@ from countersign.core.buyers.sandbox import PlannedFault, sandbox_act
 from countersign.core.buyers.schemas import BuyerStatusAnswer
 from countersign.core.events.routes import Event
 from countersign.core.gate.act import Acts, Writing
-from countersign.core.gate.reply import Call
-from countersign.core.gate.route import Command
+from countersign.core.gate.route import Call, Command
 from countersign.core.sandbox import helpers, schemas
 from countersign.core.sandbox.helpers import NO_BUYER, SandboxRoom
 

@@ -19,7 +19,6 @@ from countersign.base.db import schema
 from countersign.base.errors import InvalidArgument, KeyRotationFailed
 from countersign.base.files import write_key_file
 from countersign.base.values import Entropy
-from countersign.core.vault import data_keys_sql
 from countersign.core.vault.key_encryption import (
     KEY_BYTES,
     KeyRing,
@@ -28,7 +27,7 @@ from countersign.core.vault.key_encryption import (
     key_text,
     parse_keys,
 )
-from countersign.core.vault.room import VaultRoom
+from countersign.core.vault.vault import VaultRoom, count_keys
 from countersign_evidence.files import locked, replace_file
 
 _VALUE: Final = "vault"
@@ -124,7 +123,7 @@ async def rotate_key_encryption(
         rewrapped = await rewrap(room, progress)
         await asyncio.sleep(_SETTLE_SECONDS)
         rewrapped += await rewrap(room, progress)
-        used = await room.access.database.scan(data_keys_sql.counts)
+        used = await room.access.database.scan(count_keys)
         _remove_unused(file, written, used)
     return next(iter(written)), rewrapped
 

@@ -9,22 +9,98 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from functools import lru_cache
-from typing import Final, TypedDict, Unpack
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final, TypedDict, Unpack
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from sqlalchemy import ColumnElement, Connection, Select, func, insert, select, update
 
 from countersign.base.db.database import Database
+from countersign.base.db.statements import row, rows
+from countersign.base.db.tables import data_keys, deployment
 from countersign.base.deadline import shared, within_deadline
 from countersign.base.errors import DamagedValue
 from countersign.base.ids import base32, base32_value, uuid7
 from countersign.base.values import Clock, Entropy, from_ns
+from countersign.core.access.room import Access
 from countersign.core.access.secrets import HmacSha256
-from countersign.core.vault import data_keys_sql
-from countersign.core.vault.data_keys_sql import WrappedKey
 from countersign.core.vault.key_encryption import KeyRing
+
+COPIES_REMAIN: Final = "erased_copies"
+"""Name of the deployment's value that exists while the write-ahead log may hold erased data."""
+
+# The wrapped form begins with 0x01 and the four bytes of the key-encryption key's id.
+_WRAPPED_WITH: Final[ColumnElement[bytes]] = func.substr(data_keys.c.wrapped, 2, 4)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrappedKey:
+    """The data key of a scope (an account, or the deployment itself) for a month, as yyyymm."""
+
+    id: str
+    scope: str
+    month: int
+    wrapped: bytes
+    created_at: datetime
+
+
+def _key_of_month(connection: Connection, scope: str, month: int) -> WrappedKey | None:
+    query = select(data_keys).where(data_keys.c.scope == scope, data_keys.c.month == month)
+    return _one(connection, query)
+
+
+def _key_with_id(connection: Connection, key_id: str) -> WrappedKey | None:
+    return _one(connection, select(data_keys).where(data_keys.c.id == key_id))
+
+
+def _add_key(connection: Connection, key: WrappedKey) -> WrappedKey:
+    """Write a key, unless its scope and month have one; the result is the one stored then."""
+    # Where another server writes the same month's key at this moment, its row makes this
+    # transaction fail, and each call is done again by itself: then the row is seen.
+    stored = _key_of_month(connection, key.scope, key.month)
+    if stored is None:
+        connection.execute(insert(data_keys), asdict(key))
+    return stored or key
+
+
+def _not_wrapped_with(
+    connection: Connection, key_encryption_id: bytes, limit: int
+) -> Sequence[WrappedKey]:
+    """Keys that are wrapped with another key-encryption key than this."""
+    others = select(data_keys).where(_WRAPPED_WITH.is_distinct_from(key_encryption_id))
+    return rows(connection, others.limit(limit), WrappedKey)
+
+
+def _store_rewrapped(connection: Connection, key: WrappedKey, wrapped: bytes) -> None:
+    """Store the key in another wrapping, unless another process has done so."""
+    connection.execute(
+        update(data_keys)
+        .where(data_keys.c.id == key.id, data_keys.c.wrapped == key.wrapped)
+        .values(wrapped=wrapped)
+    )
+
+
+def count_keys(connection: Connection) -> Mapping[bytes, int]:
+    """The number of keys wrapped with each key-encryption key."""
+    rows = connection.execute(select(_WRAPPED_WITH, func.count()).group_by(_WRAPPED_WITH))
+    return {bytes(row[0]): row[1] for row in rows}
+
+
+def noted_copies(connection: Connection) -> bytes | None:
+    """An erasure's note about copies in the write-ahead log; None: there are none."""
+    noted = select(deployment.c.value).where(deployment.c.name == COPIES_REMAIN)
+    return connection.execute(noted).scalar_one_or_none()
+
+
+def _one(connection: Connection, query: Select[Any]) -> WrappedKey | None:
+    return row(connection, query, WrappedKey)
+
 
 DEPLOYMENT: Final = "deployment"
 """The scope of the deployment's own secrets, which belong to no account."""
@@ -116,7 +192,7 @@ class Vault:
         return await within_deadline(asyncio.shield(task))
 
     async def _fetched(self, scope: str, month: int, time_ns: int) -> DataKey:
-        wrapped = await self._database.read(data_keys_sql.for_month, scope, month)
+        wrapped = await self._database.read(_key_of_month, scope, month)
         if wrapped is None:
             entropy = self._entropy(8 + _KEY_BYTES)
             id_ = uuid7(time_ns, entropy[:8]).to_bytes(_ID_BYTES, "big")
@@ -125,7 +201,7 @@ class Vault:
             )
             made = replace(made, wrapped=await self._wrap(made, entropy[8:]))
             # Another process may have been first: then its key is the one.
-            wrapped = await self._database.write(data_keys_sql.add, made)
+            wrapped = await self._database.write(_add_key, made)
         data_key = await self._unwrap(wrapped)
         if len(self._current) >= _CACHED_MAX:
             self._current.clear()
@@ -142,7 +218,7 @@ class Vault:
         if data_key is None:
             wrapped = None
             if ciphertext[:1] == _FORMAT and len(id_) == _ID_BYTES:
-                wrapped = await self._database.read(data_keys_sql.with_id, _id_text(id_))
+                wrapped = await self._database.read(_key_with_id, _id_text(id_))
             if wrapped is None:
                 column = f"{place['table']}.{place['column']}"
                 raise DamagedValue(f"A value of {column} refers to an unknown data key.")
@@ -152,10 +228,10 @@ class Vault:
     async def rewrap(self, limit: int) -> int:
         """Wrap at most `limit` data keys with the current key-encryption key; their number."""
         current = self._encryption.current_id
-        outdated = await self._database.scan(data_keys_sql.not_wrapped_with, current, limit)
+        outdated = await self._database.scan(_not_wrapped_with, current, limit)
         for wrapped in outdated:
             await self._database.write(
-                data_keys_sql.replace, wrapped, await self._wrap(wrapped, await self._key(wrapped))
+                _store_rewrapped, wrapped, await self._wrap(wrapped, await self._key(wrapped))
             )
         return len(outdated)
 
@@ -190,3 +266,56 @@ def _id_text(id_: bytes) -> str:
 
 def _wrap_context(key: WrappedKey) -> bytes:
     return f"countersign/v1/data-key|{key.id}|{key.scope}|{key.month}".encode()
+
+
+class SealedColumn:
+    """Seals and opens the values of one column. They go with their row: nothing is shredded."""
+
+    def __init__(self, vault: Vault, entropy: Entropy, table: str, column: str) -> None:
+        self._vault = vault
+        self._entropy = entropy
+        self._table = table
+        self._column = column
+
+    async def seal(self, secret: bytes, *, account: str, row_id: str, time_ns: int) -> bytes:
+        """Encrypt the secret of a row with the data key of this time, Unix nanoseconds.
+
+        `account` is whose it is, or `vault.DEPLOYMENT`; `row_id` names the row in its table.
+        """
+        data_key = await self._vault.data_key(account, time_ns)
+        nonce, place = self._entropy(NONCE_BYTES), self._place(account, row_id)
+        return data_key.seal(
+            shred_key=self._row_key(row_id), nonce=nonce, plaintext=secret, **place
+        )
+
+    async def open(self, sealed: bytes, *, account: str, row_id: str) -> bytes:
+        """Decrypt what `seal` returned for this row."""
+        place = self._place(account, row_id)
+        return await self._vault.open(sealed, shred_key=self._row_key(row_id), **place)
+
+    def _place(self, account: str, row_id: str) -> Place:
+        return Place(table=self._table, column=self._column, account=account, row_id=row_id)
+
+    def _row_key(self, row_id: str) -> bytes:
+        """Replaces a shred key: not secret, and different for each row."""
+        place = f"countersign/v1/{self._table}.{self._column}\x00{row_id}"
+        return sha256(place.encode()).digest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VaultRoom:
+    """Envelopes, and the keys around their keys.
+
+    `key_file` contains the current key-encryption key, if it is in a file.
+    """
+
+    access: Access
+    vault: Vault
+    encryption: KeyRing
+    key_file: Path | None
+
+
+def open_vault(access: Access, encryption: KeyRing, key_file: Path | None) -> VaultRoom:
+    """The room, with the vault over the database of `access`."""
+    vault = Vault(access.database, encryption, access.clock, access.entropy)
+    return VaultRoom(access=access, vault=vault, encryption=encryption, key_file=key_file)

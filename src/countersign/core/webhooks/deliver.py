@@ -22,9 +22,9 @@ from countersign.base.errors import CountersignError, RateLimited
 from countersign.base.loops import Backoff, forever, log_failure
 from countersign.base.values import from_ns
 from countersign.core.events.model import EventType, RecordedEvent
-from countersign.core.events.read_events import repair_order
 from countersign.core.events.routes import event_view, message_of
-from countersign.core.gate.reply import encode
+from countersign.core.events.sql import repair_order
+from countersign.core.gate.route import encode
 from countersign.core.webhooks import deliveries
 from countersign.core.webhooks.endpoints import disable_endpoint
 from countersign.core.webhooks.model import (
@@ -34,14 +34,15 @@ from countersign.core.webhooks.model import (
     Endpoint,
     Outcome,
     SendResult,
+    SigningKey,
     TargetAddress,
     parse_target,
+    sign,
     wait_before,
     wants_pause,
 )
 from countersign.core.webhooks.room import Webhooks
 from countersign.core.webhooks.schemas import WebhookAttempt
-from countersign.core.webhooks.signature import SigningKey, sign
 
 CONCURRENT: Final = 12
 CONCURRENT_MAX: Final = 64

@@ -48,11 +48,11 @@ from countersign.base.http.schemas import Page, page_of, view
 from countersign.base.values import to_ms, to_the_second
 from countersign.core.access.key import AccountReach
 from countersign.core.events.model import Position
-from countersign.core.events.read_events import find_event
 from countersign.core.events.routes import Event, event_view
 from countersign.core.events.sql import (
     POSITION,
     delete_old_events,
+    find_event,
     holds,
     last_before,
     next_events,

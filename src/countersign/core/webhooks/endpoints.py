@@ -46,6 +46,7 @@ from countersign.core.webhooks.model import (
     Disabled,
     Endpoint,
     EndpointSecret,
+    SharedSecret,
     parse_target,
 )
 from countersign.core.webhooks.room import Webhooks
@@ -59,7 +60,6 @@ from countersign.core.webhooks.schemas import (
     endpoint_body,
     with_secret,
 )
-from countersign.core.webhooks.signature import SharedSecret
 
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _e: Final = webhook_endpoints.c

@@ -13,18 +13,18 @@ from countersign.base.ids import WEBHOOK_SECRET, timed_id
 from countersign.base.values import Clock, Entropy, from_ns
 from countersign.core.access.room import Access
 from countersign.core.events.room import Events
-from countersign.core.vault.sealed_column import SealedColumn
-from countersign.core.vault.vault import Vault
-from countersign.core.webhooks.address_guard import AddressGuard
-from countersign.core.webhooks.model import Endpoint, EndpointSecret, Outcome
-from countersign.core.webhooks.sender import WebhookSender
-from countersign.core.webhooks.signature import (
+from countersign.core.vault.vault import SealedColumn, Vault
+from countersign.core.webhooks.model import (
     SECRET_BYTES,
     SEED_BYTES,
+    Endpoint,
+    EndpointSecret,
+    Outcome,
     PrivateKey,
     SharedSecret,
     SigningKey,
 )
+from countersign.core.webhooks.sender import AddressGuard, WebhookSender
 
 _CACHED_MAX: Final = 1024
 

@@ -23,8 +23,7 @@ from countersign.core.access.key import DEPLOYMENT, AccountReach, Principal, Rea
 from countersign.core.events.model import EventType
 from countersign.core.events.routes import Event
 from countersign.core.gate.act import Acts, Writing
-from countersign.core.gate.reply import Call
-from countersign.core.gate.route import Command
+from countersign.core.gate.route import Call, Command
 from countersign.core.webhooks import deliveries, endpoints, schemas
 from countersign.core.webhooks.deliver import send_example
 from countersign.core.webhooks.model import OVERLAP, Endpoint, Outcome

@@ -27,8 +27,8 @@ from countersign.core.webhooks.model import (
     Disabled,
     Endpoint,
     Outcome,
+    SharedSecret,
 )
-from countersign.core.webhooks.signature import SharedSecret
 
 _URL: Final = "https://shop.example.com/countersign"
 _TYPES: Final = [EventType.ACKNOWLEDGMENT_CREATED, EventType.BUYER_VERIFIED]

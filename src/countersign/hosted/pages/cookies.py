@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from countersign.base.errors import OriginNotAllowed
 from countersign.core.checkout.model import LIFETIME_MAX, Session
-from countersign.core.gate.reply import Call, Header
+from countersign.core.gate.route import Call, Header
 from countersign.hosted.pages.room import HostedPages
 from countersign_evidence.disclosure import b64url
 

@@ -29,9 +29,17 @@ from countersign.base.http.schemas import view
 from countersign.base.values import Mode
 from countersign.core.checkout import model, schemas, sessions, store
 from countersign.core.checkout.model import Collected, Session, Status
-from countersign.core.gate.headers import bearer, is_plain_json
-from countersign.core.gate.reply import Call, Reply, encode, etag_of, tagged
-from countersign.core.gate.route import Route, grouped
+from countersign.core.gate.route import (
+    Call,
+    Reply,
+    Route,
+    bearer,
+    encode,
+    etag_of,
+    grouped,
+    is_plain_json,
+    tagged,
+)
 from countersign.core.notices.model import NoticeEdition
 from countersign.hosted.pages import buyer
 from countersign.hosted.pages.cookies import copy_address

@@ -14,7 +14,7 @@ from countersign.core.checkout.model import Collected, require_open
 from countersign.core.checkout.sessions import clearance_request, principal_of, return_url
 from countersign.core.clearances.foresee import foresee
 from countersign.core.clearances.schemas import ClearanceReason
-from countersign.core.gate.reply import Reply
+from countersign.core.gate.route import Reply
 from countersign.core.notices.model import NoticeEdition
 from countersign.hosted.pages import identity
 from countersign.hosted.pages.remembered_page import known_by_cookie

@@ -37,7 +37,7 @@ from countersign.core.checkout.model import (
     seen_by,
 )
 from countersign.core.checkout.sessions import return_url
-from countersign.core.gate.reply import Call, Header, Reply
+from countersign.core.gate.route import Call, Header, Reply
 from countersign.hosted.pages import identity
 from countersign.hosted.pages.room import HostedPages
 from countersign.hosted.pages.visits import Visit, VisitHandler, count, visit_of

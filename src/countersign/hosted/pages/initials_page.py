@@ -12,7 +12,7 @@ from countersign.core.acknowledgments.model import INITIALS_LENGTH_MAX
 from countersign.core.checkout.brand import ADOPTED_ALLOWED
 from countersign.core.checkout.model import Collected, require_open
 from countersign.core.checkout.reading import Press, Reading
-from countersign.core.gate.reply import Reply
+from countersign.core.gate.route import Reply
 from countersign.core.notices.model import NoticeEdition, is_blank
 from countersign.hosted.pages import buyer
 from countersign.hosted.pages.cookies import code, is_code

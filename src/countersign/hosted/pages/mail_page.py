@@ -9,7 +9,7 @@ from countersign.base.errors import NotFound
 from countersign.base.ids import COPY_MAIL, timed_id
 from countersign.base.values import from_ns
 from countersign.core.checkout.model import KEPT, Session, Status
-from countersign.core.gate.reply import Reply
+from countersign.core.gate.route import Reply
 from countersign.core.vault.vault import DEPLOYMENT, NONCE_BYTES
 from countersign.hosted.pages import mails
 from countersign.hosted.pages.mail_address import ADDRESS_LENGTH_MAX, counted_as, mail_address

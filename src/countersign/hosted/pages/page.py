@@ -38,10 +38,8 @@ from countersign.core.checkout.model import (
 )
 from countersign.core.checkout.reading import ClaimedEvent, Reading
 from countersign.core.checkout.sessions import principal_of, return_url, session_of_token
-from countersign.core.dossiers.dossier import dossier, pdf_of
-from countersign.core.dossiers.schemas import DossierQuery
-from countersign.core.gate.reply import Call, Reply
-from countersign.core.gate.route import Route, grouped
+from countersign.core.dossiers.dossier import DossierQuery, dossier, pdf_of
+from countersign.core.gate.route import Call, Reply, Route, grouped
 from countersign.core.notices.model import NoticeEdition
 from countersign.hosted.pages import buyer, identity_page, initials_page, mail_page, remembered_page
 from countersign.hosted.pages.cookies import (

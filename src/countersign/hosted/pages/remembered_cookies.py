@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Final
 
 from countersign.base.values import Mode
-from countersign.core.gate.reply import Call, Header
+from countersign.core.gate.route import Call, Header
 from countersign.hosted.pages.cookies import cookie_of, is_secure, values_of
 from countersign.hosted.pages.room import HostedPages
 

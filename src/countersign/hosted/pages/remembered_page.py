@@ -19,7 +19,7 @@ from countersign.core.buyers.model import BuyerStatus
 from countersign.core.checkout import store
 from countersign.core.checkout.model import Collected, Session, Status, require_open
 from countersign.core.checkout.sessions import return_url
-from countersign.core.gate.reply import Call, Reply
+from countersign.core.gate.route import Call, Reply
 from countersign.hosted.pages import identity
 from countersign.hosted.pages.remembered_cookies import PASSKEY, REMEMBERED, cookie, cookie_header
 from countersign.hosted.pages.visits import NOT_ENOUGH, Visit

@@ -14,7 +14,7 @@ from countersign.base.values import Mode
 from countersign.core.checkout import store
 from countersign.core.checkout.brand import Brand
 from countersign.core.checkout.model import Collected, Content, Session, seen_by
-from countersign.core.gate.reply import Call, Reply
+from countersign.core.gate.route import Call, Reply
 from countersign.hosted.pages import buyer
 from countersign.hosted.pages.cookies import COPY, browser_of, form_code, is_code, refuse_foreign
 from countersign.hosted.pages.room import HostedPages

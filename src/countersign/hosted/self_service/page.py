@@ -16,8 +16,7 @@ from countersign.base.http.body import DOOR_BYTES_MAX
 from countersign.base.passkeys import TIMEOUT_MS, assertion_options
 from countersign.base.values import Mode, from_ms, to_ms
 from countersign.core.checkout.brand import brand_of
-from countersign.core.gate.reply import Call, Reply
-from countersign.core.gate.route import Route, grouped
+from countersign.core.gate.route import Call, Reply, Route, grouped
 from countersign.core.privacy.person_sql import identifiers_of
 from countersign.core.privacy.requests import request_erasure
 from countersign.hosted.pages.cookies import refuse_foreign

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 
 from countersign.base.errors import InvalidRequest
 from countersign.base.values import Mode, from_ms, from_ns, to_ms
-from countersign.core.gate.reply import Call, Header
+from countersign.core.gate.route import Call, Header
 from countersign.hosted.pages.remembered_cookies import (
     REMEMBERED,
     cookie,

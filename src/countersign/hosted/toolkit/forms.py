@@ -10,7 +10,7 @@ from countersign.base.errors import InvalidRequest, UnsupportedMediaType
 from countersign.base.http.body import DOOR_BYTES_MAX
 from countersign.core.acknowledgments.model import Origin, resolve_browser
 from countersign.core.checkout.room import Checkout
-from countersign.core.gate.reply import Call
+from countersign.core.gate.route import Call
 
 FIELDS_MAX: Final = 2000
 _FORM_TYPE: Final = b"application/x-www-form-urlencoded"

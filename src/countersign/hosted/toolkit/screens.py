@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from countersign.base.errors import NotFound, RateLimited, Refusal, Retryable
 from countersign.core.checkout.brand import FONTS, Brand
-from countersign.core.gate.reply import NO_STORE, Header, Reply
+from countersign.core.gate.route import NO_STORE, Header, Reply
 from countersign.hosted.toolkit.colors import palette
 from countersign.hosted.toolkit.words import LOCALES, WORDS
 

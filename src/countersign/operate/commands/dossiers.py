@@ -14,9 +14,8 @@ from countersign.core.access.audit import AuditAction
 from countersign.core.access.key import AccountReach
 from countersign.core.acknowledgments.find import find_order_owner
 from countersign.core.acknowledgments.room import Acknowledgments
+from countersign.core.dossiers.dossier import DossierQuery, pdf_of
 from countersign.core.dossiers.dossier import dossier as make_dossier
-from countersign.core.dossiers.dossier import pdf_of
-from countersign.core.dossiers.schemas import DossierQuery
 from countersign.operate.commands.acknowledgments import (
     SEALING_SECONDS,
     operator_of,

@@ -12,7 +12,7 @@ from countersign.base.errors import KeysRemain
 from countersign.base.values import Mode
 from countersign.core.access.account import find_account
 from countersign.core.gate.commands import operator
-from countersign.core.gate.reply import encode
+from countersign.core.gate.route import encode
 from countersign.staff.acts.people import PersonView, Removal, remove
 from countersign.staff.people.room import People
 from countersign_evidence.cli.support import asking, command, say, show

@@ -6,9 +6,8 @@ import click
 
 from countersign.base.cli import with_room
 from countersign.core.access.audit import AuditAction
-from countersign.core.vault.data_keys_sql import counts, noted_copies
 from countersign.core.vault.key_file import rewrap, rotate_key_encryption
-from countersign.core.vault.room import VaultRoom
+from countersign.core.vault.vault import VaultRoom, count_keys, noted_copies
 from countersign_evidence.cli.support import asking, command, say, show
 
 _VAULT = "vault"
@@ -29,7 +28,7 @@ async def status(room: VaultRoom, *, as_json: bool) -> None:
     data.
     """
     database, ring = room.access.database, room.encryption
-    wrapped = dict.fromkeys(ring.ids, 0) | dict(await database.scan(counts))
+    wrapped = dict.fromkeys(ring.ids, 0) | dict(await database.scan(count_keys))
     remain = await database.read(noted_copies) is not None
     current, data_keys = ring.current_id.hex(), {id_.hex(): n for id_, n in wrapped.items()}
     lines = [

@@ -20,12 +20,12 @@ from countersign.base.config import load_settings
 from countersign.base.errors import InvalidArgument
 from countersign.base.values import rfc3339
 from countersign.core.events.model import EventType
-from countersign.core.webhooks.model import parse_target
-from countersign.core.webhooks.signature import (
+from countersign.core.webhooks.model import (
     SECRET_BYTES,
     PrivateKey,
     SharedSecret,
     SigningKey,
+    parse_target,
     sign,
 )
 from countersign_evidence.cli.support import command, say, show

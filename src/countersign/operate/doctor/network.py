@@ -22,7 +22,7 @@ from countersign.core.log.authorities import chosen_authorities, known_authoriti
 from countersign.core.log.clock_guard import WRONG_SECONDS, database_time
 from countersign.core.log.model import TIMESTAMP, WITNESS
 from countersign.core.log.policy import witnesses_in
-from countersign.core.vault.sealed_column import SealedColumn
+from countersign.core.vault.vault import SealedColumn
 from countersign.identity.registry import IdentityProviders
 from countersign.operate.doctor.finding import Diagnosis, say
 from countersign.operate.doctor.service import newest_logs

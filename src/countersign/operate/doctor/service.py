@@ -26,7 +26,7 @@ from countersign.core.log.model import Log
 from countersign.core.log.notice_twins import unmatched_events
 from countersign.core.log.sequencer import Sequencer
 from countersign.core.notices.registry import KnownNotices, all_versions, revision_of
-from countersign.core.vault import data_keys_sql
+from countersign.core.vault.vault import count_keys
 from countersign.operate.doctor.finding import Diagnosis, say
 from countersign.operate.doctor.sight import Sight
 
@@ -41,7 +41,7 @@ def keys(look: Sight) -> Iterator[Diagnosis]:
     with look.reading() as connection:
         known = text("SELECT value FROM deployment WHERE name = 'secret_check'")
         kept = connection.execute(known).scalar_one_or_none()
-        wrapping = data_keys_sql.counts(connection)
+        wrapping = count_keys(connection)
         ring = look.vault(connection).encryption
     if bytes(kept or b"") != secret.check_value():
         yield say("keys.other_secret")

@@ -27,7 +27,7 @@ from countersign.core.access.secrets import read_secret
 from countersign.core.log.head_files import Heads
 from countersign.core.log.head_store import open_heads
 from countersign.core.vault.key_encryption import KeyRing, key_source
-from countersign.core.vault.room import VaultRoom, open_vault
+from countersign.core.vault.vault import VaultRoom, open_vault
 from countersign.operate.bootstrap import SystemClock, remains
 from countersign.operate.doctor.finding import UnseenError
 

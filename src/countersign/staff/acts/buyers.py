@@ -26,9 +26,7 @@ from countersign.core.buyers.model import Buyer, BuyerStatus, status_at
 from countersign.core.buyers.room import Buyers
 from countersign.core.buyers.schemas import BuyerEvidence
 from countersign.core.gate.act import Acts
-from countersign.core.gate.headers import reason
-from countersign.core.gate.reply import Call
-from countersign.core.gate.route import Command
+from countersign.core.gate.route import Call, Command, reason
 
 
 class BuyerReason(Request, frozen=True, kw_only=True):

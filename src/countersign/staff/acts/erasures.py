@@ -29,7 +29,7 @@ from countersign.base.values import from_ns, to_the_second
 from countersign.core.access.idempotency import Keep, replace_answer
 from countersign.core.access.key import Reach, Scope
 from countersign.core.gate.act import Acts
-from countersign.core.gate.reply import encode
+from countersign.core.gate.route import encode
 from countersign.core.privacy.erase import destroy_copies, erase_planned, kept_of_plan, plan_erasure
 from countersign.core.privacy.held import HeldRecords
 from countersign.core.privacy.model import Due, ErasureReason, Plan

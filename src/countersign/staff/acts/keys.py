@@ -38,9 +38,7 @@ from countersign.core.access.key import (
 )
 from countersign.core.access.room import Access
 from countersign.core.gate.act import Acts
-from countersign.core.gate.headers import reason
-from countersign.core.gate.reply import Call
-from countersign.core.gate.route import Command
+from countersign.core.gate.route import Call, Command, reason
 from countersign.staff.acts.reach import of_deployment
 from countersign_evidence.cli.support import say
 
