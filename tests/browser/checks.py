@@ -17,7 +17,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from countersign.base.values import Mode
 from countersign.core.buyers import settings
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.toolkit.screens import WORDS
 from countersign_simulators.hosted import Outcome
 from tests.browser.test_page import Order
 from tests.browser.windows import PHONE, Windows, assert_accessible

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from countersign.core.checkout.brand import put_brand
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.toolkit.screens import WORDS
 from tests.browser import test_looks
 from tests.browser.test_back import go_back
 from tests.browser.test_looks import LOOKS, ORDER, Album

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from playwright.sync_api import Page, expect
 
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.toolkit.screens import WORDS
 from countersign_simulators.base import Reply, Request
 from tests.browser.checks import ZIP, Walk, provided
 from tests.browser.test_page import Order, agree, go_on, heading, initial

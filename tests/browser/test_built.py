@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.toolkit.screens import WORDS
 from tests.docs import generated
 from tests.docs.markdown import ROOT, read
 from tests.support import node

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 from playwright.sync_api import Page, expect
 
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.toolkit.screens import WORDS
 from tests.browser.checks import CONSENT, ZIP, provided
 from tests.browser.test_page import Order, agree, go_on, heading, initial
 from tests.browser.windows import (

@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Page, Response
 
 from countersign.core.checkout.brand import put_brand
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.toolkit.screens import WORDS
 from tests.browser.test_page import PICTURE, Order, agree, go_on, heading, initial
 from tests.browser.windows import PHONE, Windows, assert_accessible
 from tests.http.backstage import Operator

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from countersign.core.checkout.brand import put_brand
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.toolkit.screens import WORDS
 from tests.browser.windows import Windows, assert_accessible, assert_accessible_in_every_look
 from tests.http.backstage import Operator
 from tests.support.acts import done

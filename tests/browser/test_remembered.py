@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import CDPSession, Page, expect
 
 from countersign.core.access.account import register
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.toolkit.screens import WORDS
 from countersign.operate import bootstrap
 from tests.browser.windows import Windows, assert_accessible, assert_accessible_in_every_look
 from tests.http.backstage import Operator, another_deployment

@@ -12,7 +12,7 @@ import httpx2
 
 from countersign.base.values import Mode
 from countersign.core.buyers import settings
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.toolkit.screens import WORDS
 from tests.checkout.buyer import Shop
 from tests.checkout.surfer import Page, Surfer
 from tests.http.backstage import Operator

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from countersign.base.values import Mode
 from countersign.core.checkout import model
 from countersign.core.checkout.model import Collected, Content, Session, Status
-from countersign.core.checkout.reading import Press, Reading
+from countersign.core.checkout.order import Press, Reading
 from countersign_evidence.process import Surface
 
 LINES: Final = 4

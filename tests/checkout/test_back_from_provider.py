@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.toolkit.screens import WORDS
 from countersign_simulators.base import Reply, Request
 from countersign_simulators.registry import SIMULATORS
 from tests.checkout.buyer import Shop

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from countersign.core.buyers.admin import revoke
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.toolkit.screens import WORDS
 from countersign_simulators.registry import SIMULATORS
 from tests.checkout.buyer import Shop
 from tests.checkout.provider import Counter, arrive, begin, counter, finish

@@ -11,8 +11,7 @@ import pytest
 
 from countersign.core.checkout.brand import LOGO_BYTES_MAX
 from countersign.core.parties import Particulars, describe
-from countersign.hosted.toolkit.screens import COLOR
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.toolkit.screens import COLOR, WORDS
 from tests.checkout.buyer import Shop
 from tests.checkout.surfer import Surfer
 from tests.http.backstage import Operator, make_client

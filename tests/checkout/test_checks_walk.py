@@ -33,8 +33,7 @@ from countersign.core.checkout import expiry, store
 from countersign.core.checkout.model import ATTEMPTS_MAX, Collected, Session, Status, cancelled
 from countersign.hosted.pages import buyer, identity
 from countersign.hosted.pages.room import HostedPages
-from countersign.hosted.remembered.inform import inform
-from countersign.hosted.remembered.model import Kind, KnownBy
+from countersign.hosted.remembered import Kind, KnownBy, inform
 from countersign_evidence.process import Binding
 from tests.checkout.checks import Checks, checks_at, submit
 from tests.support.depth import drawn

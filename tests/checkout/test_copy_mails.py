@@ -23,8 +23,7 @@ from countersign.core.checkout.schemas import CheckoutSessionRequest
 from countersign.core.privacy.closing import close
 from countersign.hosted.pages import buyer, mails
 from countersign.hosted.pages.cookies import copy_address
-from countersign.hosted.pages.mail_address import mail_address
-from countersign.hosted.pages.mail_page import request_mail
+from countersign.hosted.pages.mail_page import mail_address, request_mail
 from countersign.hosted.pages.mails import CopyMails, MailAnswer, MailOutcome
 from countersign.hosted.pages.room import HostedPages
 from countersign.hosted.pages.send_mails import SendMails

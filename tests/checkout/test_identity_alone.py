@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.toolkit.screens import WORDS
 from countersign_simulators.base import Reply, Request
 from tests.checkout.buyer import SHOP, Shop
 from tests.checkout.provider import Counter, address, begin, check, counter, send

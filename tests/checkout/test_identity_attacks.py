@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from countersign.core.checkout.asking import ASKED_MAX
-from countersign.hosted.toolkit.words import WORDS
+from countersign.core.checkout.room import ASKED_MAX
+from countersign.hosted.toolkit.screens import WORDS
 from tests.checkout.buyer import SHOP, Shop
 from tests.checkout.provider import (
     Counter,

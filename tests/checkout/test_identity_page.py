@@ -11,7 +11,7 @@ import segno
 from countersign.base.values import Mode
 from countersign.core.buyers import settings
 from countersign.core.checkout.model import ATTEMPTS_MAX
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.toolkit.screens import WORDS
 from countersign_simulators.base import Reply, Request
 from countersign_simulators.registry import SIMULATORS
 from tests.checkout.buyer import SHOP, Shop

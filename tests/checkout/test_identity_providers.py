@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.toolkit.screens import WORDS
 from countersign_simulators.hosted import Outcome
 from countersign_simulators.registry import SIMULATORS
 from tests.checkout.buyer import Shop

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from countersign.hosted.toolkit.screens import preferred
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.toolkit.screens import WORDS, preferred
 from tests.checkout.buyer import Shop
 from tests.checkout.surfer import Surfer
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.toolkit.screens import WORDS
 from tests.checkout.buyer import Shop
 from tests.checkout.surfer import Form, Page, Surfer
 from tests.http.backstage import Operator, another_deployment

@@ -11,8 +11,7 @@ from countersign.base.errors import ProviderUnavailable
 from countersign.base.values import Mode
 from countersign.core.checkout.model import Collected
 from countersign.hosted.pages import identity
-from countersign.hosted.remembered.cookies import remember_cookie, use_cookie
-from countersign.hosted.remembered.inform import inform
+from countersign.hosted.remembered import inform, remember_cookie, use_cookie
 from countersign_simulators.base import Reply
 from tests.checkout.checks import ZIP, Checks, checks_at
 from tests.verification.conftest import stage

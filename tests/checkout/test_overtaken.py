@@ -13,11 +13,11 @@ from countersign.core.access.account import register
 from countersign.core.access.key import DEPLOYMENT
 from countersign.core.checkout import store
 from countersign.core.checkout.model import seen_by
-from countersign.core.checkout.reading import Reading
+from countersign.core.checkout.order import Reading
 from countersign.core.privacy.erase import erase_planned, plan_erasure
 from countersign.core.privacy.model import ErasureReason
 from countersign.hosted.pages import buyer
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.toolkit.screens import WORDS
 from countersign.operate import bootstrap
 from countersign_simulators.base import Reply, Request
 from tests.checkout.buyer import SHOP, Shop

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.toolkit.screens import WORDS
 from tests.checkout.buyer import SHOP, Shop
 from tests.checkout.surfer import Surfer, check_headers
 from tests.http.backstage import Operator, make_client, notice_file

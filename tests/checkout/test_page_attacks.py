@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.toolkit.screens import WORDS
 from tests.checkout.buyer import SHOP, Shop
 from tests.checkout.surfer import Page, Surfer, check_headers
 from tests.http.backstage import Operator, make_client, notice_file

@@ -14,7 +14,7 @@ from countersign.core.access.account import register
 from countersign.core.access.key import DEPLOYMENT
 from countersign.core.privacy.erase import erase_planned, plan_erasure
 from countersign.core.privacy.model import ErasureReason
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.toolkit.screens import WORDS
 from countersign.operate.bootstrap import Deployment as Opened
 from countersign_evidence.policy import parse_policy
 from countersign_evidence.proof import parse_proof

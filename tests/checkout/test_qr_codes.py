@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import segno
 
-from countersign.hosted.toolkit import qr_codes
-from countersign.hosted.toolkit.qr_codes import ADDRESS_LENGTH_MAX, QrCodes
+from countersign.hosted.pages import room
+from countersign.hosted.pages.room import ADDRESS_LENGTH_MAX, QrCodes
 
 ADDRESS = "https://provider.example/"
 
@@ -54,7 +54,7 @@ def test_the_longest_address_has_one() -> None:
 
 def test_only_some_codes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """The most recently used codes."""
-    monkeypatch.setattr(qr_codes, "KEPT_MAX", 2)
+    monkeypatch.setattr(room, "KEPT_MAX", 2)
 
     async def look() -> list[str]:
         codes = QrCodes()

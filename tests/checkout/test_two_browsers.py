@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.toolkit.screens import WORDS
 from countersign_evidence.process import Surface
 from tests.checkout.buyer import Buyer, Shop
 from tests.checkout.surfer import Surfer

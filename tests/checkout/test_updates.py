@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from countersign.base.values import Mode
-from countersign.core.checkout.updates import STREAMS_EACH_MAX, Updates
+from countersign.core.checkout.room import STREAMS_EACH_MAX, Updates
 from countersign.operate.bootstrap import Deployment
 from tests.checkout.buyer import Shop
 from tests.checkout.surfer import Surfer, check_headers

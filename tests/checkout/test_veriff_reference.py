@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.toolkit.screens import WORDS
 from countersign_simulators.base import Reply, Request, hmac_hex
 from countersign_simulators.veriff import SHARED_SECRET
 from tests.checkout.buyer import Shop

@@ -43,7 +43,7 @@ from countersign.core.checkout.model import (
     Status,
     cancelled,
 )
-from countersign.core.checkout.reading import ClaimedEvent
+from countersign.core.checkout.order import ClaimedEvent
 from countersign.core.checkout.schemas import CheckoutSessionRequest
 from countersign.hosted.pages import buyer, identity
 from countersign_evidence.process import Process, Surface

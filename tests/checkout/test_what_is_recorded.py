@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from countersign.core.checkout import expiry, store
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.toolkit.screens import WORDS
 from countersign.operate.bootstrap import Deployment
 from tests.checkout.buyer import SHOP, Buyer, Shop
 from tests.checkout.surfer import Page, Surfer, check_headers

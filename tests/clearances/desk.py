@@ -32,6 +32,7 @@ from countersign.core.buyers.schemas import BuyerVerificationRequest
 from countersign.core.buyers.sql import write_buyer
 from countersign.core.buyers.zips import proved_zip_index
 from countersign.core.clearances.clear import clear_order
+from countersign.core.clearances.facts_sql import set_rules
 from countersign.core.clearances.fulfil import fulfil_order
 from countersign.core.clearances.model import ClearanceRules
 from countersign.core.clearances.schemas import (
@@ -40,7 +41,6 @@ from countersign.core.clearances.schemas import (
     FulfilmentReceipt,
     FulfilmentRequest,
 )
-from countersign.core.clearances.settings import set_rules
 from countersign.core.gate.act import Writing
 from countersign.core.notices import publish as publishing
 from countersign.core.notices.notice_file import parse_notice_file

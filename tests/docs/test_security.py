@@ -22,8 +22,8 @@ from countersign.core.checkout.model import KEPT, LIFETIME_MAX
 from countersign.core.webhooks.deliver import CONCURRENT_MAX
 from countersign.core.webhooks.model import ENDPOINTS_MAX
 from countersign.core.webhooks.sender import LOOKUPS_MAX
-from countersign.hosted.remembered.model import COOKIE_KEPT, KEPT_MAX, PASSKEY_KEPT
-from countersign.hosted.self_service.visits import FRESH, SIGNED_IN
+from countersign.hosted.remembered import COOKIE_KEPT, KEPT_MAX, PASSKEY_KEPT
+from countersign.hosted.self_service import FRESH, SIGNED_IN
 from countersign.identity.transport import TOTAL_SECONDS
 from countersign.server.app import route_table
 from tests.docs.markdown import ROOT, Page, read

@@ -117,9 +117,9 @@ def test_personal_data_is_shown_for_a_reason_that_is_kept(tmp_path: Path) -> Non
         person = await console.person("Ada", Role.COMPLIANCE)
         asked = [None, "", "no", "x" * 201, "a\nb", "é" * 200, "Case 26-2"]
         codes = []
-        for reason in asked:
+        for said in asked:
             answer = await console.ask(
-                person.session, LIST, account=account, mode="live", reason=reason
+                person.session, LIST, account=account, mode="live", reason=said
             )
             codes.append(answer.code)
         return codes, await entries(console, AuditAction.PERSONAL_DATA_SHOWN), person.id

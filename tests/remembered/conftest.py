@@ -15,7 +15,7 @@ import pytest
 
 from countersign.base.values import Mode
 from countersign.core.access.account import register
-from countersign.hosted.remembered.cookies import remember_cookie
+from countersign.hosted.remembered import remember_cookie
 from tests.checkout.buyer import SHOP
 from tests.checkout.surfer import Form, Page, check_headers
 from tests.http.backstage import Operator, another_deployment, make_client

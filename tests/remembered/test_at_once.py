@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx2
 
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.toolkit.screens import WORDS
 from tests.checkout.provider import address, finish
 from tests.checkout.surfer import Form
 from tests.http.backstage import Operator

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from countersign.base.values import Mode
-from countersign.hosted.remembered.cookies import remember_cookie
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.remembered import remember_cookie
+from countersign.hosted.toolkit.screens import WORDS
 from tests.checkout.buyer import SHOP
 from tests.checkout.surfer import Page
 from tests.http.backstage import Operator

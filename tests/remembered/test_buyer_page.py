@@ -9,8 +9,8 @@ from datetime import timedelta
 import pytest
 
 from countersign.base.values import Mode
-from countersign.hosted.remembered.model import COOKIE_KEPT, PASSKEY_KEPT, USES_KEPT
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.remembered import COOKIE_KEPT, PASSKEY_KEPT, USES_KEPT
+from countersign.hosted.toolkit.screens import WORDS
 from countersign.operate.housekeeping import delete_outdated
 from tests.checkout.surfer import Form, Page
 from tests.http.backstage import Operator

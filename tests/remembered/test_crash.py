@@ -11,7 +11,7 @@ import pytest
 from countersign.base.values import Mode
 from countersign.core.checkout import expiry
 from countersign.core.checkout.model import Collected, Session, Status
-from countersign.hosted.remembered.cookies import remember_cookie
+from countersign.hosted.remembered import remember_cookie
 from countersign_evidence.process import Binding
 from tests.checkout.checks import Checks, checks_at
 from tests.support import forked

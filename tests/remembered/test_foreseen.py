@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from countersign.base.values import Mode
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.toolkit.screens import WORDS
 from tests.http.backstage import Operator
 from tests.remembered.conftest import Person, Shop, form_of, link, remembered, verify_in
 from tests.verification.live import revoke

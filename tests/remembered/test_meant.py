@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.toolkit.screens import WORDS
 from tests.checkout.buyer import SHOP
 from tests.remembered.conftest import READ, Person, Shop, form_of, link, verify_in
 

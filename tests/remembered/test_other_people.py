@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.toolkit.screens import WORDS
 from countersign.operate import bootstrap
 from tests.checkout.surfer import Page, held_back
 from tests.http.backstage import Operator

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.toolkit.screens import WORDS
 from tests.checkout.surfer import Page
 from tests.http.backstage import Operator
 from tests.remembered.conftest import Person, Shop, form_of, link, options_of, verify_in

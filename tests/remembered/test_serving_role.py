@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from countersign.base.values import Mode
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.toolkit.screens import WORDS
 from tests.docs.test_serving_role import (
     as_app,
     cluster,  # noqa: F401 - a fixture

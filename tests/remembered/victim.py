@@ -9,8 +9,7 @@ from __future__ import annotations
 from countersign.base.config import load_settings
 from countersign.core.checkout import store
 from countersign.hosted.pages import identity
-from countersign.hosted.remembered.cookies import use_cookie
-from countersign.hosted.remembered.inform import inform
+from countersign.hosted.remembered import inform, use_cookie
 from countersign.operate.bootstrap import open_deployment
 from tests.support.killed import counted, run
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from countersign.base.values import Reason
-from countersign.hosted.toolkit import words as room
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.toolkit import screens as room
+from countersign.hosted.toolkit.screens import WORDS
 
 _ROOM = Path(room.__file__).parent
 _PAGES = _ROOM.parent / "pages"

@@ -8,7 +8,7 @@ from typing import Final
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from countersign.hosted.toolkit.colors import CONTRAST, DARK_SURFACES, SURFACES, contrast, palette
+from countersign.hosted.toolkit.screens import CONTRAST, DARK_SURFACES, SURFACES, contrast, palette
 from tools.design import SHEETS, TOKENS, with_design
 
 PROPERTY: Final = re.compile(r"--([\w-]+): ([^;]+);")

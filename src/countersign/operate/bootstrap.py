@@ -28,8 +28,7 @@ from countersign.core.access.secrets import make_secret, open_secret
 from countersign.core.acknowledgments.room import Acknowledgments, open_acknowledgments
 from countersign.core.buyers.room import Buyers, open_buyers
 from countersign.core.buyers.rules import VerificationRules
-from countersign.core.checkout.asking import Asking
-from countersign.core.checkout.updates import Updates
+from countersign.core.checkout.room import Asking, Updates
 from countersign.core.clearances.keys import ClearanceKeys
 from countersign.core.clearances.room import Clearances
 from countersign.core.events.model import EventIds
@@ -48,11 +47,10 @@ from countersign.core.vault.key_encryption import KeyRing, key_source
 from countersign.core.vault.key_file import key_file, make_first_key
 from countersign.core.vault.vault import VaultRoom, open_vault
 from countersign.core.webhooks.room import Webhooks, open_webhooks
-from countersign.hosted.pages.mails import CopyMails
+from countersign.hosted.pages.mails import CopyMails, load_client
 from countersign.hosted.pages.room import HostedPages
-from countersign.hosted.pages.smtp import load_client
-from countersign.hosted.remembered.room import Remembered
-from countersign.hosted.self_service.room import SelfService
+from countersign.hosted.remembered import Remembered
+from countersign.hosted.self_service import SelfService
 from countersign.identity.registry import IdentityProviders
 from countersign.identity.transport import Outbound
 from countersign.operate.room import Operations, open_operations

@@ -31,8 +31,8 @@ from countersign.core.webhooks.deliveries import delete_old
 from countersign.core.webhooks.model import AGE_MAX
 from countersign.core.webhooks.model import LOG_KEPT as DELIVERIES_KEPT
 from countersign.hosted.pages import mails
-from countersign.hosted.remembered.model import USES_KEPT
-from countersign.hosted.remembered.sql import delete_outdated as delete_remembered
+from countersign.hosted.remembered import USES_KEPT
+from countersign.hosted.remembered import delete_outdated as delete_remembered
 from countersign.operate.room import Operations
 
 PERIOD_SECONDS: Final = 600.0

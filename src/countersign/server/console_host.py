@@ -43,8 +43,7 @@ from countersign.core.gate.route import (
     grouped,
 )
 from countersign.core.notices.notice_file import parse_notice_file
-from countersign.hosted.toolkit.colors import CONTRAST, contrast
-from countersign.hosted.toolkit.forms import address_of, read_door, read_form
+from countersign.hosted.toolkit.screens import CONTRAST, address_of, contrast, read_door, read_form
 from countersign.operate.bootstrap import Deployment
 from countersign.staff.people import by_provider, sign_in, sql
 from countersign.staff.people.model import LinkSays, ProviderRefusal, SignedIn, SignedInPerson

@@ -15,9 +15,9 @@ from countersign.core.log import routes as log
 from countersign.core.notices import routes as notices
 from countersign.core.sandbox import routes as test_helpers
 from countersign.core.webhooks import routes as webhooks
+from countersign.hosted import self_service
 from countersign.hosted.pages import current_routes as current_checkout
 from countersign.hosted.pages import page
-from countersign.hosted.self_service import page as self_service
 from countersign.operate import deployment as staff_deployment
 from countersign.operate import routes as operations
 from countersign.server import console_host as console

@@ -20,8 +20,14 @@ from countersign.base.values import Mode, Reason
 from countersign.core.access.key import AccountReach
 from countersign.core.buyers.identity_check import WRONG_SET_UP, CheckState, IdentityCheck, Trouble
 from countersign.core.buyers.model import BuyerStatus
-from countersign.core.checkout.order import Order
-from countersign.core.checkout.reading import BrowserClaim, ClaimedEvent, LineSeen, Press, Reading
+from countersign.core.checkout.order import (
+    BrowserClaim,
+    ClaimedEvent,
+    LineSeen,
+    Order,
+    Press,
+    Reading,
+)
 from countersign.core.notices.rule import Exemption
 from countersign_evidence.process import Binding, Surface, Viewport
 
@@ -290,14 +296,12 @@ def require_open(session: Session, now: datetime, step: Collected | None = None)
     Raises:
         CheckoutSessionClosed: it has ended, or this step is over or not reached yet.
     """
-    status = session.status_at(now)
+    status, content = session.status_at(now), session.content
     if status is not Status.OPEN:
         raise CheckoutSessionClosed(f"The checkout session is {status}.")
-    if step is not None and session.step is not step:
-        raise CheckoutSessionClosed(
-            f"The checkout session collects the {session.step} now, not the {step}."
-        )
-    return session.asked
+    if step is not None and (due := session.step) is not step:
+        raise CheckoutSessionClosed(f"The checkout session collects the {due} now, not the {step}.")
+    return session.asked if content is None else content
 
 
 def shown(  # noqa: PLR0917 - what is kept of a rendered notice

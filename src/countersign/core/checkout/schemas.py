@@ -42,8 +42,7 @@ from countersign.core.checkout.model import (
     Collected,
     Status,
 )
-from countersign.core.checkout.order import Order
-from countersign.core.checkout.reading import ClaimedEvent
+from countersign.core.checkout.order import ClaimedEvent, Order
 from countersign.core.notices.rule import Cart, Exemption, ProductClass
 from countersign_evidence.process import Viewport
 

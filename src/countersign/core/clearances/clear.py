@@ -12,7 +12,12 @@ from sqlalchemy import Connection
 
 from countersign.base.db.statements import BulkInsert, late_statements
 from countersign.base.db.tables import clearances
-from countersign.base.errors import CountersignError, InvalidRequest, OrderReferenceMismatch
+from countersign.base.errors import (
+    CountersignError,
+    InvalidRequest,
+    OrderReferenceMismatch,
+    RateLimited,
+)
 from countersign.base.ids import ACKNOWLEDGMENT, CLEARANCE, is_id, timed_id
 from countersign.base.values import from_ns, rfc3339, rfc3339_ms, to_ms
 from countersign.core.access.idempotency import NONCE_BYTES, Keep, leave_answers, taken
@@ -20,10 +25,12 @@ from countersign.core.access.key import Principal
 from countersign.core.acknowledgments.acknowledge import of_another_order, reference_index
 from countersign.core.buyers.model import BuyerStatus, best_proof, status_view
 from countersign.core.buyers.rules import VerificationRules, zip5
-from countersign.core.buyers.zips import proves_zip
+from countersign.core.buyers.sql import count_zip, followed_buyers
+from countersign.core.buyers.zips import own_zip_subject, proves_zip
 from countersign.core.clearances.facts_sql import BatchFacts
-from countersign.core.clearances.keys import Signers
+from countersign.core.clearances.keys import Signers, order_digest, token_claims
 from countersign.core.clearances.model import (
+    AcknowledgmentFacts,
     ClearanceInput,
     ClearanceResult,
     GrantedClearance,
@@ -40,10 +47,10 @@ from countersign.core.clearances.model import (
 )
 from countersign.core.clearances.room import Clearances
 from countersign.core.clearances.schemas import ClearanceDecision, ClearanceRequest
-from countersign.core.clearances.token import order_digest, token_claims
 from countersign.core.gate.route import encode
 from countersign.core.log.append_record import SEAL_ENTROPY, seal_disclosures
 from countersign.core.log.record import NewRecord, RecordType
+from countersign.core.notices.model import NoticeEdition
 from countersign.core.notices.registry import KnownNotices
 from countersign.core.notices.rule import COMPARED_ZIP, NOTHING
 from countersign.core.parties import Bound
@@ -400,3 +407,48 @@ def _draft(new: NewClearance, result: ClearanceResult, bound: Bound) -> Draft:
         *([(REFERENCE_FIELD, order.order_reference)] if order.order_reference else []),
     )
     return Draft(members, personal, new.entropy[:-SEAL_ENTROPY])
+
+
+async def foresee(
+    room: Clearances, who: Principal, order: ClearanceRequest, notice: NoticeEdition, known: str
+) -> tuple[str, ...]:
+    """Why this order would not be cleared now, if its buyer had just initialed this notice.
+
+    `known` is the buyer whose browser asks, by any of the buyer's identifiers: nothing is said of
+    an order of somebody else. Nothing is written but the ZIP code that is tried, where the account
+    does not see it.
+
+    Raises:
+        RateLimited: too many ZIP codes were tried for the buyer.
+        InvalidRequest: no notice is about such a class of products.
+    """
+    item = await prepare_order(room, who, order)
+    return await room.access.database.write(_foreseen, item, notice, known)
+
+
+def _foreseen(
+    connection: Connection, item: PreparedOrder, notice: NoticeEdition, known: str
+) -> tuple[str, ...] | RateLimited:
+    new, secret = item.new, item.room.access.secret
+    facts = BatchFacts(connection, secret, [new]).of(new)
+    person = followed_buyers(connection, [known]).get(known)
+    if facts.buyer is None or person is None or person.cbid != facts.buyer.cbid:
+        return ()
+    initialed = AcknowledgmentFacts(
+        accepted_at=new.clock_at,
+        notice_id=notice.content.id,
+        notice_version=notice.content.version,
+        session_index=new.session_index,
+        cbid_index=new.cbid_index,
+        reference_index=None,
+        erased=False,
+    )
+    case = case_of(item, replace(facts, acknowledgment=initialed))
+    if not case.notice_in_force:
+        return ()  # another one was published since the notices were read
+    if case.zip_proved is not None:
+        subject = own_zip_subject(secret, new.account_id, new.mode, person.cbid)
+        refusal = count_zip(connection, subject, new.zip_index, new.at)
+        if refusal is not None:
+            return refusal
+    return reasons_of(case, failed_checks(case))

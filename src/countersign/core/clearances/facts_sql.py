@@ -7,12 +7,14 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection
+from sqlalchemy import Connection, delete, insert
 
 from countersign.base.db.statements import BulkInsert, DriverStatement, Late, SelectAmong
-from countersign.base.db.tables import acknowledgment_uses
-from countersign.base.errors import RateLimited
+from countersign.base.db.tables import acknowledgment_uses, clearance_settings
+from countersign.base.errors import InvalidArgument, RateLimited
 from countersign.base.values import MODES, Mode, from_ms
+from countersign.core.access.account import find_account
+from countersign.core.access.audit import AuditAction, write_audit
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.buyers.model import Buyer
 from countersign.core.buyers.rules import VerificationRules
@@ -27,6 +29,7 @@ from countersign.core.clearances.model import (
     OrderFacts,
     StoredVerification,
 )
+from countersign.core.clearances.room import Clearances
 from countersign.core.log.record import RecordType
 from countersign.core.parties import Bound, PartiesInForce
 
@@ -276,3 +279,39 @@ def rules_of(connection: Connection, account_ids: Iterable[str]) -> dict[str, Cl
         )
         for account_id, max_age, lifetime, class_required in _select_rules(connection, account_ids)
     }
+
+
+async def set_rules(room: Clearances, id_or_name: str, rules: ClearanceRules) -> str:
+    """Set an account's rules from the next clearance on; returns the account's id."""
+    mistake = rules.mistake()
+    if mistake is not None:
+        raise InvalidArgument(mistake)
+    account = await find_account(room.access, id_or_name)
+    audit = room.access.audit.entry(
+        AuditAction.CLEARANCE_SETTINGS_CHANGED,
+        account.id,
+        product_class_required=rules.product_class_required,
+        **rules.seconds(),
+    )
+    seconds = {name.removesuffix("_seconds"): value for name, value in rules.seconds().items()}
+    row: dict[str, object] = {
+        "account_id": account.id,
+        "product_class_required": rules.product_class_required,
+    }
+    row |= {**seconds, "changed_at": audit.at}
+
+    def put(connection: Connection) -> None:
+        of_account = clearance_settings.c.account_id == account.id
+        connection.execute(delete(clearance_settings).where(of_account))
+        connection.execute(insert(clearance_settings), row)
+        write_audit(connection, audit)
+
+    await room.access.database.write(put)
+    return account.id
+
+
+async def get_rules(room: Clearances, id_or_name: str) -> tuple[str, ClearanceRules]:
+    """The account's id and rules; the defaults if none were set."""
+    account = await find_account(room.access, id_or_name)
+    rules = await room.access.database.read(rules_of, [account.id])
+    return account.id, rules.get(account.id, ClearanceRules())

@@ -19,9 +19,9 @@ from countersign.core.access.key import Principal, Scope
 from countersign.core.acknowledgments.find import SELECT_RECORDS, evidence_of
 from countersign.core.clearances import schemas
 from countersign.core.clearances.clear import SHIPPING_FIELD
+from countersign.core.clearances.keys import order_digest, token_claims
 from countersign.core.clearances.model import GrantedClearance
 from countersign.core.clearances.room import Clearances
-from countersign.core.clearances.token import order_digest, token_claims
 from countersign.core.gate.act import Acts
 from countersign.core.log.append_record import open_disclosures
 from countersign.core.log.blind_runs import found_by

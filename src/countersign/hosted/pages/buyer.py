@@ -28,13 +28,13 @@ from countersign.core.checkout.model import (
     Status,
     require_open,
 )
-from countersign.core.checkout.reading import ClaimedEvent, Press, Reading
+from countersign.core.checkout.order import ClaimedEvent, Press, Reading
 from countersign.core.checkout.sessions import cleared, order_of, principal_of, with_decision
 from countersign.core.clearances.clear import PreparedOrder
 from countersign.core.notices.model import NoticeEdition
 from countersign.hosted.pages import identity
 from countersign.hosted.pages.room import HostedPages
-from countersign.hosted.toolkit.words import WORDS
+from countersign.hosted.toolkit.screens import WORDS
 from countersign_evidence.process import Binding, Claim, Line, Process, Surface, Viewport
 
 TYPED_LENGTH_MAX: Final = 4 * INITIALS_LENGTH_MAX

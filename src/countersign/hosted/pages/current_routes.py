@@ -45,8 +45,7 @@ from countersign.hosted.pages import buyer
 from countersign.hosted.pages.cookies import copy_address
 from countersign.hosted.pages.room import HostedPages
 from countersign.hosted.pages.visits import count, locale_of, owners_of
-from countersign.hosted.toolkit.forms import browser
-from countersign.hosted.toolkit.screens import words_of
+from countersign.hosted.toolkit.screens import browser, words_of
 from countersign_evidence.process import Surface
 
 T = TypeVar("T")

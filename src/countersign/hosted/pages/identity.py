@@ -36,7 +36,7 @@ from countersign.core.checkout import checks, store
 from countersign.core.checkout.model import Collected, Session, Status, require_open
 from countersign.hosted.pages.cookies import return_code
 from countersign.hosted.pages.room import HostedPages
-from countersign.hosted.remembered.inform import Informing
+from countersign.hosted.remembered import Informing
 from countersign_evidence.process import Binding
 
 OUTCOMES: Final[Mapping[str, str | None]] = {

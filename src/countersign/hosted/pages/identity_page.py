@@ -39,9 +39,8 @@ from countersign.core.checkout.model import (
 from countersign.core.checkout.sessions import return_url
 from countersign.core.gate.route import Call, Header, Reply
 from countersign.hosted.pages import identity
-from countersign.hosted.pages.room import HostedPages
+from countersign.hosted.pages.room import ADDRESS_LENGTH_MAX, HostedPages
 from countersign.hosted.pages.visits import Visit, VisitHandler, count, visit_of
-from countersign.hosted.toolkit.qr_codes import ADDRESS_LENGTH_MAX
 from countersign.hosted.toolkit.screens import PRIVATE, lead, preferred, screen, words_of
 
 RETURN: Final = "return"

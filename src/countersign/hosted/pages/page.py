@@ -36,7 +36,7 @@ from countersign.core.checkout.model import (
     Status,
     require_open,
 )
-from countersign.core.checkout.reading import ClaimedEvent, Reading
+from countersign.core.checkout.order import ClaimedEvent, Reading
 from countersign.core.checkout.sessions import principal_of, return_url, session_of_token
 from countersign.core.dossiers.dossier import DossierQuery, dossier, pdf_of
 from countersign.core.gate.route import Call, Reply, Route, grouped
@@ -48,7 +48,6 @@ from countersign.hosted.pages.cookies import (
     code,
     set_cookie,
 )
-from countersign.hosted.pages.foreseen import check_again, foreseen
 from countersign.hosted.pages.initials_page import (
     FORM,
     NOT_TAKEN,
@@ -56,7 +55,9 @@ from countersign.hosted.pages.initials_page import (
     STEP,
     WRONG,
     adopting,
+    check_again,
     differing,
+    foreseen,
     wrong_in,
 )
 from countersign.hosted.pages.room import HostedPages
@@ -67,9 +68,7 @@ from countersign.hosted.pages.visits import (
     visit_of,
     with_form,
 )
-from countersign.hosted.toolkit.forms import FIELDS_MAX, browser
-from countersign.hosted.toolkit.screens import PRIVATE, lead, words_of
-from countersign.hosted.toolkit.words import LOCALES
+from countersign.hosted.toolkit.screens import FIELDS_MAX, LOCALES, PRIVATE, browser, lead, words_of
 from countersign_evidence.process import Surface, Viewport
 from countersign_evidence.record import CBID_FIELD
 

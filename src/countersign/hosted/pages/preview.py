@@ -9,8 +9,7 @@ from countersign.core.checkout.brand import ADOPTED_ALLOWED, Brand
 from countersign.core.checkout.order import Order, OrderLine
 from countersign.core.notices.notice_file import parse_notice_file, shipped_notice_files
 from countersign.hosted.pages.visits import BuyerStep
-from countersign.hosted.toolkit.screens import part, screen, words_of
-from countersign.hosted.toolkit.words import LOCALES
+from countersign.hosted.toolkit.screens import LOCALES, part, screen, words_of
 
 LOGO: Final = "logo"
 """The file of the logo, next to the pages."""

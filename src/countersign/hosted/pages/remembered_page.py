@@ -21,20 +21,22 @@ from countersign.core.checkout.model import Collected, Session, Status, require_
 from countersign.core.checkout.sessions import return_url
 from countersign.core.gate.route import Call, Reply
 from countersign.hosted.pages import identity
-from countersign.hosted.pages.remembered_cookies import PASSKEY, REMEMBERED, cookie, cookie_header
+from countersign.hosted.pages.cookies import PASSKEY, REMEMBERED, cookie, cookie_header
 from countersign.hosted.pages.visits import NOT_ENOUGH, Visit
-from countersign.hosted.remembered.cookies import (
+from countersign.hosted.remembered import (
+    COOKIE_KEPT,
+    PASSKEY_KEPT,
+    Kind,
+    KnownBy,
+    NotKnown,
+    assert_passkey,
     by_cookie,
     forget_cookie,
-    remember_cookie,
-    use_cookie,
-)
-from countersign.hosted.remembered.inform import inform
-from countersign.hosted.remembered.model import COOKIE_KEPT, PASSKEY_KEPT, Kind, KnownBy, NotKnown
-from countersign.hosted.remembered.passkeys import (
-    assert_passkey,
+    inform,
     register,
     registration_options,
+    remember_cookie,
+    use_cookie,
 )
 from countersign.hosted.toolkit.screens import lead, words_of
 from countersign_evidence.disclosure import b64url

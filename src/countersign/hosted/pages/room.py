@@ -2,14 +2,53 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from countersign.base.snapshot import KeyedLocks, SingleFlight
 from countersign.core.checkout.room import Checkout
 from countersign.hosted.pages.mails import CopyMails
-from countersign.hosted.remembered.room import Remembered
-from countersign.hosted.toolkit.qr_codes import QrCodes
+from countersign.hosted.remembered import Remembered
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+
+ADDRESS_LENGTH_MAX: Final = 1_200
+"""A longer address makes too many modules for a phone's camera."""
+KEPT_MAX: Final = 256
+
+
+class QrCodes:
+    """Makes codes, and keeps those that were asked for last."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, str], Markup] = {}
+        self._looks = SingleFlight()
+
+    async def of(self, url: str, name: str) -> Markup | None:
+        """A code of this address, as an SVG element with this name; None: it is too long."""
+        if len(url) > ADDRESS_LENGTH_MAX:
+            return None
+        key = url, name
+        made = self._kept.pop(key, None)
+        if made is None:
+            made = await self._looks.join(key, lambda: asyncio.to_thread(_made, url, name))
+        self._kept[key] = made  # as the newest
+        if len(self._kept) > KEPT_MAX:
+            del self._kept[next(iter(self._kept))]
+        return made
+
+
+def _made(url: str, name: str) -> Markup:
+    import segno  # noqa: PLC0415 - of no use to most pages
+    from markupsafe import Markup  # noqa: PLC0415 - as above
+
+    made = segno.make(url, error="l", micro=False)
+    svg = made.svg_inline(scale=1, border=4, light="#fff", title=name, svgclass="qr", omitsize=True)
+    return Markup(svg.replace("<svg ", '<svg role="img" ', 1))  # noqa: S704 - segno escapes it
+
 
 COPIES_WAITING_MAX: Final = 2
 """Of one session, in one process."""

@@ -23,9 +23,15 @@ from countersign.core.checkout.model import KEPT, Session
 from countersign.core.vault.vault import Place
 from countersign.hosted.pages import buyer, mails
 from countersign.hosted.pages.cookies import copy_address
-from countersign.hosted.pages.mails import ClaimedMail, CopyMails, MailOutcome
+from countersign.hosted.pages.mails import (
+    ATTEMPT_SECONDS,
+    Attempt,
+    ClaimedMail,
+    CopyMails,
+    MailClient,
+    MailOutcome,
+)
 from countersign.hosted.pages.room import HostedPages
-from countersign.hosted.pages.smtp import ATTEMPT_SECONDS, Attempt, MailClient
 from countersign.hosted.toolkit.screens import words_of
 
 IDLE_SECONDS: Final = 2.0

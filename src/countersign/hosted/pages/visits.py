@@ -18,9 +18,15 @@ from countersign.core.gate.route import Call, Reply
 from countersign.hosted.pages import buyer
 from countersign.hosted.pages.cookies import COPY, browser_of, form_code, is_code, refuse_foreign
 from countersign.hosted.pages.room import HostedPages
-from countersign.hosted.toolkit.forms import FIELDS_MAX, read_form
-from countersign.hosted.toolkit.screens import lead, part, preferred, screen
-from countersign.hosted.toolkit.words import LOCALES
+from countersign.hosted.toolkit.screens import (
+    FIELDS_MAX,
+    LOCALES,
+    lead,
+    part,
+    preferred,
+    read_form,
+    screen,
+)
 
 NOT_ENOUGH: Final = "no"
 _NOT_PASSED: Final[Mapping[str, str]] = {

@@ -6,20 +6,103 @@ Style and script stand in the page, and the content security policy names them b
 from __future__ import annotations
 
 import re
+import tomllib
 from base64 import b64encode
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cache, lru_cache
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from importlib.resources import files
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import parse_qsl
 
-from countersign.base.errors import NotFound, RateLimited, Refusal, Retryable
+from countersign.base.errors import (
+    InvalidRequest,
+    NotFound,
+    RateLimited,
+    Refusal,
+    Retryable,
+    UnsupportedMediaType,
+)
+from countersign.base.http.body import DOOR_BYTES_MAX
+from countersign.core.acknowledgments.model import Origin, resolve_browser
 from countersign.core.checkout.brand import FONTS, Brand
-from countersign.core.gate.route import NO_STORE, Header, Reply
-from countersign.hosted.toolkit.colors import palette
-from countersign.hosted.toolkit.words import LOCALES, WORDS
+from countersign.core.checkout.room import Checkout
+from countersign.core.gate.route import NO_STORE, Call, Header, Reply
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+
+WORDS: Final[Mapping[str, Mapping[str, str]]] = tomllib.loads(
+    (files("countersign.hosted.toolkit") / "words.toml").read_text("utf-8")
+)
+"""By locale, then by name; `{vendor}`, `{number}` and `{provider}` are placeholders."""
+LOCALES: Final = tuple(WORDS)
+
+
+CONTRAST: Final = 4.5
+"""Contrast of text with its background."""
+SURFACES: Final = ("#fff", "#f5f7f9", "#eef1f4")
+DARK_SURFACES: Final = ("#0d1217", "#151c23", "#1d262f")
+"""Background colours of text, from `web/design/tokens.css`: light and dark."""
+_LIGHT_MIN: Final = 0.1791
+"""From this luminance on, black on a colour has more contrast than white: at least 4.58 to 1."""
+_STEPS: Final = 32
+
+
+class Palette(NamedTuple):
+    """The uses of a colour; each is `#rrggbb` or `#rgb`."""
+
+    brand: str
+    on_brand: str
+    ink: str
+    """For text and marks on the surfaces, in light mode."""
+    dark_ink: str
+
+
+def palette(color: str) -> Palette:
+    """The colours derived from one of the form `#rrggbb`."""
+    return Palette(
+        color, on_color(color), _towards(color, 0, SURFACES), _towards(color, 255, DARK_SURFACES)
+    )
+
+
+def on_color(color: str) -> str:
+    """Black or white, whichever is easier to read on this colour."""
+    return "#000" if luminance(color) > _LIGHT_MIN else "#fff"
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast of two colours, from 1 to 21."""
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def luminance(color: str) -> float:
+    """The relative luminance of a colour, from 0 to 1."""
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+        for part in (part / 255 for part in _parts(color))
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _towards(color: str, end: int, surfaces: tuple[str, ...]) -> str:
+    """The colour, as near to black (0) or white (255) as these surfaces need."""
+    made = color
+    for step in range(_STEPS + 1):
+        parts = [round(part + (end - part) * step / _STEPS) for part in _parts(color)]
+        made = "#" + "".join(f"{part:02x}" for part in parts)
+        if all(contrast(made, surface) >= CONTRAST for surface in surfaces):
+            break
+    return made
+
+
+def _parts(color: str) -> tuple[int, int, int]:
+    digits = color[1:] if len(color) == 7 else "".join(2 * digit for digit in color[1:])
+    red, green, blue = (int(digits[at : at + 2], 16) for at in (0, 2, 4))
+    return red, green, blue
+
 
 COLOR: Final = "#1b4965"
 """Of a vendor that has none."""
@@ -212,3 +295,57 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+FIELDS_MAX: Final = 2000
+_FORM_TYPE: Final = b"application/x-www-form-urlencoded"
+
+
+def browser(room: Checkout, call: Call) -> Origin:
+    """Where the browser's own request came from."""
+    return resolve_browser(
+        call.raw_headers,
+        peer=call.peer,
+        header=room.client_ip_header,
+        trusted_proxies=room.trusted_proxies,
+    )
+
+
+def address_of(room: Checkout, call: Call) -> str:
+    """The address of a browser that is not signed in, as the configured proxies tell it.
+
+    "" without any: then the connection's may be that of a proxy, and so everybody's.
+    """
+    return (browser(room, call).ip or "") if room.trusted_proxies else ""
+
+
+async def read_door(room: Checkout, call: Call) -> Mapping[str, str]:
+    """The fields of a form by which somebody signs in; it counts for the browser's address."""
+    address = address_of(room, call)
+    return await read_form(call, DOOR_BYTES_MAX, (address,) if address else ())
+
+
+async def read_form(call: Call, most: int, owners: Sequence[str]) -> Mapping[str, str]:
+    """The fields of a form of at most `most` bytes, which count for these owners.
+
+    Raises:
+        UnsupportedMediaType: the body is no form.
+        InvalidRequest: it is not well formed, or has a field twice.
+    """
+    media_type = call.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    if media_type != _FORM_TYPE or call.read_body is None:
+        raise UnsupportedMediaType
+    try:
+        fields = parse_qsl(
+            (await call.read_body(most, owners)).decode("ascii"),
+            keep_blank_values=True,
+            strict_parsing=True,
+            errors="strict",
+            max_num_fields=FIELDS_MAX,
+        )
+    except ValueError:
+        raise InvalidRequest("The form is not well formed.") from None
+    form = dict(fields)
+    if len(form) != len(fields) or any("\x00" in value for value in form.values()):
+        raise InvalidRequest("The form is not well formed.")
+    return form

@@ -9,10 +9,10 @@ import click
 
 from countersign.base.cli import with_room
 from countersign.base.values import Mode, rfc3339
+from countersign.core.clearances.facts_sql import get_rules, set_rules
 from countersign.core.clearances.keys import ClearanceKey
 from countersign.core.clearances.model import ClearanceRules
 from countersign.core.clearances.room import Clearances
-from countersign.core.clearances.settings import get_rules, set_rules
 from countersign_evidence.cli.support import Duration, asking, command, field_lines, say, show
 
 _DEFAULT: Final = ClearanceRules()

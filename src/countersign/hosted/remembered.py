@@ -1,0 +1,458 @@
+"""Remembered buyers: passkeys and cookies by which a buyer is known again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from functools import partial
+from typing import Any, Final
+
+import structlog
+from msgspec import Struct
+from msgspec.structs import replace
+from sqlalchemy import Connection, Row, delete, insert, or_, select, update
+
+from countersign.base.db import statements
+from countersign.base.db.statements import of_row
+from countersign.base.db.tables import remembered, remembered_uses, verifications
+from countersign.base.errors import CheckoutSessionClosed
+from countersign.base.ids import timed_id
+from countersign.base.passkeys import (
+    RelyingParty,
+    asserted,
+    checked,
+    creation_options,
+    credential_id,
+    registered,
+)
+from countersign.base.values import Mode, from_ns
+from countersign.core.access.key import AccountReach
+from countersign.core.buyers.identity_check import IdentityCheck
+from countersign.core.buyers.model import BuyerStatus
+from countersign.core.buyers.room import Buyers
+from countersign.core.buyers.rules import zip5
+from countersign.core.buyers.sql import StatusQuery, buyers_by_cbid, write_verification
+from countersign.core.buyers.started import REMEMBERED as PROVIDER
+from countersign.core.buyers.started import judge, judge_known
+from countersign.core.buyers.verification_record import (
+    VerificationAct,
+    verification_id,
+    verification_record,
+)
+from countersign.core.log.record import NewRecord
+from countersign.core.parties import Bound, bound_now
+from countersign_evidence.canonical import Json
+from countersign_evidence.disclosure import b64url
+from countersign_evidence.process import Binding
+
+COOKIE_KEPT: Final = timedelta(days=90)
+PASSKEY_KEPT: Final = timedelta(days=400)
+"""How long a passkey is kept that is not used."""
+USES_KEPT: Final = timedelta(days=365)
+"""How long a buyer can see who asked."""
+KEPT_MAX: Final = 10
+"""Passkeys and cookies of one buyer: one more removes the one that was used least recently."""
+
+
+class Kind(StrEnum):
+    """The means to remember a buyer."""
+
+    PASSKEY = "passkey"
+    COOKIE = "cookie"
+
+    @property
+    def binding(self) -> Binding:
+        """Its name in the evidence."""
+        return Binding(self.value)
+
+
+class KnownBy(Struct, frozen=True, kw_only=True):
+    """A passkey or a cookie of a buyer."""
+
+    id: str
+    mode: Mode
+    cbid: str
+    kind: Kind
+    created_at: datetime
+    last_used_at: datetime
+    expires_at: datetime
+
+
+class NotKnown(StrEnum):
+    """Why a buyer is not known by what a browser presents; that browser alone learns it."""
+
+    UNKNOWN = "unknown"
+    """Never known here, or removed, erased or expired since."""
+    REFUSED = "refused"
+    """Wrong challenge: signed for another page, in another way, or earlier."""
+    COPIED = "copied"
+    """There is a copy of the passkey, which was removed therefore."""
+
+
+class Use(Struct, frozen=True, kw_only=True):
+    """One time that somebody asked about a remembered buyer, with the buyer's consent."""
+
+    account_id: str
+    kind: Kind
+    verified: bool
+    """Whether the account was informed that the buyer is verified; otherwise it learned nothing."""
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """Passkeys and cookies of buyers, and who asked about them."""
+
+    buyers: Buyers
+    party: RelyingParty | None
+    """None: there are no passkeys at the address of this deployment, only cookies."""
+    passes: Counter[str] = field(default_factory=Counter)
+    """How many buyers passed here, by what they were remembered by: for the metrics."""
+
+
+def new_row(
+    room: Remembered, mode: Mode, cbid: str, kind: Kind, lookup: bytes
+) -> dict[str, object]:
+    """The row of something by which a buyer is remembered from now on."""
+    kept = PASSKEY_KEPT if kind is Kind.PASSKEY else COOKIE_KEPT
+    time_ns = room.buyers.access.clock.time_ns()
+    now = from_ns(time_ns)
+    return {
+        "id": timed_id("rem", time_ns, room.buyers.access.entropy(8)),
+        "mode": mode,
+        "cbid": cbid,
+        "kind": kind,
+        "lookup": lookup,
+        "sign_count": 0,
+        "created_at": now,
+        "last_used_at": now,
+        "expires_at": now + kept,
+    }
+
+
+_c: Final = remembered.c
+
+
+def find(
+    connection: Connection, mode: Mode | None, kind: Kind, lookup: bytes, now: datetime
+) -> Row[*tuple[Any, ...]] | None:
+    """The row of what is presented, of this mode if one is named; None: unknown, or expired."""
+    found = select(remembered).where(_c.lookup == lookup, _c.kind == kind, _c.expires_at > now)
+    if mode is not None:
+        found = found.where(_c.mode == mode)
+    return connection.execute(found).one_or_none()
+
+
+def signed_in(connection: Connection, id_: str, since: datetime, now: datetime) -> KnownBy | None:
+    """The passkey that was used to sign in, unless it expired or its owner has signed out since."""
+    stays = or_(_c.signed_out_at.is_(None), _c.signed_out_at < since)
+    found = select(remembered).where(_c.id == id_, _c.expires_at > now, stays)
+    return statements.row(connection, found, KnownBy)
+
+
+def sign_out(connection: Connection, id_: str, now: datetime) -> None:
+    """End the sign-ins with this passkey in every browser."""
+    connection.execute(update(remembered).where(_c.id == id_).values(signed_out_at=now))
+
+
+def add(connection: Connection, row: dict[str, object]) -> bool:
+    """Write a passkey or a cookie of a buyer who is to be changed by no one else meanwhile.
+
+    False: its digest exists already, or the buyer was erased.
+    """
+    cbid = str(row["cbid"])
+    if cbid not in buyers_by_cbid(connection, [cbid], to_change=True):
+        return False
+    same = select(_c.id).where(_c.lookup == row["lookup"])
+    if connection.execute(same).first() is not None:
+        return False
+    own = _c.cbid == cbid
+    newest = select(_c.id).where(own).order_by(_c.last_used_at.desc(), _c.id.desc())
+    kept = [*connection.execute(newest.limit(KEPT_MAX - 1)).scalars()]
+    connection.execute(delete(remembered).where(own, _c.id.not_in(kept)))
+    connection.execute(insert(remembered), row)
+    return True
+
+
+def use(connection: Connection, id_: str, before: Row[*tuple[Any, ...]], **values: object) -> bool:
+    """Note a use; False if it was used or removed since `before` was read."""
+    same = update(remembered).where(
+        _c.id == id_, _c.last_used_at == before.last_used_at, _c.sign_count == before.sign_count
+    )
+    return connection.execute(same.values(values)).rowcount == 1
+
+
+def touch(connection: Connection, id_: str, now: datetime) -> None:
+    """Note a use of a passkey or reusable cookie."""
+    connection.execute(update(remembered).where(_c.id == id_).values(last_used_at=now))
+
+
+def remove(connection: Connection, cbids: Sequence[str], id_: str) -> None:
+    """Remove one of what these buyers are remembered by."""
+    connection.execute(delete(remembered).where(_c.cbid.in_(cbids), _c.id == id_))
+
+
+def remove_by(connection: Connection, lookup: bytes) -> None:
+    """Remove what is found by this."""
+    connection.execute(delete(remembered).where(_c.lookup == lookup))
+
+
+def all_of(connection: Connection, cbids: Sequence[str], now: datetime) -> list[KnownBy]:
+    """The passkeys and cookies of these buyers, newest first."""
+    own = select(remembered).where(_c.cbid.in_(cbids), _c.expires_at > now)
+    return statements.rows(connection, own.order_by(_c.id.desc()), KnownBy)
+
+
+def uses_of(connection: Connection, cbids: Sequence[str], limit: int) -> list[Use]:
+    """Uses of these buyers' verification, newest first."""
+    u = remembered_uses.c
+    columns = select(u.account_id, u.kind, u.verified, u.at).where(u.cbid.in_(cbids))
+    return statements.rows(connection, columns.order_by(u.id.desc()).limit(limit), Use)
+
+
+def delete_outdated(
+    connection: Connection, now: datetime, uses_before: datetime, limit: int
+) -> int:
+    """Delete at most `limit` of each that has served its time; returns the larger number."""
+    numbers = []
+    for table, outdated in (
+        (remembered, _c.expires_at <= now),
+        (remembered_uses, remembered_uses.c.at < uses_before),
+    ):
+        some = select(table.c.id).where(outdated).limit(limit)
+        numbers.append(connection.execute(delete(table).where(table.c.id.in_(some))).rowcount)
+    return max(numbers)
+
+
+_BYTES: Final = 32
+_LENGTH_MAX: Final = 64
+
+
+async def remember_cookie(room: Remembered, mode: Mode, cbid: str) -> str:
+    """Remember this buyer by a new cookie, and give its value; durable when this returns.
+
+    "" if the buyer was erased.
+    """
+    access = room.buyers.access
+    value = b64url(access.entropy(_BYTES))
+    row = new_row(room, mode, cbid, Kind.COOKIE, _cookie_lookup(room, value))
+    return value if await access.database.write(add, row) else ""
+
+
+async def by_cookie(room: Remembered, mode: Mode, value: str) -> KnownBy | None:
+    """The buyer remembered by this cookie in this mode."""
+    if not 0 < len(value) <= _LENGTH_MAX:
+        return None
+    access = room.buyers.access
+    now = from_ns(access.clock.time_ns())
+    row = await access.database.read(find, mode, Kind.COOKIE, _cookie_lookup(room, value), now)
+    return None if row is None else of_row(row, KnownBy)
+
+
+async def use_cookie(room: Remembered, mode: Mode, value: str) -> KnownBy | None:
+    """The buyer remembered by this cookie; its use is durable when this returns."""
+    known = await by_cookie(room, mode, value)
+    if known is not None:
+        access = room.buyers.access
+        await access.database.write(touch, known.id, from_ns(access.clock.time_ns()))
+    return known
+
+
+async def forget_cookie(room: Remembered, value: str) -> None:
+    """Forget this cookie; no-op if there is none."""
+    if 0 < len(value) <= _LENGTH_MAX:
+        await room.buyers.access.database.write(remove_by, _cookie_lookup(room, value))
+
+
+def _cookie_lookup(room: Remembered, value: str) -> bytes:
+    return room.buyers.access.secret.blind_index("remembered", "cookie", value)
+
+
+_log: Final = structlog.get_logger("countersign.remembered")
+
+
+def registration_options(
+    room: Remembered, party: RelyingParty, mode: Mode, cbid: str, *, challenge: bytes, name: str
+) -> dict[str, Any]:
+    """The options of `navigator.credentials.create`; the user handle is a keyed hash."""
+    handle = _handle(room, mode, cbid)
+    return creation_options(party, user_handle=handle, challenge=challenge, name=name)
+
+
+async def register(
+    room: Remembered, mode: Mode, cbid: str, challenge: bytes, response: str
+) -> bool:
+    """Keep the passkey that a browser has made for this challenge; durable when this returns.
+
+    False: wrong challenge, already known, or the buyer was erased.
+    """
+    party = room.party
+    if party is None:
+        return False
+    made = await checked(lambda: registered(party, challenge, response))
+    if made is None:
+        return False
+    row = new_row(room, mode, cbid, Kind.PASSKEY, _lookup(room, made.credential_id))
+    row |= {"public_key": made.public_key, "sign_count": made.sign_count}
+    row |= {"user_handle": _handle(room, mode, cbid)}
+    return await room.buyers.access.database.write(add, row)
+
+
+async def assert_passkey(
+    room: Remembered,
+    mode: Mode | None,
+    challenge: bytes,
+    response: str,
+    asked_at: datetime | None = None,
+) -> KnownBy | NotKnown:
+    """The buyer whose passkey signed this challenge, in this mode if one is named.
+
+    A counter that did not grow means that there is a copy of the passkey (§6.1.1): it is removed.
+    `asked_at`, where the challenge itself can be used more than once: a passkey that was used since
+    is refused.
+    """
+    party, access = room.party, room.buyers.access
+    named = credential_id(response)
+    if party is None or named is None:
+        return NotKnown.REFUSED
+    now = from_ns(access.clock.time_ns())
+    row = await access.database.read(find, mode, Kind.PASSKEY, _lookup(room, named), now)
+    if row is None:
+        return NotKnown.UNKNOWN
+    if asked_at is not None and asked_at <= row.last_used_at:
+        return NotKnown.REFUSED
+    count = await checked(
+        lambda: asserted(party, row.public_key, row.user_handle, challenge, response)
+    )
+    if count is None:
+        return NotKnown.REFUSED
+    return await access.database.write(_use, row, count, now)
+
+
+def _use(
+    connection: Connection, row: Row[*tuple[Any, ...]], count: int, now: datetime
+) -> KnownBy | NotKnown:
+    if (count or row.sign_count) and count <= row.sign_count:
+        remove_by(connection, row.lookup)
+        _log.warning("passkey_copied", id=row.id)
+        return NotKnown.COPIED
+    changed = {"sign_count": count, "last_used_at": now, "expires_at": now + PASSKEY_KEPT}
+    is_first = use(connection, row.id, row, **changed)
+    return of_row(row, KnownBy) if is_first else NotKnown.REFUSED
+
+
+def _lookup(room: Remembered, named: str | bytes) -> bytes:
+    text = named if isinstance(named, str) else b64url(named)
+    return room.buyers.access.secret.blind_index("remembered", "passkey", text)
+
+
+def _handle(room: Remembered, mode: Mode, cbid: str) -> bytes:
+    return room.buyers.access.secret.blind_index(f"remembered {mode.value}", "user_handle", cbid)
+
+
+# Informing an account about a remembered buyer who has agreed to it, and writing that down.
+#
+# The record is written in the transaction that applies the response, so information and record
+# never differ.
+
+_USE: Final = "use"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Informing:
+    """Information for an account; nothing is written before `write`."""
+
+    room: Remembered
+    query: StatusQuery
+    check: IdentityCheck
+    """Only the status `verified` informs the account; the buyer sees the others, too."""
+    make_record: Callable[[Bound], NewRecord] | None
+    use: Mapping[str, object]
+    shipping_zip: str | None
+    at: datetime
+    now: datetime
+    """The same by the test clock."""
+
+    def write(self, connection: Connection) -> None:
+        """Write the record and the use, in the transaction of what follows from them.
+
+        Raises CheckoutSessionClosed if the buyer was erased, revoked or joined to another one, or
+        is for another reason no longer verified; the transaction is to be rolled back.
+        """
+        cbid, index = self.query.cbid, self.room.buyers.access.secret.blind_index
+        buyer = buyers_by_cbid(connection, [cbid], to_change=True).get(cbid)
+        if buyer is None:
+            raise CheckoutSessionClosed("The buyer was erased.")
+        if self.make_record is None:
+            connection.execute(insert(remembered_uses), dict(self.use))
+            return
+        known = judge(connection, self.room.buyers, self.query, None, self.at, self.now)
+        still = isinstance(known, IdentityCheck) and known.status is BuyerStatus.VERIFIED
+        if not still or buyer.same_as is not None:
+            raise CheckoutSessionClosed("The buyer is not verified for this account now.")
+        connection.execute(insert(remembered_uses), dict(self.use))
+        account_id, subject = self.query.account_id, None
+        if self.query.mode is Mode.TEST:
+            # In the sandbox the guesses of a session count: see `buyers.sandbox`.
+            first = select(verifications.c.subject_index).where(verifications.c.cbid == cbid)
+            subject = connection.execute(first.order_by(verifications.c.id).limit(1)).scalar()
+        zip_ = self.shipping_zip
+        record = self.make_record(bound_now(connection, account_id, self.query.mode))
+        write_verification(
+            connection,
+            record,
+            cbid=cbid,
+            provider=PROVIDER,
+            result=(BuyerStatus.VERIFIED, ()),
+            subject_index=subject or index(account_id, "buyer", cbid),
+            zip_index=None if zip_ is None else index(account_id, "zip", zip5(zip_)),
+        )
+        self.room.buyers.journal.write(connection, [record])
+
+
+async def inform(
+    room: Remembered, account_id: str, known: KnownBy, shipping_zip: str | None
+) -> Informing:
+    """Whether this buyer is verified for this account now.
+
+    If so, there is a record of it to write, which the check names as its `verification`.
+    """
+    check = await judge_known(
+        room.buyers, AccountReach(account_id, known.mode), known.cbid, shipping_zip
+    )
+    access = room.buyers.access
+    clock = await access.test_clocks.of(account_id, known.mode)
+    time_ns = access.clock.time_ns()
+    at = from_ns(time_ns)
+    make_record = None
+    if check.status is BuyerStatus.VERIFIED and check.cbid is not None:
+        key = await room.buyers.vault.data_key(account_id, time_ns)
+        act = VerificationAct(account_id, known.mode, clock, time_ns, key)
+        record_id = verification_id(access, time_ns)
+        verified = (check.cbid, record_id, PROVIDER, None, (check.status, ()))
+        personal = () if known.mode is Mode.TEST else (("evidence_sha256", None),)
+        members: dict[str, Json] = {"binding": known.kind.binding.value}
+        make_record = partial(verification_record, access, act, *verified, personal, members)
+        check = replace(check, verification=record_id)
+    use = {
+        "id": timed_id(_USE, time_ns, access.entropy(8)),
+        "mode": known.mode,
+        "cbid": known.cbid,
+        "account_id": account_id,
+        "kind": known.kind,
+        "verified": make_record is not None,
+        "at": at,
+    }
+    return Informing(
+        room=room,
+        query=StatusQuery(account_id, known.mode, check.cbid or known.cbid),
+        check=check,
+        make_record=make_record,
+        use=use,
+        shipping_zip=shipping_zip,
+        at=at,
+        now=clock.at(at),
+    )

@@ -1,1 +1,0 @@
-"""Buyers who are remembered by a passkey or a cookie, and pass without a new identity check."""

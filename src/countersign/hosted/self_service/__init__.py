@@ -1,1 +1,0 @@
-"""`/buyer`: what is remembered of a buyer, who asked, and erasing it."""
