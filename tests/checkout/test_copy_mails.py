@@ -20,7 +20,7 @@ from countersign.core.access.key import VENDOR_SCOPES, Principal
 from countersign.core.checkout import sessions, store
 from countersign.core.checkout.model import KEPT, Session
 from countersign.core.checkout.schemas import CheckoutSessionRequest
-from countersign.core.privacy.closing import close
+from countersign.core.privacy.ending import close
 from countersign.hosted.pages import buyer, mails
 from countersign.hosted.pages.cookies import copy_address
 from countersign.hosted.pages.mail_page import mail_address, request_mail

@@ -24,9 +24,8 @@ import pytest
 
 from countersign.base.db.engine import sqlite_module
 from countersign.operate.doctor.examine import CHECKS, examine, worst
-from countersign.operate.doctor.finding import Check, Severity, UnseenError, say
-from countersign.operate.doctor.network import public_address
-from countersign.operate.doctor.sight import Sight
+from countersign.operate.doctor.service import public_address
+from countersign.operate.doctor.sight import Check, Severity, Sight, UnseenError, say
 from tests.cli.conftest import Bench
 from tests.cli.serving import wait_until
 from tests.support import postgres

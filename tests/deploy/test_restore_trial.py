@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.operate.backup_note import read_note
+from countersign.operate.backup import read_note
 from tests.support.service import Deployment
 
 UNITS = Path(__file__).parents[2] / "deploy" / "systemd"

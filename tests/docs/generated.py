@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 from countersign.base import config
 from countersign.base.errors import REFUSALS
-from countersign.operate.doctor.finding import FINDINGS
+from countersign.operate.doctor.sight import FINDINGS
 from countersign.root import Later
 from countersign.root import main as command_line
 

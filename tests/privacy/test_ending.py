@@ -26,8 +26,8 @@ from countersign.core.clearances.read import StoredClearance, stored_clearance
 from countersign.core.clearances.room import Clearances
 from countersign.core.privacy import ending
 from countersign.core.privacy.ending import EndingOrder, end_evidence, list_ending, set_evidence_end
-from countersign.core.privacy.held import KeptRecords, kept_of
 from countersign.core.privacy.model import years_after
+from countersign.core.privacy.retention import KeptRecords, kept_of
 from countersign.core.privacy.room import Privacy
 from tests.clearances.desk import Desk, MovingClock, open_desk, order
 from tests.cli.notice_files import write_notice

@@ -36,8 +36,8 @@ from countersign.core.buyers.model import Buyer
 from countersign.core.privacy import holds
 from countersign.core.privacy.erase import carry_out
 from countersign.core.privacy.erase_sql import find_buyer
-from countersign.core.privacy.held import KeptRecords, find_held
 from countersign.core.privacy.model import ErasableBuyer, Hold, RecordErasure
+from countersign.core.privacy.retention import KeptRecords, find_held
 from tests.storage import items
 from tests.storage.conftest import Run, on_sqlite
 from tests.support.depth import drawn

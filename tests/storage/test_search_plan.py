@@ -18,8 +18,8 @@ from countersign.core.acknowledgments.find import find
 from countersign.core.acknowledgments.schemas import AcknowledgmentsQuery
 from countersign.core.buyers.sql import _TRIED, _insert
 from countersign.core.privacy.erase_sql import find_naming
-from countersign.core.privacy.held import find_held
 from countersign.core.privacy.model import Hold
+from countersign.core.privacy.retention import find_held
 from tests.storage import items
 from tests.storage.test_holds import SECRET
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from countersign.operate.doctor import finding
+from countersign.operate.doctor import sight
 from countersign.operate.doctor.examine import CHECKS
-from countersign.operate.doctor.finding import FINDINGS, Severity, say
+from countersign.operate.doctor.sight import FINDINGS, Severity, say
 
 SOURCE = "\n".join(
-    path.read_text(encoding="utf-8") for path in Path(finding.__file__).parent.glob("*.py")
+    path.read_text(encoding="utf-8") for path in Path(sight.__file__).parent.glob("*.py")
 )
 ALL = [(check, name) for check, names in FINDINGS.items() for name in names]
 # Named by a part of the code: `f"disk.{code}"`.

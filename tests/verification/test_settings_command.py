@@ -11,7 +11,7 @@ import pytest
 from countersign.base.errors import AccountClosed
 from countersign.base.values import Mode
 from countersign.core.buyers import settings as verification_settings
-from countersign.core.privacy.closing import close
+from countersign.core.privacy.ending import close
 from tests.cli.conftest import Bench
 from tests.http.backstage import another_deployment
 from tests.support.acts import done

@@ -11,9 +11,11 @@ may be built to keep temporary tables and rollback journals in memory, so there 
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -29,7 +31,35 @@ from countersign.base.values import Mode
 from countersign.core.buyers.sql import ERASED_BUYER
 from countersign.core.log.fork_guard import SUSPENDED
 from countersign.core.privacy.erase import ERASURE_DUE, KEYS_MISSING
-from countersign_evidence.files import sync
+from countersign_evidence.files import replace_file, sync
+
+_MADE_KEY: Final = "last-backup.json"
+_RESTORED_KEY: Final = "restored.json"
+
+
+def note_backup(data_dir: Path, directory: Path) -> None:
+    """Note in the data directory that a backup was made now. Raises OSError."""
+    tried = read_note(data_dir).get("restored_at")
+    note = {"at": time.time(), "directory": str(directory), "restored_at": tried}
+    replace_file(data_dir / _MADE_KEY, json.dumps(note).encode())
+
+
+def note_restored(directory: Path) -> None:
+    """Note in a backup that it was restored now. Raises OSError."""
+    replace_file(directory / _RESTORED_KEY, json.dumps({"restored_at": time.time()}).encode())
+
+
+def read_note(data_dir: Path) -> Mapping[str, Any]:
+    """`at` (Unix time) and `directory` of the last backup, and `restored_at` of the last trial.
+
+    Empty: nothing is noted, or nothing that can be read.
+    """
+    note: dict[str, Any] = {}
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        note |= json.loads((data_dir / _MADE_KEY).read_text(encoding="utf-8"))
+        note |= json.loads((Path(note["directory"]) / _RESTORED_KEY).read_text(encoding="utf-8"))
+    return note
+
 
 DATABASE: Final = "countersign.db"
 SHRED_KEYS: Final = "shred-keys.db"

@@ -17,11 +17,10 @@ from countersign.base.http.schemas import Timestamp
 from countersign.base.values import Mode, from_ns, to_the_second
 from countersign.core.access.key import DeploymentReach, Scope
 from countersign.core.gate.act import Acts
-from countersign.operate.backup_note import read_note
+from countersign.operate.backup import read_note
 from countersign.operate.bootstrap import Deployment
 from countersign.operate.doctor.examine import CHECKS, examine, worst
-from countersign.operate.doctor.finding import Severity
-from countersign.operate.doctor.sight import Sight
+from countersign.operate.doctor.sight import Severity, Sight
 
 _IN_PROCESS: Final = (
     *("disk", "key_files", "limits", "database", "schema", "rights", "durability", "keys"),

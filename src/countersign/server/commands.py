@@ -150,7 +150,7 @@ def _serve(settings: Settings, *, demo: bool) -> None:
     # These take long to import, and the other commands do without them.
     import uvloop  # noqa: PLC0415
 
-    from countersign.operate.reserve import lent_space  # noqa: PLC0415
+    from countersign.operate.room import lent_space  # noqa: PLC0415
     from countersign.server.server import serve as serve_http  # noqa: PLC0415
     from countersign.server.workers import Worker, fork_workers  # noqa: PLC0415
 

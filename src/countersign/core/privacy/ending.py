@@ -10,16 +10,19 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import Connection, delete, insert, select, text
+from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, select, text, update
 
 from countersign.base.db.statements import chunks
 from countersign.base.db.tables import (
+    account_origins,
+    api_keys,
     disclosures,
     ended_records,
     personal_columns,
     records,
+    webhook_endpoints,
 )
 from countersign.base.errors import InvalidArgument
 from countersign.base.ids import ACKNOWLEDGMENT, CLEARANCE, earliest_id
@@ -29,17 +32,21 @@ from countersign.core.access.account import (
     all_accounts,
     change_account,
     find_account,
+    lock_account,
     read_account,
 )
 from countersign.core.access.audit import AuditAction, write_audit
 from countersign.core.access.key import DEPLOYMENT, AccountReach
+from countersign.core.buyers.providers import drop_provider, remove_settings
+from countersign.core.checkout.expiry import end_all, still_open
 from countersign.core.log import tree_sql
 from countersign.core.privacy import erase_sql as sql
 from countersign.core.privacy.erase import carry_out, erased_entries, make_erasure
-from countersign.core.privacy.held import KeptRecords, Rests, find_held, kept_of, orders_of
 from countersign.core.privacy.holds import take_turn
 from countersign.core.privacy.model import Erasable, ErasureReason, RecordErasure, years_after
+from countersign.core.privacy.retention import KeptRecords, Rests, find_held, kept_of, orders_of
 from countersign.core.privacy.room import Privacy
+from countersign.core.webhooks.endpoints import end_endpoint, find_endpoints
 
 YEARS_MAX: Final = 100
 _PAGE: Final = 200
@@ -251,3 +258,67 @@ def _erase(
     audit = erased_entries(privacy, order.key, number, reason)
     act = partial(carry_out, audit=audit, kept=KeptRecords({}, rests), reason=reason)
     return act(connection, access.secret, privacy.log.journal, parts, DEPLOYMENT) is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closing:
+    """The effects of closing an account: ended and remaining objects."""
+
+    keys: int
+    """Keys that are not revoked."""
+    webhook_endpoints: int
+    origins: int
+    checkout_sessions: int
+    """Open checkout sessions: their buyers are in the middle of a checkout."""
+    records: int
+    """Remaining records of both modes, with their proofs."""
+    records_with_personal_data: int
+    """Those of them that still disclose it, until retention or an erasure ends that."""
+
+
+def close(connection: Connection, privacy: Privacy, account_id: str) -> Account:
+    """Close an account in one transaction; nothing opens it again.
+
+    Its keys are revoked, webhook endpoints deleted, origins and credentials of identity providers
+    removed, and open checkout sessions expire. Records, what they disclose, holds and the log
+    stay: operators find and prove its evidence as before, and it ends by the same periods.
+
+    Raises UnknownAccount, or AccountClosed if it is closed.
+    """
+    account = lock_account(connection, account_id)
+    now, entry = from_ns(privacy.access.clock.time_ns()), privacy.access.audit.entry
+    connection.execute(update(api_keys).where(*_works(account.id)).values(revoked_at=now))
+    for endpoint in find_endpoints(connection, webhook_endpoints.c.account_id == account.id):
+        end_endpoint(connection, endpoint.id, now)
+    connection.execute(delete(account_origins).where(account_origins.c.account_id == account.id))
+    end_all(connection, account.id, now)
+    removed = entry(AuditAction.VERIFICATION_SETTINGS_REMOVED, account.id)
+    remove_settings(connection, account.id, removed)
+    drop_provider(connection, account.id, Mode.TEST)
+    closed = AuditAction.ACCOUNT_CLOSED
+    return change_account(connection, privacy.access, account, closed, closed_at=now)
+
+
+def plan_closing(connection: Connection, account_id: str) -> Closing:
+    """Preview of closing an account: ended and remaining objects."""
+    own = records.c.account_id == account_id
+    endpoints = find_endpoints(connection, webhook_endpoints.c.account_id == account_id)
+
+    def count(table: Any, *conditions: ColumnElement[bool]) -> int:  # noqa: ANN401 - a table
+        query = select(func.count()).select_from(table).where(*conditions)
+        return connection.execute(query).scalar_one()
+
+    return Closing(
+        keys=count(api_keys, *_works(account_id)),
+        webhook_endpoints=len(endpoints),
+        origins=count(account_origins, account_origins.c.account_id == account_id),
+        checkout_sessions=len(still_open(connection, account_id)),
+        records=count(records, own),
+        records_with_personal_data=count(
+            records, own, exists().where(disclosures.c.record_id == records.c.id)
+        ),
+    )
+
+
+def _works(account_id: str) -> tuple[ColumnElement[bool], ...]:
+    return api_keys.c.account_id == account_id, api_keys.c.revoked_at.is_(None)

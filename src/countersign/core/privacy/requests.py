@@ -32,7 +32,6 @@ from countersign.core.privacy.erase_sql import (
     forget_sessions,
     wait_for_holds,
 )
-from countersign.core.privacy.held import Rests, find_held, kept_of
 from countersign.core.privacy.holds import relying_elsewhere, take_turn
 from countersign.core.privacy.model import ErasureReason, Plan
 from countersign.core.privacy.person_sql import (
@@ -41,6 +40,7 @@ from countersign.core.privacy.person_sql import (
     identifiers_by,
     identifiers_of,
 )
+from countersign.core.privacy.retention import Rests, find_held, kept_of
 from countersign.core.privacy.room import Privacy
 
 

@@ -13,9 +13,8 @@ from countersign.base.cli import SaidProgress
 from countersign.base.config import load_settings
 from countersign.base.db.engine import database_url
 from countersign.base.files import only_server
-from countersign.operate.backup import KeysAge, Restored, back_up
+from countersign.operate.backup import KeysAge, Restored, back_up, note_backup, note_restored
 from countersign.operate.backup import restore as restore_backup
-from countersign.operate.backup_note import note_backup, note_restored
 from countersign.operate.serving_role import grant
 from countersign.operate.serving_role import grants as serving_role_grants
 from countersign_evidence.cli.support import command, confirm, say, show

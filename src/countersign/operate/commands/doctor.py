@@ -9,8 +9,7 @@ import click
 
 from countersign import __version__
 from countersign.operate.doctor.examine import Examined, examine, problems, worst
-from countersign.operate.doctor.finding import EXIT
-from countersign.operate.doctor.sight import SECONDS, Sight
+from countersign.operate.doctor.sight import EXIT, SECONDS, Sight
 from countersign_evidence.cli.support import command, show
 
 _PROBLEMS_MAX: Final = 12

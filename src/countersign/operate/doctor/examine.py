@@ -7,8 +7,8 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from countersign.base.errors import CountersignError
-from countersign.operate.doctor import machine, network, service
-from countersign.operate.doctor.database import (
+from countersign.operate.doctor import machine, service
+from countersign.operate.doctor.machine import (
     damage,
     database,
     of_postgresql,
@@ -17,8 +17,16 @@ from countersign.operate.doctor.database import (
     schema,
     sessions,
 )
-from countersign.operate.doctor.finding import EXIT, Check, Diagnosis, Severity, UnseenError, say
-from countersign.operate.doctor.sight import Sight, together
+from countersign.operate.doctor.sight import (
+    EXIT,
+    Check,
+    Diagnosis,
+    Severity,
+    Sight,
+    UnseenError,
+    say,
+    together,
+)
 
 CHECKS: Final[Mapping[str, Check[Sight]]] = {
     "settings": machine.settings,
@@ -27,7 +35,7 @@ CHECKS: Final[Mapping[str, Check[Sight]]] = {
     "key_files": machine.key_files,
     "limits": machine.limits,
     "server": machine.server,
-    "public_address": network.public_address,
+    "public_address": service.public_address,
     "database": database,
     "schema": schema,
     "rights": rights,
@@ -37,11 +45,11 @@ CHECKS: Final[Mapping[str, Check[Sight]]] = {
     "sequences": partial(of_postgresql, "sequences"),
     "damage": damage,
     "keys": service.keys,
-    "clock": network.clock,
+    "clock": service.clock,
     "logs": service.logs,
     "log_keys": service.log_keys,
-    "witnesses": network.witnesses,
-    "providers": network.providers,
+    "witnesses": service.witnesses,
+    "providers": service.providers,
     "webhooks": partial(of_tables, "webhooks"),
     "mails": partial(of_tables, "mails"),
     "notices": service.notices,

@@ -46,7 +46,7 @@ from countersign.core.access.room import Access
 from countersign.core.checkout.brand import FONTS, brand_of, put_brand
 from countersign.core.gate.act import Acts
 from countersign.core.gate.route import Command, Route
-from countersign.core.privacy.closing import Closing, close, plan_closing
+from countersign.core.privacy.ending import Closing, close, plan_closing
 from countersign.core.privacy.room import Privacy
 from countersign.staff.acts.reach import of_deployment
 

@@ -27,8 +27,15 @@ from countersign.base.ids import id_pattern
 from countersign.core.access.key import Reach, Scope
 from countersign.core.gate.act import Acts
 from countersign.core.gate.route import Command
-from countersign.core.privacy.holds import find_holds, find_matter, place, release
-from countersign.core.privacy.matters import begin_matter, close_matter, find_matters
+from countersign.core.privacy.holds import (
+    begin_matter,
+    close_matter,
+    find_holds,
+    find_matter,
+    find_matters,
+    place,
+    release,
+)
 from countersign.core.privacy.model import Hold, Matter
 from countersign.core.privacy.requests import carry_out_request, carry_out_waiting, requested
 from countersign.core.privacy.room import Privacy

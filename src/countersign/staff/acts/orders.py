@@ -23,7 +23,7 @@ from countersign.base.ids import ACKNOWLEDGMENT, CLEARANCE, FULFILMENT, is_id
 from countersign.base.values import Mode
 from countersign.core.access.key import Principal, Scope
 from countersign.core.gate.act import Acts
-from countersign.core.privacy.held import kept_of
+from countersign.core.privacy.retention import kept_of
 from countersign.core.privacy.room import Privacy
 from countersign.staff.acts import order_sql as sql
 from countersign.staff.acts.accounts import AccountId

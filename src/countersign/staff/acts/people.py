@@ -35,10 +35,10 @@ from countersign.core.gate.act import Acts
 from countersign.core.gate.route import Command
 from countersign.staff.acts.keys import KEY_ID
 from countersign.staff.acts.reach import of_deployment
-from countersign.staff.people import roles, sessions
+from countersign.staff.people import roles, sign_in
 from countersign.staff.people.model import Member
 from countersign.staff.people.room import People
-from countersign.staff.people.sessions import EndedSessions
+from countersign.staff.people.sign_in import EndedSessions
 from countersign_evidence.cli.support import say
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -338,7 +338,7 @@ def link(connection: Connection, people: People, who: Principal, person_id: str)
 def sign_out(connection: Connection, people: People, who: Principal, person_id: str) -> EndedView:
     """End all sessions of a person, who can sign in again."""
     named = _named(who, person_id)
-    ended = sessions.sign_out_member(connection, people, named, who.reach, _by(who))
+    ended = sign_in.sign_out_member(connection, people, named, who.reach, _by(who))
     return _ended(ended)
 
 
@@ -365,7 +365,7 @@ def list_own_sessions(
     """The person's own sessions, the newest first."""
     rows = [
         view(SessionView, one, session_id=one.id, is_this=one.id == who.key_id)
-        for one in sessions.open_sessions(connection, people, who.person_id)
+        for one in sign_in.open_sessions(connection, people, who.person_id)
         if query.after is None or one.id < query.after
     ]
     return page_of(rows, query.limit, lambda one: one.session_id)
@@ -380,13 +380,13 @@ def end_own_session(
     connection: Connection, people: People, who: Principal, session_id: str
 ) -> EndedView:
     """End one of the person's own sessions."""
-    return _ended(sessions.end_session(connection, people, who.person_id, session_id))
+    return _ended(sign_in.end_session(connection, people, who.person_id, session_id))
 
 
 @OWN.act("POST /v1/me/sessions/end", "End all of your sessions")
 def end_own_sessions(connection: Connection, people: People, who: Principal) -> EndedView:
     """End all of the person's own sessions, also this one."""
-    return _ended(sessions.end_sessions(connection, people, who.person_id))
+    return _ended(sign_in.end_sessions(connection, people, who.person_id))
 
 
 def _ended(ended: EndedSessions) -> EndedView:
