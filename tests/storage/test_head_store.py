@@ -16,8 +16,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from countersign.base.errors import HeadUnavailable, InvalidConfiguration
 from countersign.base.mode import Mode
-from countersign.core.log.head_files import checkpoint_of
 from countersign.core.log.head_store import HeadStore
+from countersign_evidence.note import checkpoint_of
 from tests.storage.test_heads import note
 from tests.support.depth import drawn
 from tests.support.object_store import BUCKET, ObjectStore, running_store

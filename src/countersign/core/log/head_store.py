@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from countersign.base.errors import HeadUnavailable, InvalidConfiguration
 from countersign.base.mode import Mode
-from countersign.core.log.head_files import HeadFiles, Heads, checkpoint_of
+from countersign.core.log.head_files import HeadFiles, Heads
 from countersign.core.log.model import PublishedHead
 from countersign_evidence.errors import EvidenceError
+from countersign_evidence.note import checkpoint_of
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore

@@ -21,7 +21,6 @@ from countersign.core.log.fork_guard import (
     why_not,
     why_suspended,
 )
-from countersign.core.log.head_files import checkpoint_of
 from countersign.core.log.keys import LogKeys
 from countersign.core.log.model import Log
 from countersign.core.log.notice_twins import unmatched_events
@@ -30,6 +29,7 @@ from countersign.core.notices.registry import KnownNotices, all_versions, revisi
 from countersign.core.vault import data_keys_sql
 from countersign.operate.doctor.finding import Diagnosis, say
 from countersign.operate.doctor.sight import Sight
+from countersign_evidence.note import checkpoint_of
 
 _WAITING_SECONDS: Final = 60
 _STUCK_SECONDS: Final = 600
