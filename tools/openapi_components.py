@@ -12,6 +12,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from countersign.base.http.described import schema_components
+
 REF: Final = "#/components/schemas/{name}"
 _GENERIC: Final = re.compile(r"\b([A-Z]\w*?)_(\w+)_\Z")
 
@@ -21,7 +23,7 @@ class Schemas:
 
     def __init__(self, bodies: Sequence[Any], queries: Sequence[type]) -> None:
         types = list(dict.fromkeys([*bodies, *queries]))
-        _, found = msgspec.json.schema_components(types, ref_template=REF)
+        _, found = schema_components(types, REF)
         self.components = {_readable(name): _published(schema) for name, schema in found.items()}
         self.parameters = {
             kind: _parameters(self.components.pop(name_of(kind))) for kind in dict.fromkeys(queries)

@@ -23,8 +23,9 @@ from countersign_evidence.dossier import (
     verifier,
     write_dossier,
 )
-from countersign_evidence.note import COSIGNATURE, Signer, parse_note
+from countersign_evidence.note import COSIGNATURE, Signer, checkpoint_of, parse_note
 from countersign_evidence.offline import verify
+from countersign_evidence.offline.verify import own_lines
 from countersign_evidence.policy import parse_policy
 from countersign_evidence.proof import parse_proof
 from countersign_evidence.verification import (
@@ -32,7 +33,6 @@ from countersign_evidence.verification import (
     Conclusion,
     dossier_of,
     verify_file,
-    without_cosignatures,
 )
 from tests.evidence.dossier_vectors import DOSSIERS, load_maker
 from tests.offline import builder
@@ -99,7 +99,7 @@ def test_a_time_stamp_with_an_unknown_hash_is_not_in_the_pdf() -> None:
 def test_a_time_that_is_no_date_is_said_and_stops_nothing(time: bytes) -> None:
     """Month 13, a year before which Pacific time has none, a leap second: all can be stamped."""
     note = parse_proof(next(iter(order().records.values())).proof).checkpoint
-    stamp = builder.stamp(sha256(without_cosignatures(note)).digest(), time=time)
+    stamp = builder.stamp(sha256(own_lines(note, checkpoint_of(note).origin)).digest(), time=time)
     made = replace(order(), timestamps={"timestamps/1.tsr": stamp}, pdf=b"%PDF-1.7\n" + maker())
     assert compared(write_dossier(made)).startswith("dossier.pdf was not compared: the dossier has")
 

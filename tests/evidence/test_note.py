@@ -208,10 +208,10 @@ def test_a_cosignature_is_over_its_time_and_the_text() -> None:
     with pytest.raises(EvidenceError):
         open_note(_note(line, text=CHECKPOINT + "extension\n"), [witness])
     later = signed.signature[:7] + bytes([signed.signature[7] ^ 1]) + signed.signature[8:]
-    assert not witness.verify(CHECKPOINT.encode(), later)
-    assert not witness.verify(CHECKPOINT.encode(), signed.signature[8:])
+    assert not witness.verifies(CHECKPOINT.encode(), later)
+    assert not witness.verifies(CHECKPOINT.encode(), signed.signature[8:])
     as_log = Verifier("w.example", 1, witness.public_key)
-    assert not as_log.verify(CHECKPOINT.encode(), signed.signature)
+    assert not as_log.verifies(CHECKPOINT.encode(), signed.signature)
 
 
 def test_a_cosignature_beyond_63_bits_of_time_is_refused() -> None:
@@ -220,7 +220,7 @@ def test_a_cosignature_beyond_63_bits_of_time_is_refused() -> None:
     witness = Verifier("w.example", 4, key.public_key().public_bytes_raw())
     for time, good in ((2**63 - 1, True), (2**63, False)):
         signature = key.sign(f"cosignature/v1\ntime {time}\n{CHECKPOINT}".encode())
-        assert witness.verify(CHECKPOINT.encode(), time.to_bytes(8, "big") + signature) is good
+        assert witness.verifies(CHECKPOINT.encode(), time.to_bytes(8, "big") + signature) is good
 
 
 def test_an_ml_dsa_cosignature_is_over_name_origin_size_and_root() -> None:

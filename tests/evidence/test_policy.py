@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from countersign_evidence.encoding import NotCheckable
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.note import Verifier
-from countersign_evidence.policy import NoQuorum, NotCheckable, parse_policy
+from countersign_evidence.policy import NoQuorum, parse_policy
 from tests.evidence.keys import MLDSA_NAME, mldsa_line, mldsa_vkey
 from tests.offline.builder import signature_line, vkey
 from tests.support.quorum import checked

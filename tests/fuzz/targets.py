@@ -204,7 +204,7 @@ def _targets() -> Iterator[tuple[str, Target]]:
         ("container", Target(read_container, seeds="log/good/*.zip")),
         ("cosignature", Target(parse_cosignature, seeds="log/ml-dsa.line")),
         ("disclosure", Target(_text(read_disclosure))),
-        ("disclosures", Target(read_disclosures)),
+        ("disclosures", Target(lambda data: read_disclosures(data, "a file"))),
         ("entries", Target(lambda data: leaves_of(data, "example.com", 3))),
         ("note", Target(parse_note, seeds="log/good/checkpoint")),
         ("policy", Target(parse_policy, seeds="*/good/policy.txt")),

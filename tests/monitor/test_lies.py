@@ -6,7 +6,6 @@ import gzip
 import json
 import time
 from base64 import b64encode
-from dataclasses import replace
 from datetime import timedelta
 from functools import cache
 from hashlib import sha256
@@ -239,7 +238,7 @@ def test_a_key_of_an_unknown_kind_is_not_an_alarm(monitor: Monitor) -> None:
     """It is what this program cannot check."""
     log = log_of(10)
     key = log.signer.verifier
-    odd = replace(key, kind=0x77)
+    odd = Verifier(key.name, 0x77, key.public_key)
     note = log.signed().decode()
     line = f"\u2014 {log.origin} "
     log.note = note.replace(

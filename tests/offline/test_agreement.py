@@ -38,7 +38,7 @@ def test_all_readers_know_the_records_that_the_service_writes(
 ) -> None:
     """A type that is added to one is added to all."""
     written = {type_.value for type_ in RecordType}
-    assert written == stranger.TYPES
+    assert written == set(stranger.RECORDS)
     (listed,) = re.findall(r"const TYPES = (\[.*?\]);", page_file.read_text(encoding="utf-8"))
     assert set(ast.literal_eval(listed)) == written
 

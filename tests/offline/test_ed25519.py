@@ -28,7 +28,7 @@ def signed(seed: bytes = bytes(range(32)), message: bytes = b"a message") -> tup
 
 
 def by_a_key_of_the_service(key: bytes, message: bytes, signature: bytes) -> bool:
-    return Verifier("log.example", ED25519, key).verify(message, signature)
+    return Verifier("log.example", ED25519, key).verifies(message, signature)
 
 
 def by_openssl_alone(key: bytes, message: bytes, signature: bytes) -> bool:

@@ -21,7 +21,7 @@ PARTY = {
 }
 
 
-@every("name", sorted(verify.TYPES))
+@every("name", sorted(verify.RECORDS))
 def test_records_of_every_known_type_are_proved_alone(name: str) -> None:
     """Only an acknowledgment can be what a dossier is about."""
     members = {**json.loads(builder.material().record), **PARTY, "type": name}

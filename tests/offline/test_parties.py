@@ -106,7 +106,7 @@ def test_the_page_agrees_about_any_record(page_file: Path) -> None:
     assert {None, "record"} <= set(ours)
 
 
-@pytest.mark.parametrize("type_", sorted(verify.TYPES))
+@pytest.mark.parametrize("type_", sorted(verify.RECORDS))
 def test_only_records_that_bind_parties_have_a_version_2(type_: str) -> None:
     """An old reader refuses it, so it is only written where it says more."""
     found = [record for record in GOOD if record["type"] == type_ and record["v"] == 1]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.core.log.head_files import checkpoint_of
+from countersign_evidence.note import checkpoint_of
 from countersign_evidence.verification import verify_file
 from tests.sealing.acts import acknowledge, check, evidence_of, get, policy_of
 from tests.support.service import Deployment, Server, running_server

@@ -65,7 +65,7 @@ def test_a_witness_key_published_as_0x01_is_taken_as_0x04(
         return list(parse_policy(embedded.run("log", "policy").stdout.encode()).logs)
 
     witness = Witness(keys)
-    published = replace(witness.verifier, kind=ED25519)
+    published = Verifier(witness.verifier.name, ED25519, witness.verifier.public_key)
 
     async def act() -> None:
         async with opened(embedded, WITNESS_POLICY_FILE=str(file)) as service:

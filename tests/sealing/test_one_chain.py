@@ -33,11 +33,12 @@ from countersign.base.db.tables import log_entries, log_pending, logs
 from countersign.base.errors import EvidenceRefused, StorageUnavailable
 from countersign.base.values import Mode
 from countersign.core.log import operate
-from countersign.core.log.head_files import Heads, checkpoint_of
+from countersign.core.log.head_files import Heads
 from countersign.core.log.head_store import open_heads
 from countersign.core.log.model import PublishedHead
 from countersign.operate.bootstrap import Deployment as Opened
 from countersign_evidence.entry import entries_of
+from countersign_evidence.note import checkpoint_of
 from countersign_evidence.tree import leaf_hash
 from tests.http.backstage import another_deployment
 from tests.sealing.inside import opened

@@ -12,10 +12,11 @@ from structlog.typing import EventDict
 from countersign.base.errors import WrongKeyEncryptionKey
 from countersign.base.values import Mode
 from countersign.core.log import logs_sql
-from countersign.core.log.head_files import HeadFiles, checkpoint_of
+from countersign.core.log.head_files import HeadFiles
 from countersign.core.log.operate import begin_epoch
 from countersign.core.vault.vault import Vault
 from countersign.operate.bootstrap import Deployment as Opened
+from countersign_evidence.note import checkpoint_of
 from tests.sealing.acts import NOTICE
 from tests.sealing.inside import ShiftedClock, acknowledge_inside, opened
 from tests.support.service import Deployment

@@ -18,6 +18,7 @@ from countersign.base.errors import HeadUnavailable, InvalidConfiguration
 from countersign.base.values import Mode
 from countersign.core.log.head_files import checkpoint_of
 from countersign.core.log.head_store import HeadStore
+from countersign_evidence.note import checkpoint_of
 from tests.storage.test_heads import note
 from tests.support.depth import drawn
 from tests.support.object_store import BUCKET, ObjectStore, running_store

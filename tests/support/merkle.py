@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from countersign_evidence.errors import EvidenceError
-from countersign_evidence.tree import EMPTY_ROOT, Read, cover, fold, node_hash
+from countersign_evidence.tree import EMPTY_ROOT, Read, fold, node_hash, subtrees
 
 
 def root_hash(leaf_hashes: Sequence[bytes]) -> bytes:
@@ -25,7 +25,7 @@ def root_hash(leaf_hashes: Sequence[bytes]) -> bytes:
 
 def root_at(size: int, read: Read) -> bytes:
     """The root that the tree had at this size."""
-    return fold(read(cover(0, size)))
+    return fold(read(subtrees(0, size)))
 
 
 def verify_consistency(  # noqa: C901, PLR0912 - the steps of the RFC, in its order

@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from countersign.core.log.keys import test_seed
 from countersign_evidence.approval import ROTATE, SET_APPROVERS, Proposal, sign_proposal
 from countersign_evidence.canonical import Json, canonical_json
-from countersign_evidence.checkpoint import Checkpoint, ed25519_message, format_checkpoint
+from countersign_evidence.checkpoint import Checkpoint, format_checkpoint
 from countersign_evidence.container import SUMS, read_container, sums, write_container
 from countersign_evidence.disclosure import b64url
 from countersign_evidence.dossier import DossierContents, RecordFiles, write_dossier
@@ -258,7 +258,7 @@ class Log:
 def cosignature(text: bytes) -> bytes:
     """The line of the witness."""
     key = Ed25519PrivateKey.from_private_bytes(WITNESS_SEED)
-    signature = key.sign(ed25519_message(COSIGNED_AT, text))
+    signature = key.sign(_witness().message(text, COSIGNED_AT))
     signed = _witness().key_id + COSIGNED_AT.to_bytes(8, "big") + signature
     return f"\u2014 {WITNESS} {b64encode(signed).decode()}\n".encode()
 
@@ -609,7 +609,7 @@ def unchecked(log: Log, index: int) -> tuple[bytes, bytes]:
             f"log {Signer.from_seed(ORIGIN, LOG_SEED).verifier.vkey}\nwitness n {{}}\nquorum n\n",
         ),
     ):
-        new = replace(key, name=name)
+        new = Verifier(name, key.kind, key.public_key)
         signature = b64encode(new.key_id + bytes(64)).decode()
         proof = good.proof + f"\u2014 {name} {signature}\n".encode()
         made.append(packed(replace(good, proof=proof, policy=lines.format(new.vkey).encode())))

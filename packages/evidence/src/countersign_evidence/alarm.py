@@ -12,9 +12,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from countersign_evidence.canonical import canonical_json
-from countersign_evidence.checkpoint import Checkpoint, parse_checkpoint
 from countersign_evidence.errors import EvidenceError
-from countersign_evidence.note import parse_note
 from countersign_evidence.tree import HASH_BYTES
 
 VERSION: Final = 1
@@ -133,8 +131,3 @@ def of_log(origin: str) -> str:
 def is_history(name: str) -> bool:
     """Whether this is the name of a history of keys in an alarm."""
     return name.partition("/")[0] == KEY_HISTORY
-
-
-def said_by(note: bytes) -> Checkpoint:
-    """The content of a signed checkpoint; signatures are not checked."""
-    return parse_checkpoint(parse_note(note).text)

@@ -20,9 +20,9 @@ from countersign_evidence.alarm import (
     is_history,
     of_log,
     parse_alarm,
-    said_by,
 )
 from countersign_evidence.checkpoint import Checkpoint
+from countersign_evidence.encoding import NotCheckable
 from countersign_evidence.entry import (
     entry_form,
     entry_host,
@@ -34,10 +34,10 @@ from countersign_evidence.entry import (
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.instant import rfc3339
 from countersign_evidence.key_history import check_checkpoint, follows, keys_for
+from countersign_evidence.note import checkpoint_of
 from countersign_evidence.policy import (
     CheckedCheckpoint,
     NoQuorum,
-    NotCheckable,
     Policy,
     UnnamedKey,
 )
@@ -45,7 +45,6 @@ from countersign_evidence.receipt import check_receipt
 from countersign_evidence.tiles import TileId, TileReader, parse_tile_path, tile_nodes
 from countersign_evidence.tree import (
     Node,
-    cover,
     fold,
     leaf_hash,
     root_over,
@@ -80,7 +79,7 @@ class Judged(NamedTuple):
         found = []
         for note in self.alarm.checkpoints if self.alarm else ():
             with suppress(EvidenceError):
-                found.append(said_by(note).origin)
+                found.append(checkpoint_of(note).origin)
         return [*dict.fromkeys(found)]
 
 
@@ -100,7 +99,7 @@ class _Trust:
 
         A wrong line next to it takes nothing from an accusation: anyone can append one.
         """
-        said = said_by(note)
+        said = checkpoint_of(note)
         for key in keys_for(self.policy, said.origin, said.size, self.histories):
             with suppress(EvidenceError):
                 return (
@@ -156,7 +155,7 @@ def contradiction(checkpoint: Checkpoint, resources: Mapping[str, bytes | None])
         return [resources.get(tile.path) or b"" for tile in tiles]
 
     try:
-        root = fold(TileReader(read, checkpoint.size)(cover(0, checkpoint.size)))
+        root = fold(TileReader(read, checkpoint.size)(subtrees(0, checkpoint.size)))
     except EvidenceError:
         return None  # not all of the edge is there
     return None if root == checkpoint.root else "the tiles lead to another root than the signed one"
@@ -194,7 +193,7 @@ def dropped(kept: Checkpoint, record: bytes) -> str | None:
     if said.previous_log == kept.origin:
         cited.append((said.previous_size, said.previous_root))
     if said.previous_published is not None:
-        published = said_by(said.previous_published.encode())
+        published = checkpoint_of(said.previous_published.encode())
         if published.origin == kept.origin:
             cited.append((published.size, published.root.hex()))
     if not cited:
@@ -256,7 +255,7 @@ def _entry(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
 
 def _key(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
     (note,) = _notes(alarm, 1)
-    origin = said_by(note).origin
+    origin = checkpoint_of(note).origin
     if origin not in {log.name for log in known.policy.logs}:
         raise EvidenceError(f"the policy names no log {origin}")
     try:

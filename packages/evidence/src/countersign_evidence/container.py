@@ -8,14 +8,9 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Final
 
-import msgspec
-
-from countersign_evidence.canonical import canonical_json
 from countersign_evidence.encoding import by_the_rules
-from countersign_evidence.errors import EvidenceError
 from countersign_evidence.offline import verify as rules
 
-DISCLOSURES: Final = "disclosures.json"
 SUMS: Final = "SHA256SUMS"
 CONTAINER_BYTES_MAX: Final = rules.BYTES_MAX
 
@@ -29,14 +24,5 @@ write_container: Final = rules.write_zip
 """A ZIP file of these files, in their order."""
 read_container: Final = by_the_rules(rules.read_zip)
 """The files of a ZIP file that `write_container` could have written."""
-
-
-def read_disclosures(data: bytes) -> tuple[str, ...]:
-    """The encoded disclosures in a file: the canonical JSON of an array of strings."""
-    try:
-        found = msgspec.json.decode(data, type=list[str])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise EvidenceError(f"{DISCLOSURES} is not an array of strings") from error
-    if canonical_json(found) != data:
-        raise EvidenceError(f"{DISCLOSURES} is not canonical JSON")
-    return tuple(found)
+read_disclosures: Final = by_the_rules(rules.read_disclosures)
+"""The encoded disclosures in a file of this name: the canonical JSON of an array of strings."""

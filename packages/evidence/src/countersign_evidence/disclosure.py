@@ -7,7 +7,7 @@ proof about it, stays valid.
 from binascii import b2a_base64
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -42,15 +42,9 @@ def disclose(fields: Sequence[tuple[str, str, object]]) -> tuple[list[str], list
     return encoded, b64url_each([sha256(one.encode()).digest() for one in encoded])
 
 
-@by_the_rules
-def read_disclosure(encoded: str) -> tuple[str, str, Any]:
-    """Salt, name and value of an encoded disclosure.
+read_disclosure: Final = by_the_rules(rules.read_disclosure)
+"""Salt, name and value of an encoded disclosure.
 
-    Raises EvidenceError if it is not base64url of a JSON array [salt, name, value], or one that
-    readers understand differently: with a member twice, or a number that is no plain integer.
-    """
-    found = rules.read_json(rules.read_base64url(encoded), "a disclosure")
-    if not isinstance(found, list) or len(found) != 3 or not rules.are_texts(found[:2]):
-        raise rules.Bad("a disclosure is an array of salt, name and value")
-    salt, name, value = found
-    return salt, name, value
+EvidenceError if it is not base64url of a JSON array [salt, name, value], or one that readers
+understand differently: with a member twice, or a number that is no plain integer.
+"""

@@ -158,5 +158,6 @@ def _names(id_: str) -> list[str]:
 
 
 def _record_files(files: Mapping[str, bytes], id_: str) -> RecordFiles:
-    record, disclosures, proof = (files[name] for name in _names(id_))
-    return RecordFiles(record, read_disclosures(disclosures), proof)
+    record, disclosures, proof = _names(id_)
+    shown = read_disclosures(files[disclosures], disclosures)
+    return RecordFiles(files[record], tuple(shown), files[proof])

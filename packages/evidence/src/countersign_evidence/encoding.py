@@ -3,6 +3,7 @@
 The readers are those of `verify.py`: the format of evidence is written once.
 """
 
+import re
 from collections.abc import Callable
 from functools import wraps
 from typing import Final, ParamSpec, TypeVar
@@ -12,17 +13,30 @@ from countersign_evidence.offline import verify as rules
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_ESCAPED: Final = re.compile("[\udc80-\udcff]")
+"""Bytes of names that are no UTF-8, as `verify.py` has them."""
+
+
+class NotCheckable(EvidenceError):
+    """It depends on what is there, and of a kind that cannot be checked here."""
+
+
+def readable(text: str) -> str:
+    """A text with names of any bytes, for people. Only the bytes distinguish two names."""
+    return _ESCAPED.sub(lambda found: f"\\x{ord(found[0]) - 0xDC00:02x}", text)
 
 
 def by_the_rules(read: Callable[P, R]) -> Callable[P, R]:
-    """A reader of `verify.py`, with the error that this package lets out."""
+    """A reader or a check of `verify.py`, with the errors that this package lets out."""
 
     @wraps(read)
     def reading(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return read(*args, **kwargs)
-        except (rules.Bad, rules.NotCheckable) as error:
-            raise EvidenceError(str(error)) from error
+        except rules.Bad as error:
+            raise EvidenceError(readable(str(error))) from error
+        except rules.NotCheckable as error:
+            raise NotCheckable(readable(str(error))) from error
 
     return reading
 

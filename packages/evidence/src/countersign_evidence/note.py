@@ -7,20 +7,14 @@ cosignatures of a witness by Ed25519 (0x04) and by ML-DSA-44 (0x06, c2sp.org/tlo
 
 from base64 import b64encode
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, Self, TypeAlias
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey, MLDSA44PublicKey
 
-from countersign_evidence.checkpoint import (
-    Checkpoint,
-    ed25519_message,
-    format_checkpoint,
-    mldsa_message,
-)
+from countersign_evidence.checkpoint import Checkpoint, format_checkpoint, parse_checkpoint
 from countersign_evidence.encoding import by_the_rules
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.offline import verify as rules
@@ -29,9 +23,7 @@ from countersign_evidence.offline.verify import is_sound
 ED25519: Final = 0x01
 COSIGNATURE: Final = 0x04
 MLDSA_COSIGNATURE: Final = 0x06
-KEY_ID_BYTES: Final = 4
 TIME_BYTES: Final = 8
-_TIME_MAX: Final = 2**63 - 1
 NOTE_BYTES_MAX: Final = 1_000_000
 _DASH: Final = "\u2014 "
 
@@ -43,26 +35,18 @@ check_name: Final = by_the_rules(rules.check_key_name)
 """A key's name is not empty, and has no space (of any kind in Unicode) and no plus."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verifier:
-    name: str
-    kind: int
-    public_key: bytes
-    given_id: bytes | None = None
-    """The id of a key whose kind is not known here: other kinds make their ids in other ways."""
+class Verifier(rules.Key):
+    """A key that signs notes. Its signatures are checked by OpenSSL."""
 
-    @property
-    def key_id(self) -> bytes:
-        """The first 4 bytes of SHA-256(name ‖ newline ‖ kind ‖ public key)."""
-        if self.given_id is not None:
-            return self.given_id
-        key = self.name.encode() + b"\n" + bytes([self.kind]) + self.public_key
-        return sha256(key).digest()[:KEY_ID_BYTES]
+    __slots__ = ()
 
-    @property
-    def key(self) -> rules.Key:
-        """The same for `verify.py`."""
-        return rules.Key(self.name, self.kind, self.public_key, self.key_id)
+    def __new__(cls, name: str, kind: int, public_key: bytes, key_id: bytes | None = None) -> Self:
+        """`key_id` is for kinds that are not known here, which make their ids in other ways.
+
+        Without it, it is the first 4 bytes of SHA-256(name ‖ newline ‖ kind ‖ public key).
+        """
+        key_id = key_id or sha256(name.encode() + b"\n" + bytes([kind]) + public_key).digest()[:4]
+        return super().__new__(cls, name, kind, public_key, key_id)
 
     @property
     def signs_as(self) -> tuple[str, bytes]:
@@ -75,11 +59,6 @@ class Verifier:
         key = b64encode(bytes([self.kind]) + self.public_key).decode("ascii")
         return f"{self.name}+{self.key_id.hex()}+{key}"
 
-    @property
-    def checkable(self) -> bool:
-        """Whether signatures by this kind of key can be checked here."""
-        return self.kind in {ED25519, COSIGNATURE, MLDSA_COSIGNATURE} and not _lacks_mldsa(self)
-
     @classmethod
     def parse(cls, vkey: str, *, any_kind: bool = False) -> "Verifier":
         """Read a verifier key; `any_kind`: also of a kind that cannot be checked here.
@@ -87,47 +66,27 @@ class Verifier:
         Raises EvidenceError if it is malformed, its id is wrong, it is no key that anyone can have
         made honestly, or its kind cannot be checked here.
         """
-        verifier = cls.of(by_the_rules(rules.read_vkey)(vkey))
-        if not any_kind and not verifier.checkable:
-            raise verifier.uncheckable()
+        verifier = cls(*by_the_rules(rules.read_vkey)(vkey))
+        if not any_kind:
+            verifier.check_kind()
         return verifier
 
-    @classmethod
-    def of(cls, key: rules.Key) -> "Verifier":
-        """A key that `verify.py` has read."""
-        verifier = cls(key.name, key.kind, key.public_key)
-        return verifier if verifier.key_id == key.id else replace(verifier, given_id=key.id)
+    def check_kind(self) -> None:
+        """Refuse a key of a kind that cannot be checked here; raises EvidenceError."""
+        if not self.checkable:
+            raise EvidenceError(f"a key of kind {self.kind} cannot be checked here")
 
-    def uncheckable(self) -> EvidenceError:
-        where = "on this machine" if self.kind == MLDSA_COSIGNATURE else "here"
-        return EvidenceError(f"a key of kind {self.kind} cannot be checked {where}")
-
-    def verify(self, text: bytes, signature: bytes) -> bool:
-        """Whether this is the key's signature of a note's text."""
-        time = 0
-        if self.kind != ED25519:
-            time = int.from_bytes(signature[:TIME_BYTES], "big")
-            signature = signature[TIME_BYTES:]
-        if time > _TIME_MAX:
-            return False
+    def signed(self, message: bytes, signature: bytes) -> bool:
+        """Whether this is the key's signature of these bytes."""
+        if self.kind != MLDSA_COSIGNATURE:
+            return ed25519_verify(self.public_key, message, signature)
         try:
-            message = self.message(text, time)
-            if self.kind == MLDSA_COSIGNATURE:
-                MLDSA44PublicKey.from_public_bytes(self.public_key).verify(signature, message)
-            else:
-                return ed25519_verify(self.public_key, message, signature)
-        except (InvalidSignature, ValueError):  # an EvidenceError is a ValueError
+            MLDSA44PublicKey.from_public_bytes(self.public_key).verify(signature, message)
+        except UnsupportedAlgorithm:  # by another OpenSSL than that of the wheels
+            return super().signed(message, signature)
+        except (InvalidSignature, ValueError):
             return False
         return True
-
-    def message(self, text: bytes, time: int) -> bytes:
-        """The signed bytes for a note's text, at this time (Unix seconds) for a cosigner's key.
-
-        Raises EvidenceError if it only signs checkpoints, and this is none.
-        """
-        if self.kind == MLDSA_COSIGNATURE:
-            return mldsa_message(self.name, time, text)
-        return ed25519_message(time, text) if self.kind == COSIGNATURE else text
 
 
 def ed25519_verify(public_key: bytes, message: bytes, signature: bytes) -> bool:
@@ -139,28 +98,14 @@ def ed25519_verify(public_key: bytes, message: bytes, signature: bytes) -> bool:
         return False
     try:
         Ed25519PublicKey.from_public_bytes(public_key).verify(signature, message)
-    except InvalidSignature:
+    except (InvalidSignature, ValueError):
         return False
     return True
 
 
 def verifies(key: rules.Key, text: bytes, signature: bytes) -> bool:
-    """By OpenSSL where it has this kind of signature: keys of odd forms are refused before."""
-    verifier = Verifier.of(key)
-    if verifier.checkable:
-        return verifier.verify(text, signature)
-    return key.verifies(text, signature)
-
-
-def _lacks_mldsa(verifier: Verifier) -> bool:
-    """Whether this needs ML-DSA and the OpenSSL here, another than that of the wheels, has none."""
-    if verifier.kind != MLDSA_COSIGNATURE:
-        return False
-    try:
-        MLDSA44PublicKey.from_public_bytes(verifier.public_key)
-    except UnsupportedAlgorithm:
-        return True
-    return False
+    """Whether this is the key's signature of a note's text, by OpenSSL."""
+    return Verifier(*key).verifies(text, signature)
 
 
 class NoKnownSignature(EvidenceError):
@@ -227,7 +172,8 @@ class Signer:
         if self.verifier.kind == ED25519:
             made = self._raw(text)
         else:
-            made = time.to_bytes(TIME_BYTES, "big") + self._raw(self.verifier.message(text, time))
+            message = by_the_rules(self.verifier.message)(text, time)
+            made = time.to_bytes(TIME_BYTES, "big") + self._raw(message)
         return f"{self._start}{b64encode(self._key_id + made).decode('ascii')}\n".encode()
 
 
@@ -243,6 +189,11 @@ def sign_checkpoint(checkpoint: Checkpoint, signers: Sequence[Signer], time: int
 def parse_note(data: bytes) -> Note:
     text, signatures = by_the_rules(rules.read_note)(data)
     return Note(text, tuple(SignatureLine(*one) for one in signatures))
+
+
+def checkpoint_of(note: bytes) -> Checkpoint:
+    """The content of a signed checkpoint; signatures are not checked."""
+    return parse_checkpoint(parse_note(note).text)
 
 
 def open_note(
@@ -264,7 +215,7 @@ def open_note(
             continue
         if len(found) > 1:
             raise EvidenceError(f"two keys go by {line.name}+{line.key_id.hex()}")
-        if not found[0].verify(note.text, line.signature):
+        if not found[0].verifies(note.text, line.signature):
             raise EvidenceError(f"the signature by {line.name} is wrong")
         good.setdefault(line.by, line)
     if not good:

@@ -4,15 +4,14 @@ A checkpoint is valid if a log that is listed signed it and the witnesses that c
 the quorum. A signature that is not by a key of the policy counts for nothing.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from countersign_evidence.checkpoint import Checkpoint, parse_checkpoint
-from countersign_evidence.encoding import by_the_rules
+from countersign_evidence.encoding import NotCheckable, by_the_rules
 from countersign_evidence.errors import EvidenceError
-from countersign_evidence.note import Verifier, parse_note, verifies
+from countersign_evidence.note import Verifier, parse_note
 from countersign_evidence.offline import verify as rules
 
 NONE: Final = "none"
@@ -20,13 +19,6 @@ NONE: Final = "none"
 TEST_ORIGIN: Final = "/v1/log/test/"
 """Part of the origins of test logs."""
 POLICY_BYTES_MAX: Final = 1_000_000
-_ESCAPED: Final = re.compile("[\udc80-\udcff]")
-"""Bytes of names that are no UTF-8, as `verify.py` has them."""
-
-
-def readable(text: str) -> str:
-    """A text with names of any bytes, for people. Only the bytes distinguish two names."""
-    return _ESCAPED.sub(lambda found: f"\\x{ord(found[0]) - 0xDC00:02x}", text)
 
 
 class Witness(NamedTuple):
@@ -48,10 +40,6 @@ class NoQuorum(EvidenceError):
 
 class UnnamedKey(EvidenceError):
     """No log of the policy signed it, and a key under the name of one did: perhaps a later one."""
-
-
-class NotCheckable(EvidenceError):
-    """It depends on a signature that is there, by a kind of key that cannot be checked here."""
 
 
 class CheckedCheckpoint(NamedTuple):
@@ -78,8 +66,8 @@ class Policy:
     @property
     def as_rules(self) -> rules.Policy:
         """The same policy for `verify.py`."""
-        witnesses = {one.name: one.verifier.key for one in self.witnesses}
-        return rules.Policy([log.key for log in self.logs], witnesses, {**self.groups}, self.quorum)
+        witnesses: dict[str, rules.Key] = {one.name: one.verifier for one in self.witnesses}
+        return rules.Policy([*self.logs], witnesses, {**self.groups}, self.quorum)
 
     def check_signature(self, note: bytes) -> CheckedCheckpoint:
         """Check that a log of the policy signed this checkpoint, for its own origin.
@@ -88,32 +76,29 @@ class Policy:
         """
         note_ = parse_note(note)
         checkpoint, policy = parse_checkpoint(note_.text), self.as_rules
-        check = by_the_rules(rules.check_signatures)
-        signed, unchecked, _ = check(policy, *note_, verifies)
-        own = [key for key in self.logs if key.name == checkpoint.origin]
-        log = next((key for key in own if key.key in signed), None)
-        if log is None:
-            for key in own:
-                if key.key in unchecked:
-                    raise NotCheckable(f"the log signed with an unknown kind of key ({key.kind})")
-            test = (
-                ", a test log: is this the live policy?" if TEST_ORIGIN in checkpoint.origin else ""
-            )
-            known = {key.signs_as for key in own}
+        signed, unchecked, _ = by_the_rules(rules.check_signatures)(policy, *note_)
+        try:
+            log = by_the_rules(rules.check_log)(policy, checkpoint.origin, {*signed}, unchecked)
+        except NotCheckable:
+            raise
+        except EvidenceError as error:
+            known = {key.signs_as for key in self.logs if key.name == checkpoint.origin}
             by = {line.by for line in note_.signatures if line.name == checkpoint.origin}
-            error = UnnamedKey if own and by - known else EvidenceError
-            raise error(f"no log of the policy signed for {checkpoint.origin}{test}")
+            if known and by - known:
+                raise UnnamedKey(str(error)) from error
+            raise
         cosigned = {name: signed[key] for name, key in policy.witnesses.items() if key in signed}
-        return CheckedCheckpoint(checkpoint, log, cosigned, frozenset(unchecked))
+        return CheckedCheckpoint(checkpoint, Verifier(*log), cosigned, frozenset(unchecked))
 
     def check_quorum(self, signed: CheckedCheckpoint) -> None:
         """Check that enough witnesses cosigned; NotCheckable if that depends on unknown keys."""
+        check = by_the_rules(rules.check_quorum)
         try:
-            rules.check_quorum(self.as_rules, {*signed.cosigned}, {*signed.unchecked})
-        except rules.Bad as error:
-            raise NoQuorum(readable(str(error))) from error
-        except rules.NotCheckable as error:
-            raise NotCheckable(readable(str(error))) from error
+            check(self.as_rules, {*signed.cosigned}, {*signed.unchecked})
+        except NotCheckable:
+            raise
+        except EvidenceError as error:
+            raise NoQuorum(str(error)) from error
 
 
 def parse_policy(data: bytes, *, any_kind: bool = False) -> Policy:
@@ -125,11 +110,10 @@ def parse_policy(data: bytes, *, any_kind: bool = False) -> Policy:
     lines = [line.split() for line in data.split(b"\n") if line.lstrip().startswith(b"witness")]
     urls = {line[1]: line[3].decode("utf-8", "replace") for line in lines if len(line) > 3}
     witnesses = [
-        Witness(name, Verifier.of(key), urls.get(name.encode("utf-8", "surrogateescape")))
+        Witness(name, Verifier(*key), urls.get(name.encode("utf-8", "surrogateescape")))
         for name, key in read.witnesses.items()
     ]
-    policy = Policy(tuple(map(Verifier.of, read.logs)), (*witnesses,), read.groups, read.quorum)
-    for key in () if any_kind else (*policy.logs, *(one.verifier for one in witnesses)):
-        if not key.checkable:
-            raise key.uncheckable()
-    return policy
+    logs = tuple(Verifier(*key) for key in read.logs)
+    for key in () if any_kind else (*logs, *(one.verifier for one in witnesses)):
+        key.check_kind()
+    return Policy(logs, (*witnesses,), read.groups, read.quorum)

@@ -54,20 +54,18 @@ class Method(StrEnum):
 class Line(msgspec.Struct, frozen=True, kw_only=True):
     """When the service served a line, and received initials for it."""
 
-    shown_at: Annotated[Time, msgspec.Meta(description="The last time before the initials.")]
-    initialed_at: Annotated[Time, msgspec.Meta(description="The first initials.")]
-    changed_at: Annotated[
-        Time | None, msgspec.Meta(description="When others were last received, if they were.")
-    ]
-    changes: Annotated[Count, msgspec.Meta(description="How often others were received.")]
-    method: Annotated[
-        str | msgspec.UnsetType,
-        msgspec.Meta(
-            description="`typed`: a request had the initials for this line. `adopted`: a request "
-            "named this line, and the service took the initials that it had for the first line. "
-            "Left out by releases that took typed ones alone."
-        ),
-    ] = msgspec.UNSET
+    shown_at: Time
+    """The last time before the initials."""
+    initialed_at: Time
+    """The first initials."""
+    changed_at: Time | None
+    """When others were last received, if they were."""
+    changes: Count
+    """How often others were received."""
+    method: str | msgspec.UnsetType = msgspec.UNSET
+    """`typed`: a request had the initials for this line. `adopted`: a request named this line, and
+    the service took the initials that it had for the first line. Left out by releases that took
+    typed ones alone."""
 
 
 class Viewport(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,8 +78,10 @@ class Viewport(msgspec.Struct, frozen=True, kw_only=True):
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """An event that the client claims, with the time when the service received the claim."""
 
-    line: Annotated[Count | None, msgspec.Meta(description="Counted from 1.")]
-    event: Annotated[str, msgspec.Meta(description="Such as `shown` or `initialed`.")]
+    line: Count | None
+    """Counted from 1."""
+    event: str
+    """Such as `shown` or `initialed`."""
     at: Time
 
 
@@ -92,55 +92,35 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
     `rendered_digest` unless `surface` is `page`; the service observed the rest.
     """
 
-    checkout_session: Annotated[str, msgspec.Meta(description="The checkout session.")]
-    surface: Annotated[
-        str,
-        msgspec.Meta(
-            description="`page`: served by this service. `component`: an element in your page, "
-            "as the client claims."
-        ),
-    ]
-    origin: Annotated[
-        str | None,
-        msgspec.Meta(
-            description="The origin of the page around the component, as the client claims."
-        ),
-    ]
-    rendered_digest: Annotated[
-        str | None,
-        msgspec.Meta(
-            description="Hex SHA-256 of the page as it was served, or of the component's file, "
-            "as the client claims."
-        ),
-    ]
-    locale: Annotated[str, msgspec.Meta(description="The language of the interface.")]
-    opened_at: Annotated[Time, msgspec.Meta(description="When the notice was first served.")]
-    lines: Annotated[
-        Sequence[Line], msgspec.Meta(description="One for each line of the notice, in its order.")
-    ]
-    reviewed_at: Annotated[
-        Time | None, msgspec.Meta(description="When the review step was served; null: it was not.")
-    ]
-    agreement: Annotated[str, msgspec.Meta(description="The sentence that was agreed to.")]
-    consent: Annotated[
-        str, msgspec.Meta(description="The sentence of consent to the electronic form.")
-    ]
-    script: Annotated[
-        bool | None, msgspec.Meta(description="Whether JavaScript ran, as the client claims.")
-    ]
+    checkout_session: str
+    """The checkout session."""
+    surface: str
+    """`page`: served by this service. `component`: an element in your page, as the client
+    claims."""
+    origin: str | None
+    """The origin of the page around the component, as the client claims."""
+    rendered_digest: str | None
+    """Hex SHA-256 of the page as it was served, or of the component's file, as the client
+    claims."""
+    locale: str
+    """The language of the interface."""
+    opened_at: Time
+    """When the notice was first served."""
+    lines: Sequence[Line]
+    """One for each line of the notice, in its order."""
+    reviewed_at: Time | None
+    """When the review step was served; null: it was not."""
+    agreement: str
+    """The sentence that was agreed to."""
+    consent: str
+    """The sentence of consent to the electronic form."""
+    script: bool | None
+    """Whether JavaScript ran, as the client claims."""
     viewport: Viewport | None
-    binding: Annotated[
-        str,
-        msgspec.Meta(
-            description="What tied the person to the session: "
-            + ", ".join(f"`{name}`" for name in Binding)
-            + "."
-        ),
-    ]
-    verification: Annotated[
-        str | None, msgspec.Meta(description="The record of the identity check it belongs to.")
-    ]
-    claimed: Annotated[
-        Sequence[Claim],
-        msgspec.Meta(description="What the client claims; the service did not observe it."),
-    ]
+    binding: str
+    """What tied the person to the session: `none`, `link`, `cookie`, `passkey`,
+    `identity_session`."""
+    verification: str | None
+    """The record of the identity check it belongs to."""
+    claimed: Sequence[Claim]
+    """What the client claims; the service did not observe it."""

@@ -5,7 +5,6 @@ response is CMS (RFC 5652), which may be BER and not DER: lengths without an end
 any order. Common authorities send that, so it is read here.
 """
 
-from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 from countersign_evidence.encoding import by_the_rules
@@ -23,15 +22,6 @@ def is_about(stamp: Timestamp, data: bytes) -> bool:
     """Whether it is about these bytes; by an unknown hash nothing can be compared."""
     hash_ = rules.HASHES.get(stamp.algorithm)
     return hash_ is not None and hash_(data).digest() == stamp.digest
-
-
-def subjects(named: Mapping[str, bytes]) -> dict[tuple[bytes, bytes], str]:
-    """The names of what a time-stamp can be about, by its `algorithm` and `digest`."""
-    return {
-        (oid, hash_(data).digest()): name
-        for oid, hash_ in rules.HASHES.items()
-        for name, data in named.items()
-    }
 
 
 @by_the_rules

@@ -51,20 +51,6 @@ def fold(subtrees: Sequence[bytes]) -> bytes:
     return root
 
 
-def cover(start: int, end: int) -> list[Node]:
-    """The complete subtrees that make up the leaves from `start` to before `end`.
-
-    `start` must be where the tree over them can begin: a multiple of the largest power of two
-    that fits.
-    """
-    found = []
-    while start < end:
-        level = (end - start).bit_length() - 1
-        found.append(Node(level, start >> level))
-        start += 1 << level
-    return found
-
-
 def subtrees(start: int, end: int) -> list[Node]:
     """The fewest complete subtrees that hold the leaves from `start` to before `end`, in order."""
     found = []
@@ -91,9 +77,7 @@ def root_over(nodes: Sequence[Node], hashes: Sequence[bytes]) -> bytes:
 
 def inclusion_path(index: int, size: int, read: Read) -> list[bytes]:
     """The hashes that lead from a leaf to the root, the deepest first (RFC 6962 §2.1.1)."""
-    _check_size(size)
-    if not 0 <= index < size:
-        raise EvidenceError(f"a tree of {size} has no entry {index}")
+    _check_place(index, size)
     ranges: list[tuple[int, int]] = []
     start, end = 0, size
     while end - start > 1:
@@ -109,8 +93,7 @@ def inclusion_path(index: int, size: int, read: Read) -> list[bytes]:
 
 def consistency_path(old: int, new: int, read: Read) -> list[bytes]:
     """The hashes that show the tree of `old` leaves to begin that of `new` (RFC 6962 §2.1.2)."""
-    _check_size(new)
-    if not 0 <= old <= new:
+    if not 0 <= old <= new <= SIZE_MAX:
         raise EvidenceError(f"a tree of {old} cannot be the beginning of one of {new}")
     if old in {0, new}:
         return []
@@ -136,9 +119,7 @@ def verify_inclusion(
 
     `path` is what `inclusion_path` gave (RFC 9162 §2.1.3.2).
     """
-    _check_size(size)
-    if not 0 <= index < size:
-        raise EvidenceError(f"there is no entry {index} in a tree of {size}")
+    _check_place(index, size)
     if any(len(hash_) != HASH_BYTES for hash_ in (leaf, root, *path)):
         raise EvidenceError(f"a hash has {HASH_BYTES} bytes")
     if by_the_rules(root_from)(index, size, leaf, path) != root:
@@ -152,11 +133,11 @@ def _split(size: int) -> int:
 
 def _hashes(ranges: Sequence[tuple[int, int]], read: Read) -> list[bytes]:
     """The hash over each range of leaves; all that they are made of is read at once."""
-    parts = [cover(start, end) for start, end in ranges]
+    parts = [subtrees(start, end) for start, end in ranges]
     found = iter(read([node for nodes in parts for node in nodes]))
     return [fold([next(found) for _ in nodes]) for nodes in parts]
 
 
-def _check_size(size: int) -> None:
-    if not 0 <= size <= SIZE_MAX:
-        raise EvidenceError(f"not the size of a tree: {size}")
+def _check_place(index: int, size: int) -> None:
+    if not 0 <= index < size <= SIZE_MAX:
+        raise EvidenceError(f"a tree of {size} has no entry {index}")

@@ -10,23 +10,21 @@ from enum import StrEnum
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from countersign_evidence.checkpoint import parse_checkpoint
 from countersign_evidence.container import read_container
 from countersign_evidence.dossier import (
     Dossier,
     Stamped,
     dossier_contents_of,
 )
+from countersign_evidence.encoding import readable
 from countersign_evidence.errors import EvidenceError
-from countersign_evidence.note import Verifier, parse_note, verifies
+from countersign_evidence.note import Verifier, checkpoint_of, verifies
 from countersign_evidence.offline import verify as rules
-from countersign_evidence.policy import NONE, Policy, parse_policy, readable
-from countersign_evidence.proof import parse_proof
-from countersign_evidence.timestamp import as_der, read_timestamp, subjects
+from countersign_evidence.policy import NONE, Policy, parse_policy
+from countersign_evidence.timestamp import as_der
 
 STEPS: Final = tuple(rules.STEPS)
 """The names of the steps, the first is number 1."""
-_CHECKPOINT: Final = "this checkpoint"
 
 CheckTimestamp: TypeAlias = Callable[[bytes, bytes], str]
 """Checks who signed an RFC 3161 response (DER) over these bytes: in words, or EvidenceError."""
@@ -146,7 +144,7 @@ def _signer(check: CheckTimestamp) -> Callable[[bytes, bytes], str]:
 def _facts(report: rules.Report) -> dict[str, Any]:
     facts = {n: v for n, v in report.facts.items() if n != "record_sha256"}
     if key := report.key:
-        facts["key"] = Verifier.of(key).vkey
+        facts["key"] = Verifier(*key).vkey
     if facts.get("quorum"):
         facts["quorum"] = readable(facts["quorum"])
     if "cosigned" in facts:
@@ -156,9 +154,7 @@ def _facts(report: rules.Report) -> dict[str, Any]:
 
 def _dossier(report: rules.Report, facts: Mapping[str, Any]) -> Dossier:
     """A dossier that was verified, with its types."""
-    contents, _ = dossier_contents_of(read_container(report.packed))
-    checkpoint = parse_proof(next(iter(contents.records.values())).proof).checkpoint
-    order = report.order
+    order, checkpoint = report.order, report.note
     assert order is not None  # noqa: S101 - only of a dossier
     return Dossier(
         records=tuple(order.records),
@@ -170,13 +166,10 @@ def _dossier(report: rules.Report, facts: Mapping[str, Any]) -> Dossier:
         remarks=tuple(report.remarks),
         origin=facts["log"],
         size=facts["size"],
-        root=parse_checkpoint(parse_note(checkpoint).text).root,
+        root=checkpoint_of(checkpoint).root,
         checkpoint=checkpoint,
         cosigned=tuple((one["name"], one["time"]) for one in facts["cosigned"]),
-        timestamps=tuple(
-            Stamped(name, read_timestamp(contents.timestamps[name]).at)
-            for name in stamps_of(contents.timestamps, checkpoint)
-        ),
+        timestamps=tuple(Stamped(*one) for one in report.stamps.items()),
         key_fingerprint=facts["key_fingerprint"],
     )
 
@@ -197,27 +190,3 @@ def dossier_of(data: bytes) -> Dossier:
     if verdict.dossier is None:
         raise EvidenceError(verdict.line())
     return verdict.dossier
-
-
-def stamps_of(stamps: Mapping[str, bytes], checkpoint: bytes) -> tuple[str, ...]:
-    """The names of the time-stamps that show when the checkpoint was there.
-
-    Those with an unknown hash show nothing, nor do those that renew one of them.
-    """
-    abouts = subjects({**stamps, _CHECKPOINT: without_cosignatures(checkpoint)})
-    read = {name: read_timestamp(token) for name, token in stamps.items()}
-    about = {name: abouts.get((one.algorithm, one.digest)) for name, one in read.items()}
-    found = {_CHECKPOINT}
-    while more := {name for name in about if about[name] in found} - found:
-        found |= more
-    return tuple(name for name in stamps if name in found)
-
-
-def without_cosignatures(note: bytes) -> bytes:
-    """A signed checkpoint with only the signature lines of its own origin: what is time-stamped."""
-    parsed = parse_note(note)
-    origin = parse_checkpoint(parsed.text).origin
-    start = note.rindex(b"\n\n") + 2
-    lines = note[start:].splitlines(keepends=True)
-    of_lines = zip(lines, parsed.signatures, strict=True)
-    return note[:start] + b"".join(line for line, by in of_lines if by.name == origin)

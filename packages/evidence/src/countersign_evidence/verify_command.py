@@ -14,7 +14,6 @@ from typing import Any
 
 import click
 
-from countersign_evidence.checkpoint import cosigned_at
 from countersign_evidence.cli.files import read_file, read_histories, read_policy
 from countersign_evidence.cli.support import command, fail, printable, say, watching
 from countersign_evidence.container import CONTAINER_BYTES_MAX, read_container
@@ -23,7 +22,13 @@ from countersign_evidence.errors import EvidenceError, InvalidArgument
 from countersign_evidence.instant import rfc3339
 from countersign_evidence.monitor.against import compare
 from countersign_evidence.monitor.watch import LookStatus, Seen
-from countersign_evidence.offline.verify import STATUS, about_certificate, stopped, verify_folder
+from countersign_evidence.offline.verify import (
+    STATUS,
+    about_certificate,
+    date_of,
+    stopped,
+    verify_folder,
+)
 from countersign_evidence.policy import Policy, UnnamedKey
 from countersign_evidence.receipt import check_receipt, is_receipt
 from countersign_evidence.verification import (
@@ -176,9 +181,7 @@ def _say(verdict: Verdict, warnings: list[str], *, as_json: bool) -> None:
     for remark in verdict.remarks:
         say(_printable(f"odd, and no failure: {remark}"))
     for cosigned in verdict.facts.get("cosigned", ()):
-        at = cosigned_at(cosigned["time"])
-        when = rfc3339(at) if at else f"{cosigned['time']} (Unix time), which is not a valid date"
-        say(_printable(f"cosigned by {cosigned['name']} at {when}"))
+        say(_printable(f"cosigned by {cosigned['name']} at {date_of(cosigned['time'])}"))
     if others := verdict.facts.get("other_files"):
         say(_printable(f"not part of the dossier, and not checked: {', '.join(others)}"))
     if "certificate" in verdict.facts:

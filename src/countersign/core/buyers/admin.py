@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, or_, select
 
+from countersign.base.db.statements import rows
 from countersign.base.db.tables import (
     buyer_blocks,
     buyers,
@@ -45,7 +46,7 @@ from countersign.core.buyers.session_evidence import (
     evidence_place,
     result_in,
 )
-from countersign.core.buyers.sql import buyers_by_cbid, erased_name, write_change
+from countersign.core.buyers.sql import erased_name, followed_buyers, write_change
 from countersign.identity.model import FactSource, Finding
 
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
@@ -344,10 +345,8 @@ def checked(text: str, what: str = "reason") -> str:
 
 def _find_buyer(connection: Connection, cbid: str, *, to_change: bool = False) -> Buyer | None:
     """A buyer of whichever mode and account; the one it was joined to, where it was."""
-    buyer = buyers_by_cbid(connection, [cbid], to_change=to_change).get(cbid)
-    if buyer is None or buyer.same_as is None:
-        return buyer
-    return buyers_by_cbid(connection, [buyer.same_as], to_change=to_change).get(buyer.same_as)
+    buyer = followed_buyers(connection, [cbid], to_change=to_change).get(cbid)
+    return buyer if buyer and buyer.same_as is None else None
 
 
 def _evidence(connection: Connection, reach: Reach, cbid: str) -> list[StoredEvidence]:
@@ -379,5 +378,4 @@ def _evidence(connection: Connection, reach: Reach, cbid: str) -> list[StoredEvi
         )
         .order_by(verifications.c.id)
     )
-    rows = connection.execute(query).mappings()
-    return [StoredEvidence(**{**row, "status": BuyerStatus(row["status"])}) for row in rows]
+    return rows(connection, query, StoredEvidence)

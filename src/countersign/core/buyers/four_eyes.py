@@ -31,13 +31,8 @@ class ReviewProposal(Struct, frozen=True, kw_only=True):
     decision: Annotated[str, Meta(examples=["dismiss"])]
     reason: Annotated[str, Meta(examples=["case 7"])]
     document: Annotated[str | None, Meta(examples=["a utility bill"])]
-    by: Annotated[
-        str,
-        Meta(
-            description="The person (`per_…`): another person has to decide the same.",
-            examples=["per_01km9wtz3tfs8v8j2c7n5k9m0c"],
-        ),
-    ]
+    by: Annotated[str, Meta(examples=["per_01km9wtz3tfs8v8j2c7n5k9m0c"])]
+    """The person (`per_…`): another person has to decide the same."""
     at: Timestamp
 
 

@@ -24,7 +24,7 @@ from countersign.base.errors import (
 )
 from countersign.base.values import Mode, Reason
 from countersign.core.access.audit import AuditAction, AuditEntry, write_audit
-from countersign.core.access.idempotency import Remember, keep_answer
+from countersign.core.access.idempotency import Remember
 from countersign.core.access.key import AccountReach, Principal, Reach
 from countersign.core.buyers.admin import accept_zip_of
 from countersign.core.buyers.evaluate_session import First
@@ -39,7 +39,7 @@ from countersign.core.buyers.model import BuyerStatus, BuyerStatusView, simulate
 from countersign.core.buyers.room import Buyers
 from countersign.core.buyers.rules import zip5
 from countersign.core.buyers.sandbox import SimulatedAct, in_state, sandbox_act, write_simulated
-from countersign.core.buyers.schemas import VerifyResult, verify_result
+from countersign.core.buyers.schemas import VerifyResult, answered
 from countersign.core.buyers.sql import buyers_by_cbid, decoded_reasons
 
 REVIEWED: Final = (BuyerStatus.PENDING, BuyerStatus.REQUIRES_INPUT, BuyerStatus.FAILED)
@@ -71,6 +71,11 @@ class Waiting(Struct, frozen=True, kw_only=True):
     """The checkout session whose check it was; None for any other attempt."""
     proposal: KeptProposal | None
     """What the first of two people has decided; None: nothing, or one person decides."""
+
+    @property
+    def view(self) -> BuyerStatusView:
+        """What the account sees of the buyer."""
+        return BuyerStatusView(status=self.status, reasons=self.reasons)
 
     @property
     def owner(self) -> AccountReach:
@@ -133,7 +138,9 @@ async def accept(
         if waiting.status is not BuyerStatus.FAILED or not set(waiting.reasons) <= _ZIP_REASONS:
             raise ReviewRefused("A ZIP code is not all that is against this buyer.")
         act = await sandbox_act(room, principal.account_id, waiting.cbid)
-        return await room.access.database.write(_play, room, act, audit, entry, first=first)
+        return await room.access.database.write(
+            lambda connection: first(connection) or _play(connection, room, act, audit, entry)
+        )
     try:
         return await accept_zip_of(room, principal.reach, accepted.zip, audit, entry, first=first)
     except InvalidArgument as error:
@@ -162,7 +169,9 @@ async def dismiss(
     noted = AuditAction.BUYER_REVIEW_DISMISSED
     audit = room.access.audit.entry(noted, waiting.cbid, waiting.owner, **said)
     first = _first_of_two(principal, waiting, "", audit, entry)
-    return await room.access.database.write(_dismiss, waiting, first, audit, entry)
+    return await room.access.database.write(
+        lambda connection: first(connection) or _dismiss(connection, waiting, audit, entry)
+    )
 
 
 def _first_of_two(
@@ -192,31 +201,18 @@ def _first_of_two(
         made = propose(connection, now[0].proposal, audit, decision=decision.value, **about)
         if made is None or isinstance(made, SecondPersonRequired):
             return made
-        view = BuyerStatusView(status=waiting.status, reasons=waiting.reasons)
-        result = verify_result(waiting.cbid, view, proposed=True)
-        keep_answer(connection, entry, result.body)
-        return result
+        return answered(connection, entry, waiting.cbid, waiting.view, proposed=True)
 
     return first
 
 
 def _dismiss(
-    connection: Connection,
-    waiting: Waiting,
-    first: First,
-    audit: AuditEntry,
-    entry: Remember[bytes],
-) -> VerifyResult | CountersignError:
-    proposed = first(connection)
-    if proposed is not None:
-        return proposed
+    connection: Connection, waiting: Waiting, audit: AuditEntry, entry: Remember[bytes]
+) -> VerifyResult:
     decided = update(buyers).where(buyers.c.cbid == waiting.cbid)
     connection.execute(decided.values(dismissed=waiting.verification_id))
     write_audit(connection, audit)
-    view = BuyerStatusView(status=waiting.status, reasons=waiting.reasons)
-    result = verify_result(waiting.cbid, view)
-    keep_answer(connection, entry, result.body)
-    return result
+    return answered(connection, entry, waiting.cbid, waiting.view)
 
 
 def _play(
@@ -225,20 +221,13 @@ def _play(
     act: SimulatedAct,
     audit: AuditEntry,
     entry: Remember[bytes],
-    *,
-    first: First,
-) -> VerifyResult | CountersignError:
-    proposed = first(connection)
-    if proposed is not None:
-        return proposed
+) -> VerifyResult:
     before = buyers_by_cbid(connection, [act.cbid], to_change=True)[act.cbid]
     result = (BuyerStatus.VERIFIED, ())
     after = in_state(before, *result, act.now)
     write_simulated(connection, room, act, (before, after), result, test_helper=True)
     write_audit(connection, audit)
-    answer = verify_result(act.cbid, simulated_status_view(after, act.now))
-    keep_answer(connection, entry, answer.body)
-    return answer
+    return answered(connection, entry, act.cbid, simulated_status_view(after, act.now))
 
 
 def _waiting(

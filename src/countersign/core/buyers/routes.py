@@ -117,20 +117,14 @@ async def verify_buyer(room: Buyers, call: Call) -> Reply:
 async def get_status(room: Buyers, call: Call) -> Reply:
     """The present status of a buyer, as far as this account may rely on it."""
     view = await buyer_status(room, call.principal, call.parameter)
-    return Reply(status_body(call.parameter, view))
-
-
-def status_body(cbid: str, view: BuyerStatusView) -> bytes:
-    """The status of a buyer as the API shows it."""
-    return encode(
-        schemas.BuyerStatusAnswer(
-            cbid=cbid,
-            status=view.status,
-            verified_at=to_the_second(view.verified_at),
-            expires_at=to_the_second(view.expires_at),
-            reasons=view.reasons or UNSET,
-        )
+    answer = schemas.BuyerStatusAnswer(
+        cbid=call.parameter,
+        status=view.status,
+        verified_at=to_the_second(view.verified_at),
+        expires_at=to_the_second(view.expires_at),
+        reasons=view.reasons or UNSET,
     )
+    return Reply(encode(answer))
 
 
 async def provider_webhook(room: Buyers, call: Call) -> Reply:

@@ -20,7 +20,7 @@ from countersign.base.db.tables import test_faults
 from countersign.base.errors import CountersignError, ProviderSessionNotBound
 from countersign.base.ids import SANDBOX_BUYER, base32
 from countersign.base.values import Mode, Reason, from_ns
-from countersign.core.access.idempotency import Remember, keep_answer
+from countersign.core.access.idempotency import Remember
 from countersign.core.buyers.decision import refuse_unusable
 from countersign.core.buyers.model import (
     VALIDITY,
@@ -32,7 +32,7 @@ from countersign.core.buyers.model import (
 )
 from countersign.core.buyers.room import Buyers
 from countersign.core.buyers.rules import zip5
-from countersign.core.buyers.schemas import VerifyResult, verify_result
+from countersign.core.buyers.schemas import VerifyResult, answered
 from countersign.core.buyers.sql import (
     ZipSubject,
     buyers_by_cbid,
@@ -49,6 +49,7 @@ from countersign.core.buyers.verification_record import (
 from countersign.core.parties import bound_now
 from countersign.identity.model import Finding, ProviderResult
 from countersign_evidence.canonical import Json, canonical_json
+from countersign_evidence.instant import from_ns
 
 CALLS_MAX: Final = 1000
 DELAY_SECONDS_MAX: Final = 15
@@ -84,10 +85,8 @@ class PlannedFault(Struct, frozen=True, kw_only=True):
     """The fault that verifications in the sandbox get; all null: no fault."""
 
     fault: Annotated[Fault | None, Meta(examples=[Fault.TIMEOUT])]
-    calls: Annotated[
-        int | None,
-        Meta(description="The number of remaining calls. null: no limit.", examples=[2]),
-    ]
+    calls: Annotated[int | None, Meta(examples=[2])]
+    """The number of remaining calls. null: no limit."""
     delay_seconds: Annotated[int | None, Meta(examples=[0])]
 
 
@@ -245,9 +244,7 @@ def _simulate(  # noqa: PLR0917 - see `Database.write`
             subject_index=subject_index or None,
             zip_index=zip_index or None,
         )
-    result = verify_result(buyer.cbid, simulated_status_view(buyer, act.now))
-    keep_answer(connection, entry, result.body)
-    return result
+    return answered(connection, entry, buyer.cbid, simulated_status_view(buyer, act.now))
 
 
 def write_simulated(

@@ -3,9 +3,11 @@
 from typing import Annotated, Any, Final, NamedTuple
 
 from msgspec import UNSET, Meta, Struct, UnsetType
+from sqlalchemy import Connection
 
 from countersign.base.http.schemas import BuyerId, Reference, Request, Timestamp, ZipCode
 from countersign.base.values import Reason, to_the_second
+from countersign.core.access.idempotency import Remember, keep_answer
 from countersign.core.buyers.model import BuyerStatus, BuyerStatusView
 from countersign.core.gate.route import encode
 
@@ -26,28 +28,14 @@ Verified = Annotated[BuyerStatus, Meta(examples=[BuyerStatus.VERIFIED])]
 class BuyerVerificationRequest(Request, frozen=True, kw_only=True):
     """A finished session at an identity provider, to be checked."""
 
-    provider_identity_session_id: Annotated[
-        Reference | None,
-        Meta(
-            description="The session at the identity provider. Required with a live key.",
-            examples=["vs_example"],
-        ),
-    ] = None
-    shipping_zip: Annotated[
-        ZipCode | None,
-        Meta(description="The order's destination: ZIP or ZIP+4. Required with a live key."),
-    ] = None
-    test_mode: Annotated[
-        bool | None,
-        Meta(
-            description="Must be true with a test key, and absent or false with a live key.",
-            examples=[True],
-        ),
-    ] = None
-    subject_reference: Annotated[
-        Reference | None,
-        Meta(description="Your reference for the buyer; must equal the reference in the session."),
-    ] = None
+    provider_identity_session_id: Annotated[Reference | None, Meta(examples=["vs_example"])] = None
+    """The session at the identity provider. Required with a live key."""
+    shipping_zip: ZipCode | None = None
+    """The order's destination: ZIP or ZIP+4. Required with a live key."""
+    test_mode: Annotated[bool | None, Meta(examples=[True])] = None
+    """Must be true with a test key, and absent or false with a live key."""
+    subject_reference: Reference | None = None
+    """Your reference for the buyer; must equal the reference in the session."""
 
 
 class BuyerVerification(Struct, frozen=True, kw_only=True):
@@ -57,22 +45,16 @@ class BuyerVerification(Struct, frozen=True, kw_only=True):
     status: Verified
     expires_at: Annotated[Timestamp | None, Meta(examples=["2027-11-20T21:31:00Z"])]
     message: Annotated[str, Meta(examples=[_MESSAGES[BuyerStatus.VERIFIED]])]
-    reasons: Annotated[
-        tuple[Reason, ...] | UnsetType,
-        Meta(description="The reasons against it; present only if there is a reason."),
-    ] = UNSET
+    reasons: tuple[Reason, ...] | UnsetType = UNSET
+    """The reasons against it; present only if there is a reason."""
 
 
 class ReviewedBuyer(BuyerVerification, frozen=True, kw_only=True):
     """A buyer after a decision; the same as of a verification if the decision is final."""
 
-    proposed: Annotated[
-        bool | UnsetType,
-        Meta(
-            description="Present and true if nothing was decided yet: two people decide on the "
-            "buyers of this account, and someone else has to decide the same.",
-        ),
-    ] = UNSET
+    proposed: bool | UnsetType = UNSET
+    """Present and true if nothing was decided yet: two people decide on the buyers of this account,
+    and someone else has to decide the same."""
 
 
 class BuyerStatusAnswer(Struct, frozen=True, kw_only=True):
@@ -80,30 +62,15 @@ class BuyerStatusAnswer(Struct, frozen=True, kw_only=True):
 
     cbid: BuyerId
     status: Verified
-    verified_at: Annotated[
-        Timestamp | None,
-        Meta(
-            description="When the buyer was verified. Of a verification that this account did not "
-            "make, the day: `T00:00:00Z`.",
-            examples=["2026-11-20T21:31:00Z"],
-        ),
-    ]
-    expires_at: Annotated[
-        Timestamp | None,
-        Meta(
-            description="When the status becomes `expired` for this account; of a verification "
-            "that this account did not make, `T00:00:00Z` of that day.",
-            examples=["2027-11-20T21:31:00Z"],
-        ),
-    ]
-    reasons: Annotated[
-        tuple[Reason, ...] | UnsetType,
-        Meta(
-            description="Why this account may not rely on the verification. Only the account "
-            "that made an attempt gets the reasons of its failure, even if the result came "
-            "later."
-        ),
-    ] = UNSET
+    verified_at: Annotated[Timestamp | None, Meta(examples=["2026-11-20T21:31:00Z"])]
+    """When the buyer was verified. Of a verification that this account did not make, the day:
+    `T00:00:00Z`."""
+    expires_at: Annotated[Timestamp | None, Meta(examples=["2027-11-20T21:31:00Z"])]
+    """When the status becomes `expired` for this account; of a verification that this account did
+    not make, `T00:00:00Z` of that day."""
+    reasons: tuple[Reason, ...] | UnsetType = UNSET
+    """Why this account may not rely on the verification. Only the account that made an attempt gets
+    the reasons of its failure, even if the result came later."""
 
 
 class CheckEvidence(Struct, frozen=True, kw_only=True):
@@ -115,13 +82,9 @@ class CheckEvidence(Struct, frozen=True, kw_only=True):
     status: Annotated[BuyerStatus, Meta(examples=[BuyerStatus.FAILED])]
     at: Timestamp
     erased_at: Timestamp | None
-    content: Annotated[
-        dict[str, Any] | None,
-        Meta(
-            description="All that is known of the person; `answer.text` is the provider's "
-            "response. null: it was erased.",
-        ),
-    ]
+    content: dict[str, Any] | None
+    """All that is known of the person; `answer.text` is the provider's response. null: it was
+    erased."""
 
 
 class BuyerEvidence(Struct, frozen=True, kw_only=True):
@@ -139,17 +102,27 @@ class VerifyResult(NamedTuple):
     body: bytes
 
 
-def verify_result(cbid: str, view: BuyerStatusView, *, proposed: bool = False) -> VerifyResult:
-    """The result with its response body; `proposed`: of the first of two who decide."""
-    body = ReviewedBuyer(
-        proposed=proposed or UNSET,
-        cbid=cbid,
-        status=view.status,
-        expires_at=to_the_second(view.expires_at),
-        message=_MESSAGES[view.status],
-        reasons=view.reasons or UNSET,
+def answered(
+    connection: Connection,
+    entry: Remember[bytes],
+    cbid: str,
+    view: BuyerStatusView,
+    *,
+    proposed: bool = False,
+) -> VerifyResult:
+    """The result, its response kept for a repetition; `proposed`: of the first who decides."""
+    body = encode(
+        ReviewedBuyer(
+            proposed=proposed or UNSET,
+            cbid=cbid,
+            status=view.status,
+            expires_at=to_the_second(view.expires_at),
+            message=_MESSAGES[view.status],
+            reasons=view.reasons or UNSET,
+        )
     )
-    return VerifyResult(cbid, view, encode(body))
+    keep_answer(connection, entry, body)
+    return VerifyResult(cbid, view, body)
 
 
 UNDERAGE: Final = {

@@ -122,13 +122,15 @@ def buyers_and_rules(
     ]
 
 
-def followed_buyers(connection: Connection, cbids: Sequence[str]) -> dict[str, Buyer]:
+def followed_buyers(
+    connection: Connection, cbids: Sequence[str], *, to_change: bool = False
+) -> dict[str, Buyer]:
     """By identifier, the buyers that there are of these, each as the buyer it was joined to."""
-    found = buyers_by_cbid(connection, cbids)
+    found = buyers_by_cbid(connection, cbids, to_change=to_change)
     others = [buyer.same_as for buyer in found.values() if buyer.same_as]
     if not others:
         return found
-    later = buyers_by_cbid(connection, others)
+    later = buyers_by_cbid(connection, others, to_change=to_change)
     return {cbid: later.get(buyer.same_as or "", buyer) for cbid, buyer in found.items()}
 
 

@@ -28,10 +28,9 @@ from countersign.core.buyers import sessions_sql, started_sql
 from countersign.core.buyers.evaluate_session import look_again
 from countersign.core.buyers.following import asked_index, session_index, to_follow, zip_index
 from countersign.core.buyers.identity_check import CheckState, IdentityCheck
-from countersign.core.buyers.model import Buyer, BuyerStatus, best_proof, status_view
+from countersign.core.buyers.model import BuyerStatus, best_proof, status_view
 from countersign.core.buyers.providers import Integration
 from countersign.core.buyers.room import Buyers
-from countersign.core.buyers.rules import VerificationRules
 from countersign.core.buyers.session_evidence import SessionRequest
 from countersign.core.buyers.sessions_sql import PendingSession
 from countersign.core.buyers.sql import StatusQuery, buyers_and_rules, count_zip
@@ -247,42 +246,24 @@ def judge(  # noqa: PLR0917 - see `Database.write`
     view = status_view(buyer, query.account_id, rules, now)
     if view.status is not BuyerStatus.VERIFIED or shipping_zip is None:
         return _known(buyer.cbid, view.status, *view.reasons)
-    asked = zip_index(room, query.account_id, shipping_zip)
-    secret = room.access.secret
-    subject = own_zip_subject(secret, query.account_id, query.mode, buyer.cbid)
-    refusal = count_zip(connection, subject, asked, at)
+    account_id, cbid, secret = query.account_id, buyer.cbid, room.access.secret
+    asked = zip_index(room, account_id, shipping_zip)
+    refusal = count_zip(
+        connection, own_zip_subject(secret, account_id, query.mode, cbid), asked, at
+    )
     if refusal is not None:
         return refusal
-    if not _is_proved(connection, room, query.account_id, buyer, rules, shipping_zip):
-        return _known(buyer.cbid, BuyerStatus.FAILED, Reason.ZIP_MISMATCH)
-    return _known(buyer.cbid, BuyerStatus.VERIFIED)
-
-
-def _is_proved(  # noqa: PLR0917 - what is known
-    connection: Connection,
-    room: Buyers,
-    account_id: str,
-    buyer: Buyer,
-    rules: VerificationRules,
-    shipping_zip: str,
-) -> bool:
+    proof = best_proof(buyer, rules, account_id)
     if buyer.proofs:
-        proof = best_proof(buyer, rules, account_id)
-        secret, cbid = room.access.secret, buyer.cbid
-        return proof is not None and proves_zip(
-            secret, account_id, cbid, proof, rules, shipping_zip
-        )
-    # One that the sandbox has played has the ZIP codes that it was played with.
-    played = select(verifications.c.zip_index).where(verifications.c.cbid == buyer.cbid)
-    asked = zip_index(room, account_id, shipping_zip)
-    return asked in connection.execute(played).scalars().all()
+        proved = proof and proves_zip(secret, account_id, cbid, proof, rules, shipping_zip)
+    else:
+        # One that the sandbox has played has the ZIP codes that it was played with.
+        played = select(verifications.c.zip_index).where(verifications.c.cbid == cbid)
+        proved = asked in connection.execute(played).scalars().all()
+    if not proved:
+        return _known(cbid, BuyerStatus.FAILED, Reason.ZIP_MISMATCH)
+    return _known(cbid, BuyerStatus.VERIFIED)
 
 
 def _known(cbid: str | None, status: BuyerStatus, *reasons: Reason) -> IdentityCheck:
-    return IdentityCheck(
-        cbid=cbid,
-        status=status,
-        reasons=reasons,
-        provider=REMEMBERED,
-        attempt=0,
-    )
+    return IdentityCheck(attempt=0, provider=REMEMBERED, cbid=cbid, status=status, reasons=reasons)

@@ -18,7 +18,7 @@ from countersign.base.errors import (
 from countersign.base.ids import BUYER, SANDBOX_BUYER, base32
 from countersign.base.values import Mode, to_ms
 from countersign.core.access.audit import write_audit
-from countersign.core.access.idempotency import Remember, keep_answer
+from countersign.core.access.idempotency import Remember
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.buyers import sessions_sql
 from countersign.core.buyers.decision import (
@@ -38,7 +38,7 @@ from countersign.core.buyers.model import (
     times_for,
 )
 from countersign.core.buyers.room import Buyers
-from countersign.core.buyers.schemas import VerifyResult, verify_result
+from countersign.core.buyers.schemas import VerifyResult, answered
 from countersign.core.buyers.session_evidence import (
     Evaluation,
     described,
@@ -134,9 +134,7 @@ def write_evaluation(
     if started is None or _is_of(started, room, work):
         _follow(connection, room, work, found)
         _settle(connection, work, started, (buyer.cbid, view, verification_id))
-    result = verify_result(buyer.cbid, view)
-    keep_answer(connection, entry, result.body)
-    return result
+    return answered(connection, entry, buyer.cbid, view)
 
 
 def _without_accounts(buyer: Buyer) -> Buyer:

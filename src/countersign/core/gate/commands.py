@@ -15,11 +15,11 @@ from shlex import quote
 from typing import Any, Final
 
 import click
-import msgspec
 
 from countersign.base.cli import A_MODE, with_room
 from countersign.base.errors import InvalidRequest
 from countersign.base.http.body import parse_body
+from countersign.base.http.described import schema_components
 from countersign.base.http.schemas import LIMIT_MAX
 from countersign.base.values import Mode
 from countersign.core.access.account import find_account
@@ -178,7 +178,7 @@ def _members(route: Route[Any], declared: Command) -> Iterator[click.Parameter]:
     kind = route.request or route.query
     if kind is None:
         return
-    (top,), components = msgspec.json.schema_components([kind])
+    (top,), components = schema_components([kind])
     body = components[top["$ref"].rpartition("/")[2]]
     flat = {name: _flat(schema, components) for name, schema in body["properties"].items()}
     for name in declared.arguments:

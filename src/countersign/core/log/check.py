@@ -19,13 +19,12 @@ from countersign.core.log.audit_chain import check_audit
 from countersign.core.log.check_records import check_records
 from countersign.core.log.ended import ended
 from countersign.core.log.fork_guard import guard
-from countersign.core.log.head_files import checkpoint_of
 from countersign.core.log.model import Log, StoredCheckpoint
 from countersign.core.log.room import LogRoom
 from countersign_evidence.checkpoint import parse_checkpoint
 from countersign_evidence.entry import log_entry
 from countersign_evidence.errors import EvidenceError
-from countersign_evidence.note import Verifier, open_note
+from countersign_evidence.note import Verifier, checkpoint_of, open_note
 from countersign_evidence.tiles import GrowingTree
 from countersign_evidence.tree import leaf_hash
 

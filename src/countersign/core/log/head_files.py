@@ -19,15 +19,9 @@ from typing import NamedTuple
 from countersign.base.errors import HeadUnavailable
 from countersign.base.values import Mode
 from countersign.core.log.model import PublishedHead
-from countersign_evidence.checkpoint import Checkpoint, parse_checkpoint
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.files import draft, replace_file
-from countersign_evidence.note import parse_note
-
-
-def checkpoint_of(note: bytes) -> Checkpoint:
-    """The content of a signed checkpoint; signatures are not checked."""
-    return parse_checkpoint(parse_note(note).text)
+from countersign_evidence.note import checkpoint_of
 
 
 class KeptHead(NamedTuple):

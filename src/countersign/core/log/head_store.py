@@ -22,6 +22,7 @@ from countersign.base.values import Mode
 from countersign.core.log.head_files import HeadFiles, Heads, checkpoint_of
 from countersign.core.log.model import PublishedHead
 from countersign_evidence.errors import EvidenceError
+from countersign_evidence.note import checkpoint_of
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore

@@ -77,7 +77,11 @@ def _cosigning(vkey: bytes) -> bytes:
         key = Verifier.parse(vkey.decode(), any_kind=True)
     except (EvidenceError, UnicodeDecodeError):
         return vkey  # the policy's reader reports the error and its line
-    return replace(key, kind=COSIGNATURE).vkey.encode() if key.kind == ED25519 else vkey
+    return (
+        Verifier(key.name, COSIGNATURE, key.public_key).vkey.encode()
+        if key.kind == ED25519
+        else vkey
+    )
 
 
 _SKEW: Final = timedelta(seconds=2)

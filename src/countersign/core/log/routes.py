@@ -37,9 +37,8 @@ class _Typed(msgspec.Struct):
 class PolicyQuery(Request, frozen=True, kw_only=True):
     """The log of which mode."""
 
-    mode: Annotated[
-        Mode, Meta(description="The mode of the evidence. Left out: `live`.", examples=["test"])
-    ] = Mode.LIVE
+    mode: Annotated[Mode, Meta(examples=["test"])] = Mode.LIVE
+    """The mode of the evidence. Left out: `live`."""
 
 
 async def get_keys(room: LogRoom, _call: Call) -> Reply:

@@ -19,14 +19,14 @@ from countersign.base.snapshot import SharedQuestion
 from countersign.base.values import Clock, Mode
 from countersign.core.log import logs_sql, tree_sql
 from countersign.core.log.fork_guard import guard, holds
-from countersign.core.log.head_files import Heads, checkpoint_of
+from countersign.core.log.head_files import Heads
 from countersign.core.log.keys import LogKeys
 from countersign.core.log.model import Anchor, Log, LogState, StoredCheckpoint, cosignatures
 from countersign.core.log.record import Sealed
 from countersign.core.log.sequencer import CHECKPOINT_MS, SLICE_SECONDS, Sequencer
 from countersign_evidence.checkpoint import parse_checkpoint
 from countersign_evidence.errors import EvidenceError
-from countersign_evidence.note import Verifier, open_note
+from countersign_evidence.note import Verifier, checkpoint_of, open_note
 from countersign_evidence.policy import Policy
 
 PERIOD_SECONDS: Final = 0.25

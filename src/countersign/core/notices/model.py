@@ -63,8 +63,8 @@ class NoticeContent(
     retention_years: int | None = None
     editorial: tuple[str, ...] = ()
     text_gaps: tuple[str, ...] = ()
+    # In a file only: which orders the notice is for. The published bytes never hold it.
     applies_to: AppliesTo | None = None
-    """In a file only: which orders the notice is for. The published bytes never hold it."""
 
 
 class LifecycleEvent(StrEnum):

@@ -104,8 +104,8 @@ class AppliesTo(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A rule. What it is about is never left out: an empty list says that there is none."""
 
     version: Annotated[str, Meta(pattern=in_full("^[A-Za-z0-9][A-Za-z0-9._-]*$"), max_length=64)]
+    # Where the rule was found, for those who review it.
     source: Annotated[str, Meta(min_length=1)]
-    """Where the rule was found, for those who review it."""
     product_classes: tuple[ProductClass, ...]
     delivered_to: tuple[UspsState, ...]
     residents_of: tuple[UspsState, ...]

@@ -27,7 +27,6 @@ from countersign.core.log.fork_guard import (
     why_not,
     why_suspended,
 )
-from countersign.core.log.head_files import checkpoint_of
 from countersign.core.log.keys import LogKeys
 from countersign.core.log.model import TIMESTAMP, WITNESS, Log
 from countersign.core.log.notice_twins import unmatched_events
@@ -37,6 +36,7 @@ from countersign.core.notices.registry import KnownNotices, all_versions, revisi
 from countersign.core.vault.vault import SealedColumn, count_keys
 from countersign.identity.registry import IdentityProviders
 from countersign.operate.doctor.sight import Asked, Diagnosis, Sight, say, together
+from countersign_evidence.note import checkpoint_of
 
 _WAITING_SECONDS: Final = 60
 _STUCK_SECONDS: Final = 600

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from countersign_evidence.alarm import Alarm, format_alarm, said_by
+from countersign_evidence.alarm import Alarm, format_alarm
 from countersign_evidence.checkpoint import Checkpoint
 from countersign_evidence.cli.files import written
 from countersign_evidence.container import read_container
@@ -26,6 +26,7 @@ from countersign_evidence.monitor.round import (
 )
 from countersign_evidence.monitor.source import LogSource, Unreachable, open_source
 from countersign_evidence.monitor.watch import LookStatus, Seen
+from countersign_evidence.note import checkpoint_of
 from countersign_evidence.policy import Policy
 from countersign_evidence.proof import Proof, parse_proof
 from countersign_evidence.tree import leaf_hash, verify_inclusion
@@ -46,7 +47,7 @@ async def still_in(look: Look, source: LogSource, proofs: Sequence[Proof]) -> st
     or Unreachable.
     """
     checkpoint = proofs[0].checkpoint
-    old = said_by(checkpoint)
+    old = checkpoint_of(checkpoint)
     note, new = await signed_checkpoint(look, source)
     if new.origin != old.origin:
         raise Unchecked(f"{source.url} is {new.origin}, and the proof is of {old.origin}")

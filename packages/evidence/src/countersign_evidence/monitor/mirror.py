@@ -10,7 +10,7 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Final
 
-from countersign_evidence.alarm import EPOCH_RECORD, KEY_HISTORY, said_by
+from countersign_evidence.alarm import EPOCH_RECORD, KEY_HISTORY
 from countersign_evidence.checkpoint import Checkpoint
 from countersign_evidence.entry import log_entry
 from countersign_evidence.errors import EvidenceError
@@ -31,6 +31,7 @@ from countersign_evidence.monitor.round import (
     signed_checkpoint,
 )
 from countersign_evidence.monitor.source import LogSource, Missing
+from countersign_evidence.note import checkpoint_of
 from countersign_evidence.tiles import WIDTH, GrowingTree, parse_tile_path, tiles_at
 from countersign_evidence.tree import HASH_BYTES, leaf_hash
 
@@ -97,7 +98,7 @@ class Copy:
             return GrowingTree(), None
         tree, head = None, None
         try:
-            head = said_by(note)
+            head = checkpoint_of(note)
             edge: list[list[bytes]] = [[] for _ in range((head.size.bit_length() + 7) // 8)]
             for tile in tiles_at(head.size):
                 body = self.read(f"tile/{tile.path}") or b""
@@ -133,11 +134,11 @@ async def mirror(
     tree, old = copy.tree()
     before, began = tree.size, look.now
     if old is not None:
-        look.histories[said_by(old).origin] = copy.read(KEY_HISTORY)
+        look.histories[checkpoint_of(old).origin] = copy.read(KEY_HISTORY)
     note, head = await signed_checkpoint(look, source)
     if old is not None:
-        if said_by(old).origin != head.origin:
-            raise Unchecked(f"{copy.folder} is a copy of another log, {said_by(old).origin}")
+        if checkpoint_of(old).origin != head.origin:
+            raise Unchecked(f"{copy.folder} is a copy of another log, {checkpoint_of(old).origin}")
         note, head = await not_smaller(look, source, old, note)
         await continues(look, source, old, note)
     try:

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from countersign_evidence.alarm import RECEIPT, AlarmKind, said_by
+from countersign_evidence.alarm import RECEIPT, AlarmKind
 from countersign_evidence.entry import log_entry
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.files import replace_file
@@ -22,6 +22,7 @@ from countersign_evidence.monitor.round import (
 )
 from countersign_evidence.monitor.source import LogSource, Unreachable
 from countersign_evidence.monitor.state import Kept
+from countersign_evidence.note import checkpoint_of
 from countersign_evidence.policy import UnnamedKey
 from countersign_evidence.receipt import RECEIPT_BYTES_MAX, Promise, check_receipt
 from countersign_evidence.tiles import GrowingTree
@@ -126,7 +127,7 @@ async def check_receipts(
     for kept in logs:
         # They may have been read before their receipts were here.
         if kept.note is not None and due.keys() & receipts.waiting.keys():
-            head, seen = said_by(kept.note.encode()), receipts.seen(kept.origin)
+            head, seen = checkpoint_of(kept.note.encode()), receipts.seen(kept.origin)
             reader = Reader(source.at(kept.url).get, head, seen)
             try:
                 async with aclosing(reader.grow(GrowingTree())) as growing:

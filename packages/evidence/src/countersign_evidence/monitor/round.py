@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from countersign_evidence.alarm import KEY_HISTORY, Alarm, AlarmKind, of_log, said_by
+from countersign_evidence.alarm import KEY_HISTORY, Alarm, AlarmKind, of_log
 from countersign_evidence.check_alarm import forked
 from countersign_evidence.checkpoint import Checkpoint
+from countersign_evidence.encoding import NotCheckable
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.instant import from_ns, rfc3339
 from countersign_evidence.key_history import (
@@ -29,11 +30,10 @@ from countersign_evidence.monitor.source import (
     Unreachable,
 )
 from countersign_evidence.monitor.state import Kept, ReadTree, State
-from countersign_evidence.note import NOTE_BYTES_MAX, parse_note
+from countersign_evidence.note import NOTE_BYTES_MAX, checkpoint_of, parse_note
 from countersign_evidence.policy import (
     CheckedCheckpoint,
     NoQuorum,
-    NotCheckable,
     Policy,
     UnnamedKey,
 )
@@ -85,7 +85,7 @@ class Look:
     def alarm(self, kind: AlarmKind, url: str, message: str, *notes: bytes) -> Alarm:
         """An alarm of this moment, with the histories of the keys of its logs."""
         at = rfc3339(from_ns(self.clock()))
-        histories = self.kept_of(*(said_by(note).origin for note in notes))
+        histories = self.kept_of(*(checkpoint_of(note).origin for note in notes))
         return Alarm(kind, url, at, message, notes, resources=histories)
 
     def kept_of(self, *origins: str) -> dict[str, bytes | None]:
@@ -163,7 +163,7 @@ async def signed_checkpoint(look: Look, source: LogSource) -> tuple[bytes, Check
     except Missing as error:
         raise Unreachable(f"{source.url} has no checkpoint: is it the address of a log?") from error
     try:
-        origin = said_by(note).origin
+        origin = checkpoint_of(note).origin
     except EvidenceError as error:
         raise Unreachable(f"{source.url}/checkpoint is not a checkpoint: {error}") from error
     if origin not in {log.name for log in look.policy.logs}:
@@ -186,7 +186,7 @@ async def _signed(look: Look, source: LogSource, note: bytes) -> CheckedCheckpoi
     The history is requested once for each log, and when there is a signature by a key that is not
     known: while the key before it signs too, which is when that can be relied on most.
     """
-    origin = said_by(note).origin
+    origin = checkpoint_of(note).origin
     try:
         checked = check_checkpoint(note, look.policy, look.history(origin))
     except UnnamedKey:
@@ -239,7 +239,7 @@ async def not_smaller(
     look: Look, source: LogSource, kept: bytes, note: bytes
 ) -> tuple[bytes, Checkpoint]:
     """A checkpoint at least as large as the kept one; several servers may differ for a moment."""
-    head, served = said_by(kept), said_by(note)
+    head, served = checkpoint_of(kept), checkpoint_of(note)
     for _ in range(TRIES):
         if served.size >= head.size:
             return note, served
@@ -261,7 +261,7 @@ async def not_smaller(
 
 async def continues(look: Look, source: LogSource, old_note: bytes, new_note: bytes) -> None:
     """Check that the larger tree begins with the smaller one. AlarmFound: it does not."""
-    old, new = said_by(old_note), said_by(new_note)
+    old, new = checkpoint_of(old_note), checkpoint_of(new_note)
     reader = Reader(source.get, new)
     before: tuple[bytes, ...] = ()
     after: tuple[bytes, ...] = ()

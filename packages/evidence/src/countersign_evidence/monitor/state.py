@@ -12,10 +12,11 @@ from pathlib import Path
 
 import msgspec
 
-from countersign_evidence.alarm import Alarm, format_alarm, is_history, said_by
+from countersign_evidence.alarm import Alarm, format_alarm, is_history
 from countersign_evidence.checkpoint import Checkpoint
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.files import replace_file
+from countersign_evidence.note import checkpoint_of
 from countersign_evidence.tiles import GrowingTree
 
 
@@ -63,7 +64,7 @@ class Kept:
     @property
     def head(self) -> Checkpoint | None:
         """The content of the stored checkpoint."""
-        return None if self.note is None else said_by(self.note.encode())
+        return None if self.note is None else checkpoint_of(self.note.encode())
 
     def since(self, tree: GrowingTree) -> Kept:
         """With how far the entries were read."""

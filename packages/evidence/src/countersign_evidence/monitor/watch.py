@@ -13,7 +13,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from countersign_evidence.alarm import EPOCH_RECORD, Alarm, AlarmKind, said_by
+from countersign_evidence.alarm import EPOCH_RECORD, Alarm, AlarmKind
 from countersign_evidence.check_alarm import dropped
 from countersign_evidence.entry import is_next, log_entry
 from countersign_evidence.errors import EvidenceError
@@ -30,6 +30,7 @@ from countersign_evidence.monitor.round import (
 )
 from countersign_evidence.monitor.source import LogSource, Missing, Unreachable
 from countersign_evidence.monitor.state import Kept
+from countersign_evidence.note import checkpoint_of
 from countersign_evidence.tree import leaf_hash, verify_inclusion
 
 _EPOCH: Final = re.compile(r".*(/v1/log/(?:test|live)/)([1-9][0-9]{0,8})", re.ASCII)
@@ -152,7 +153,7 @@ async def _check_beginning(watch: Watch, source: LogSource, old: Kept, new: Kept
     if not new.tree.size or old.note is None or new.note is None:
         return
     notes = old.note.encode(), new.note.encode()
-    kept, head = map(said_by, notes)
+    kept, head = map(checkpoint_of, notes)
     if not is_next(head.origin, kept.origin):
         raise Unchecked(f"{source.url} is {head.origin}, which does not follow {kept.origin}")
     try:

@@ -453,7 +453,7 @@ class Key(NamedTuple):
     name: str
     kind: int
     public_key: bytes
-    id: bytes  # what a signature line names the key by, besides its name
+    key_id: bytes  # what a signature line names the key by, besides its name
 
     @property
     def checkable(self) -> bool:
@@ -467,23 +467,35 @@ class Key(NamedTuple):
 
     def verifies(self, text: bytes, signature: bytes) -> bool:
         """Whether this is the key's signature of a note's text."""
-        if self.kind == ED25519:
-            return ed25519_verify(self.public_key, text, signature)
-        # c2sp.org/tlog-cosignature: eight bytes of time, and the signature.
-        time, signature = int.from_bytes(signature[:8], "big"), signature[8:]
-        if time >= 2**63:
+        time = 0
+        if self.kind != ED25519:
+            # c2sp.org/tlog-cosignature: eight bytes of time, and the signature.
+            time, signature = int.from_bytes(signature[:8], "big"), signature[8:]
+        try:
+            return time < 2**63 and self.signed(self.message(text, time), signature)
+        except Bad:
             return False
+
+    def signed(self, message: bytes, signature: bytes) -> bool:
+        """Whether this is the key's signature of these bytes."""
+        if self.kind == ML_DSA:
+            return ml_dsa_verify(self.public_key, PURE + message, signature)
+        return ed25519_verify(self.public_key, message, signature)
+
+    def message(self, text: bytes, time: int) -> bytes:
+        """The signed bytes for a note's text, at this time (Unix seconds) for a cosigner's key."""
+        if self.kind == ED25519:
+            return text
         if self.kind == COSIGNATURE:
-            message = f"cosignature/v1\ntime {time}\n".encode() + text
-            return ed25519_verify(self.public_key, message, signature)
+            return f"cosignature/v1\ntime {time}\n".encode() + text
+        # The whole tree of the checkpoint; its extension lines are not signed.
         origin, size, root = read_checkpoint(text)
         names = [self.name.encode(), origin.encode()]
         if max(map(len, names)) > 255:
-            return False
+            raise Bad("a name that is cosigned has at most 255 bytes")
         name, log = (bytes([len(name)]) + name for name in names)
         tree = struct.pack(">QQ", 0, size) + root
-        message = b"subtree/v1\n\0" + name + struct.pack(">Q", time) + log + tree
-        return ml_dsa_verify(self.public_key, PURE + message, signature)
+        return b"subtree/v1\n\0" + name + struct.pack(">Q", time) + log + tree
 
 
 def check_key_name(name: str) -> None:
@@ -505,7 +517,7 @@ def read_vkey(text: str) -> Key:
         raise Bad("not a verifier key")
     key = Key(name, data[0], data[1:], bytes.fromhex(key_id))
     # Kinds that are not known here may make their ids in another way.
-    if key.checkable and key.id != sha256(name.encode() + b"\n" + data)[:4]:
+    if key.checkable and key.key_id != sha256(name.encode() + b"\n" + data)[:4]:
         raise Bad(f"the id of the key {name} does not match the key")
     if key.kind in {ED25519, COSIGNATURE}:
         check_public_key(key.public_key)
@@ -884,22 +896,6 @@ STEPS = {
     "timestamps": "time-stamps of the checkpoint",
     "files": "files as listed in SHA256SUMS",
 }
-TYPES = {
-    "acknowledgment",
-    "verification",
-    "clearance",
-    "fulfilment",
-    "erasure",
-    "key_rotation",
-    "approvers",
-    "notice_event",
-    "epoch",
-    "recovery",
-    "operator",
-    "account",
-    "capture_process",
-    "audit_head",
-}
 
 
 class Step(NamedTuple):
@@ -942,7 +938,8 @@ class Report:
         self.key: Key | None = None  # of the log, which signed the checkpoint
         self.steps: list[Step] = []
         self.facts: dict[str, Any] = {}
-        self.stamps = 0  # time-stamps that show when the checkpoint was there
+        self.note = b""  # of a dossier, its signed checkpoint
+        self.stamps: dict[str, str] = {}  # time-stamps that show when the checkpoint was there
         self.stamped: list[str] = []  # the times in those that are about the checkpoint itself
         self.seen: list[str] = []  # the times of the cosignatures
         self.record: dict[str, Any] = {}
@@ -1024,7 +1021,7 @@ class Report:
         """The support for the checkpoint and its time other than the log's signature."""
         facts = self.facts
         by = ", ".join(cosigned["name"] for cosigned in facts["cosigned"])
-        stamps = self.stamps
+        stamps = len(self.stamps)
         if not by and not stamps:
             return "no witness, no time-stamp: only the operator's clock shows the time"
         quorum = f"quorum {facts['quorum']}" if facts["quorum"] else "no quorum required"
@@ -1116,19 +1113,10 @@ def _signed_steps(
             facts["policy"], policy = "own", own
         verifies = report.means.verifies
         cosigned, unchecked, others = check_signatures(policy, text, signatures, verifies)
-        log = next((key for key in policy.logs if key.name == checkpoint.origin), None)
-        logs = [key for key in policy.logs if key.name == checkpoint.origin and key in cosigned]
-        if not logs:
-            if any(key in policy.logs and key.name == checkpoint.origin for key in unchecked):
-                raise NotCheckable("the log signed with an unknown kind of key")
-            known = "" if log else ", which is not one of its logs"
-            if "/v1/log/test/" in checkpoint.origin:
-                known = ", a test log: is this the live policy?"
-            raise Bad(f"no log of the policy signed for {checkpoint.origin}{known}")
-        report.key = logs[0]
+        report.key = log = check_log(policy, checkpoint.origin, set(cosigned), unchecked)
         facts["log"], facts["size"] = checkpoint.origin, checkpoint.size
-        facts["key_fingerprint"] = logs[0].fingerprint
-        say.append(f"{checkpoint.origin}, key {logs[0].fingerprint}")
+        facts["key_fingerprint"] = log.fingerprint
+        say.append(f"{checkpoint.origin}, key {log.fingerprint}")
         if facts["policy"] == "own":
             say.append("this key came in this dossier")
         if others:
@@ -1164,12 +1152,12 @@ def check_signatures(
     known: dict[tuple[str, bytes], set[Key]] = {}
     for key in {*policy.logs, *policy.witnesses.values()}:
         if key.checkable:
-            known.setdefault((key.name, key.id), set()).add(key)
+            known.setdefault((key.name, key.key_id), set()).add(key)
     lines = {(line.name, line.key_id) for line in signatures}
     unchecked = {
         key
         for key in {*policy.logs, *policy.witnesses.values()}
-        if not key.checkable and (key.name, key.id) in lines
+        if not key.checkable and (key.name, key.key_id) in lines
     }
     signed: dict[Key, int] = {}
     others = 0
@@ -1183,6 +1171,20 @@ def check_signatures(
                 raise Bad(f"the signature by {line.name} is wrong")
             signed.setdefault(key, int.from_bytes(line.signature[:8], "big"))
     return signed, unchecked, others
+
+
+def check_log(policy: Policy, origin: str, signed: set[Key], unchecked: set[Key]) -> Key:
+    """The key by which the log of this origin signed; refuses if none of the policy did."""
+    own = [key for key in policy.logs if key.name == origin]
+    for key in own:
+        if key in signed:
+            return key
+    if unchecked.intersection(own):
+        raise NotCheckable("the log signed with an unknown kind of key")
+    known = "" if own else ", which is not one of its logs"
+    if "/v1/log/test/" in origin:
+        known = ", a test log: is this the live policy?"
+    raise Bad(f"no log of the policy signed for {origin}{known}")
 
 
 def check_quorum(policy: Policy, present: set[str], unchecked: set[Key]) -> None:
@@ -1219,14 +1221,15 @@ def check_stamps(
     stamps: Mapping[str, bytes],
     over: bytes,
     signer: Callable[[bytes, bytes], str] = unknown_signer,
-) -> tuple[list[str], int, list[str]]:
+) -> tuple[list[str], dict[str, str], list[str]]:
     """What time-stamps say, each of which is about these bytes or renews another of them.
 
-    And how many show when these bytes were there: with an unknown hash it shows nothing, nor does
-    one that renews it. And the times in those that are about the bytes themselves.
+    And by name the times in those that show when these bytes were there: with an unknown hash it
+    shows nothing, nor does one that renews it. And the times in those about the bytes themselves.
     """
     said, times = [], []
     renewing: dict[str, str] = {}
+    at: dict[str, str] = {}
     # By the hash of what it would be about: the checkpoint, or the time-stamp of this name.
     abouts = {
         oid: {digest(data).digest(): name for name, data in {**stamps, "": over}.items()}
@@ -1240,7 +1243,7 @@ def check_stamps(
         renewed = abouts[stamp.algorithm].get(stamp.digest)
         if renewed is None:
             raise Bad("a time-stamp does not cover the checkpoint")
-        renewing[name] = renewed
+        renewing[name], at[name] = renewed, stamp.at
         about = f"renewing {renewed}" if renewed else "for this checkpoint"
         times += [] if renewed else [re.sub(r"\.\d+Z", "Z", stamp.at)]
         said.append(f"{stamp.at}, {about}; {signer(data, stamps.get(renewed, over))}")
@@ -1249,7 +1252,7 @@ def check_stamps(
     while more:
         more = {name for name in renewing if renewing[name] in counted} - counted
         counted |= more
-    return said, len(counted) - 1, times
+    return said, {name: time for name, time in at.items() if name in counted}, times
 
 
 def check_record(data: bytes, origin: str) -> dict[str, Any]:
@@ -1257,7 +1260,7 @@ def check_record(data: bytes, origin: str) -> dict[str, Any]:
     record = read_json(data, "the record")
     if not isinstance(record, dict) or canonical(record) != data:
         raise Bad("the record is not an object in canonical JSON")
-    if not isinstance(record.get("type"), str) or record["type"] not in TYPES:
+    if not isinstance(record.get("type"), str) or record["type"] not in RECORDS:
         raise Bad("a record of an unknown type")
     version = record.get("v")
     if version is True or version not in ([1, 2] if record["type"] in WITH_PARTIES else [1]):
@@ -1392,6 +1395,22 @@ def check_words(record: Mapping[str, Any]) -> None:
         raise Bad("the record has no valid time of acceptance")
 
 
+def read_disclosures(data: bytes, name: str) -> list[str]:
+    """The encoded disclosures of a record, from the file of this name."""
+    found: Any = read_json(data, name)
+    if canonical(found) != data or not are_texts(found):
+        raise Bad(f"{name} is not the canonical JSON of an array of strings")
+    return list(found)
+
+
+def read_disclosure(encoded: str) -> tuple[str, str, Any]:
+    """Salt, name and value of an encoded disclosure (RFC 9901, section 4.2.1)."""
+    found: Any = read_json(read_base64url(encoded), "a disclosure")
+    if not isinstance(found, list) or len(found) != 3 or not are_texts(found[:2]):
+        raise Bad("a disclosure is an array of salt, name and value")
+    return found[0], found[1], found[2]
+
+
 def check_disclosures(disclosures: Sequence[str], record: Mapping[str, Any]) -> dict[str, Any]:
     """The personal fields that are shown: each is bound by its salted digest (RFC 9901)."""
     if record.get("_sd_alg") != "sha-256":
@@ -1401,15 +1420,13 @@ def check_disclosures(disclosures: Sequence[str], record: Mapping[str, Any]) -> 
     for encoded in disclosures:
         if base64url(sha256(encoded.encode())) not in bound:
             raise Bad("a disclosure is not one of the record's")
-        found = read_json(read_base64url(encoded), "a disclosure")
-        if not isinstance(found, list) or len(found) != 3 or not are_texts(found[:2]):
-            raise Bad("a disclosure is an array of salt, name and value")
-        if found[1] in shown:
-            raise Bad(f"{found[1]} is disclosed twice")
+        salt, name, value = read_disclosure(encoded)
+        if name in shown:
+            raise Bad(f"{name} is disclosed twice")
         # What one reader might understand and another not is refused.
-        canonical(found[:2])
-        canonical(found[2])
-        shown[found[1]] = found[2]
+        canonical([salt, name])
+        canonical(value)
+        shown[name] = value
     check_fields(record["type"], shown)
     return shown
 
@@ -1653,18 +1670,16 @@ PREFIXES = {
 
 
 def _dossier_steps(report: Report, read: Read, policy: Policy | None) -> None:
-    disclosures: dict[str, Any] = {}
+    disclosures: dict[str, list[str]] = {}
     with report.step("container") as say:
         report.packed, unknown = read()
         files = read_zip(report.packed)
         ids, stamps = check_names(files)
         for id_ in ids:
             name = f"records/{id_}.disclosures.json"
-            disclosures[id_] = read_json(files[name], name)
-            if canonical(disclosures[id_]) != files[name] or not are_texts(disclosures[id_]):
-                raise Bad(f"{name} is not the canonical JSON of an array of strings")
+            disclosures[id_] = read_disclosures(files[name], name)
         proofs = {id_: read_proof(files[f"records/{id_}.tlog-proof"]) for id_ in ids}
-        note = proofs[ids[0]].note
+        note = report.note = proofs[ids[0]].note
         if any(proof.note != note for proof in proofs.values()):
             raise Bad("the proofs are not under the same checkpoint")
         text, signatures = read_note(note)
