@@ -256,7 +256,7 @@ def test_a_purchase_on_a_phone_in_presses_and_keys(
     Seconds are of the machine: from a press to the page that it leads to, without any reading.
     """
     counts, said = {}, []
-    for network, opened in (("loopback", windows.open), ("slow 4G", windows.phone)):
+    for network, opened in (("loopback", windows.open), ("slow 4G", windows.slow_phone)):
         for adopted in (False, True):
             name = "adopted" if adopted else "typed"
             page = at_ease(opened(**PHONE))
