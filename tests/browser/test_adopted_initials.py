@@ -77,15 +77,11 @@ def methods(order: Order) -> list[str]:
 @pytest.mark.timeout(300)
 @pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("look", LOOKS)
-def test_each_state_in_every_look(
-    windows: Windows, order: Order, tmp_path: Path, look: str
-) -> None:
-    """A picture of each; accessible, and at most 20 KB."""
-    folder = Path(os.environ.get("COUNTERSIGN_TESTS_PICTURES") or tmp_path)
-    folder.mkdir(parents=True, exist_ok=True)
+def test_each_state_in_every_look(windows: Windows, order: Order, look: str) -> None:
+    """Accessible, and at most 20 KB."""
     page = at_ease(windows.open(**LOOKS[look]))
     words = WORDS["es" if look == "spanish" else "en"]
-    album = Album(page, folder, look)
+    album = Album(page, look)
     page.goto(order.begin(order=ORDER).url)
     album.take("adopting 1 nothing typed", words["title"])
     keep(page, words)
@@ -95,7 +91,7 @@ def test_each_state_in_every_look(
         # What the buyer sees next, without a touch: the next line, with its button.
         expect(page.locator("#line-3")).to_be_in_viewport(ratio=1)
         expect(button(page, 3, words)).to_be_in_viewport(ratio=1)
-        page.screenshot(path=folder / "phone-adopting next line.png")
+        album.picture("adopting next line")
     album.take("adopting 3 second line", words["title"])
     page.goto(f"{page.url.partition('?')[0].partition('#')[0]}?wrong=press")
     album.take("adopting 4 not taken", words["title"])
@@ -256,7 +252,7 @@ def test_a_purchase_on_a_phone_in_presses_and_keys(
     Seconds are of the machine: from a press to the page that it leads to, without any reading.
     """
     counts, said = {}, []
-    for network, opened in (("loopback", windows.open), ("slow 4G", windows.phone)):
+    for network, opened in (("loopback", windows.open), ("slow 4G", windows.slow_phone)):
         for adopted in (False, True):
             name = "adopted" if adopted else "typed"
             page = at_ease(opened(**PHONE))

@@ -100,7 +100,7 @@ def test_a_buyer_acknowledges_by_keyboard_alone(windows: Windows, order: Order) 
 
 def test_a_buyer_acknowledges_on_a_small_slow_phone(windows: Windows, order: Order) -> None:
     """360 pixels wide: nothing scrolls sideways, and everything is large enough to touch."""
-    page = enter(windows.phone(), order.begin().shop)
+    page = enter(windows.slow_phone(), order.begin().shop)
     for step in ("form", "review", "done"):
         assert page.evaluate("document.documentElement.scrollWidth") == 360, step
         for field in page.locator("countersign-notice :is(input, button.primary)").all():

@@ -92,7 +92,7 @@ def acknowledge(page: Page) -> None:
 def test_the_whole_way_works_step_by_step_on_a_small_slow_phone_by_touch(
     windows: Windows, checked: Order
 ) -> None:
-    page = windows.phone()
+    page = windows.slow_phone()
     page.goto(checked.url)
     leave(page)
     for _ in range(4):

@@ -1,6 +1,6 @@
-"""Every state of a purchase in every look: a picture of each, accessible, small, in few requests.
+"""Every state of a purchase in every look: accessible, small, in few requests.
 
-The pictures are in the folder of the test (`--basetemp`), or in COUNTERSIGN_TESTS_PICTURES.
+With COUNTERSIGN_TESTS_PICTURES, a folder, there is a picture of each and what it weighs.
 """
 
 from __future__ import annotations
@@ -52,24 +52,24 @@ ORDER: Final = {
 
 
 class Album:
-    """The pictures of one walk, and what its pages weigh."""
+    """The pages of one walk, what they weigh, and their pictures if somebody wants to see them."""
 
-    def __init__(self, page: Page, folder: Path, look: str) -> None:
-        self.page, self.folder, self.look = page, folder, look
+    def __init__(self, page: Page, look: str) -> None:
+        self.page, self.look = page, look
+        self.folder = os.environ.get("COUNTERSIGN_TESTS_PICTURES")
         self.answers: list[Response] = []
         page.on("response", lambda one: self.answers.append(one))  # noqa: PLW0108 - not a built-in
 
     def take(self, state: str, title: str) -> None:
-        """Take a picture of this state, which has this title."""
+        """Check this state, which has this title."""
         page, look = self.page, self.look
         heading(page, title)
         page.wait_for_load_state()
         if look == "print":
             page.emulate_media(media="print")
-        path = self.folder / f"{look}-{state}.png"
-        page.screenshot(path=path, full_page=True)
-        page.emulate_media(media="screen")
+        self.picture(state, full_page=True)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        page.emulate_media(media="screen")
         if look != "no script":
             assert_accessible(page)
         # Redirects and what a script reports have no body.
@@ -77,9 +77,16 @@ class Album:
         assert len(seen) <= REQUESTS_MAX, [one.url for one in seen]
         [html] = [len(one.body()) for one in seen if one.headers["content-type"][:9] == "text/html"]
         assert html <= PAGE_BYTES_MAX, (state, html)
-        with (self.folder / f"{look}.txt").open("a", encoding="utf-8") as weights:
-            weights.write(f"{state}: {html} bytes, {len(seen)} requests\n")
+        if self.folder is not None:
+            with Path(self.folder, f"{look}.txt").open("a", encoding="utf-8") as weights:
+                weights.write(f"{state}: {html} bytes, {len(seen)} requests\n")
         self.answers.clear()
+
+    def picture(self, state: str, *, full_page: bool = False) -> None:
+        """Take a picture of this state. Without a folder none: it would take half of the time."""
+        if self.folder is not None:
+            path = Path(self.folder, f"{self.look}-{state}.png")
+            self.page.screenshot(path=path, full_page=full_page)
 
 
 @pytest.fixture
@@ -100,18 +107,14 @@ def order(client: httpx2.Client, server: Server, operator: Operator, account: st
 @pytest.mark.timeout(300)
 @pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("look", LOOKS)
-def test_every_state_in_every_look(
-    windows: Windows, order: Order, tmp_path: Path, look: str
-) -> None:
-    folder = Path(os.environ.get("COUNTERSIGN_TESTS_PICTURES") or tmp_path)
-    folder.mkdir(parents=True, exist_ok=True)
+def test_every_state_in_every_look(windows: Windows, order: Order, look: str) -> None:
     page = windows.open(**LOOKS[look])
     if look == "slow 3g":
         network = page.context.new_cdp_session(page)
         network.send("Network.enable")
         network.send("Network.emulateNetworkConditions", SLOW_3G)
     words = WORDS["es" if look == "spanish" else "en"]
-    album = Album(page, folder, look)
+    album = Album(page, look)
     both = {"collect": ["identity", "acknowledgment"], "shipping_zip": "94110"}
     page.goto(order.begin(order=ORDER, **both).url)
     album.take("1 identity", words["identity_title"])

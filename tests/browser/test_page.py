@@ -139,7 +139,7 @@ def test_a_buyer_acknowledges_by_keyboard_alone(windows: Windows, order: Order) 
 
 
 def test_a_buyer_acknowledges_on_a_small_slow_phone(windows: Windows, order: Order) -> None:
-    page = windows.phone()
+    page = windows.slow_phone()
     walk(page, order.begin().url)
     assert order.acknowledgment()["process"]["viewport"]["width"] == 360
 

@@ -26,7 +26,7 @@ _ACK: Final = re.compile("ack_[0-9a-z]{26}")
 
 @pytest.fixture
 def walk(request: pytest.FixtureRequest, windows: Windows, storefront: Storefront) -> Walk:
-    """Give a buyer at a desk, with a small and slow phone, or with dark colours."""
+    """Give a buyer at a desk, with a small phone on a slow network, or with dark colours."""
     if request.param == "phone":
         return Walk(windows.phone(), storefront.url)
     scheme: Literal["dark", "light"] = "dark" if request.param == "dark" else "light"

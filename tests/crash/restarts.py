@@ -23,6 +23,8 @@ from tests.support.service import Deployment, free_port
 
 RESTARTS: Final = 10
 _CALLERS: Final = 3
+_PAUSE_SECONDS: Final = 0.01
+"""Between two calls of a caller: some hundred meet each restart, and leave it a processor."""
 _LOOK_SECONDS: Final = 0.1
 _PATH: Final = "/v1/notices/ab1263/acknowledge"
 _BODY: Final = b'{"initials_per_line":["A","B","C","D"]}'
@@ -56,14 +58,14 @@ def call(connect: Callable[[], HTTPConnection], key: str, number: str, tally: Ta
 
 @contextmanager
 def load(connect: Callable[[], HTTPConnection], key: str) -> Iterator[Tally]:
-    """Call without a pause from several threads for the length of the block."""
+    """Call from several threads for the length of the block."""
     tally, over = Tally(), threading.Event()
 
     def caller(own: int) -> None:
         for turn in range(sys.maxsize):
-            if over.is_set():
-                return
             call(connect, key, f"{own}-{turn}", tally)
+            if over.wait(_PAUSE_SECONDS):
+                return
 
     threads = [threading.Thread(target=caller, args=(n,)) for n in range(_CALLERS)]
     for thread in threads:

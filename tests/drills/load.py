@@ -16,8 +16,11 @@ from tests.cli.serving import wait_until
 from tests.crash.wire import Answer, Connection, Lost
 
 CLIENTS: Final = 8
-_PAUSE_SECONDS: Final = 0.04
-"""Between two calls of a client: all of them together make some 100 calls a second."""
+_PAUSE_SECONDS: Final = 0.08
+"""Between two calls of a client: all of them together make some 80 calls a second."""
+_REFUSED_PAUSE_SECONDS: Final = 0.25
+"""After a call that was not done. Without it, refusals take the processor time that the recovery
+needs, and each is sent again at the end."""
 _LOOK_SECONDS: Final = 0.25
 _GIVE_UP_SECONDS: Final = 60.0
 """Longer than any caller may wait, so that who waits too long is seen."""
@@ -119,7 +122,7 @@ class Load:
     async def _call_on(self) -> None:
         connection: Connection | None = None
         while not self._over.is_set():
-            order, begun = self._next(), time.monotonic()
+            order, begun, pause = self._next(), time.monotonic(), _REFUSED_PAUSE_SECONDS
             try:
                 connection = connection or await self._connect()
                 answer = await self._waited(connection.post(order.path, order.body, order.key))
@@ -130,7 +133,9 @@ class Load:
                 connection = None
             else:
                 self._heard(order, answer, begun)
-            await asyncio.sleep(_PAUSE_SECONDS)
+                if answer.status == 200:
+                    pause = _PAUSE_SECONDS
+            await asyncio.sleep(pause)
         if connection is not None:
             connection.close()
 

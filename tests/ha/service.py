@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Final
+from uuid import uuid4
 
 from tests.cli.serving import wait_until
 from tests.drills.load import Load, of_status
@@ -123,8 +124,13 @@ class Service(Site):
         main = self.servers[number].pid
         return [*map(int, Path(f"/proc/{main}/task/{main}/children").read_text().split())]
 
-    def watch_on(self) -> None:
-        """Have the log watched again after a test that has judged it."""
+    def begin_anew(self) -> None:
+        """For another test: callers of a new account, and a monitor, which `judge` has ended.
+
+        What earlier tests were answered is not asked for again each time.
+        """
+        self.loads.clear()
+        self.api_key = self.deployment.key(self.deployment.account(uuid4().hex))
         assert self.monitor is not None
         if self.monitor.poll() is not None:
             self.watch()
