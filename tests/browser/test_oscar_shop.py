@@ -26,7 +26,7 @@ from tests.clients.conftest import SCOPES, running_place
 from tests.storefront.shopper import ROOT, Shopper
 from tests.support.service import free_port
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.later, pytest.mark.long]
 OPEN = [str(ROOT / "examples" / "oscar-shop" / "manage.py"), "open_shop", "--without-migrations"]
 ADDRESS = {
     "first_name": "Jo",
@@ -311,7 +311,6 @@ def test_an_order_is_shown_to_its_buyer_alone(oscar: Oscar, guest: Customer) -> 
         assert "Paid and released" not in other.get(place)
 
 
-@pytest.mark.later  # it starts the shop twice
 def test_a_shop_with_a_live_key_has_a_password_of_its_own(oscar: Oscar, tmp_path: Path) -> None:
     """It does not start with the one that everyone knows, nor keeps it for users of a sandbox."""
     (tmp_path / "shop").mkdir()

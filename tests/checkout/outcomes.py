@@ -23,7 +23,7 @@ _USUAL: Final = {
     Outcome.CANCELLED: _CANCELED,
     Outcome.EXPIRED: "reason_session_expired",
 }
-_OTHERWISE: Final = {
+OTHERWISE: Final = {
     ("stripe", Outcome.PHOTO_BLURRED): "reason_document_not_accepted",
     ("stripe", Outcome.CONSENT_DECLINED): "reason_consent_declined",
     ("stripe", Outcome.FAILED): _NO_SELFIE,
@@ -44,4 +44,4 @@ REFUSED: Final = tuple(_USUAL)
 
 def said(provider: str, outcome: Outcome) -> str:
     """The name of the text that the page shows."""
-    return _OTHERWISE.get((provider, outcome), _USUAL[outcome])
+    return OTHERWISE.get((provider, outcome), _USUAL[outcome])

@@ -2,10 +2,15 @@
 
 import contextlib
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
+from tests.support import forked
+
+Process: TypeAlias = subprocess.Popen[bytes] | forked.Forked
 WAIT_SECONDS_MAX = 30.0
 
 
@@ -23,26 +28,34 @@ def running(
     environment: Mapping[str, str],
     log: Path,
     directory: Path | None = None,
-) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a program for the length of the block; what it says goes into a file."""
-    with (
-        log.open("wb") as sink,
-        subprocess.Popen(
-            command,
-            env=environment,
-            cwd=directory,
-            stdin=subprocess.DEVNULL,
-            stdout=sink,
-            stderr=sink,
-        ) as process,
-    ):
-        try:
-            yield process
-        finally:
-            process.kill()
+) -> Iterator[Process]:
+    """Run a program for the length of the block; what it says goes into a file.
+
+    A module of Python is run by a fork, see `forked`.
+    """
+    with log.open("wb") as sink:
+        process: Process
+        if command[:2] == [sys.executable, "-m"]:
+            process = forked.start(
+                command[2:], environment, stdout=sink, stderr=sink, directory=directory
+            )
+        else:
+            process = subprocess.Popen(
+                command,
+                env=environment,
+                cwd=directory,
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=sink,
+            )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
 
 
-def wait_for(process: subprocess.Popen[bytes], log: Path, words: str) -> str:
+def wait_for(process: Process, log: Path, words: str) -> str:
     """Wait until the program says this; gives all that it said.
 
     Without a limit: a program that cannot start ends by itself, and the test has a limit.

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
 
 import pytest
 
+from tests.cli.serving import Process, running, wait_for
 from tests.conformance.conftest import connect, new_shop
 from tests.conformance.shop import Manners, doing_business, receiving
 from tests.http.backstage import Operator, make_client
@@ -25,29 +27,13 @@ GONE = "SELECT 1 AS there FROM conformance_runs WHERE account_id = :account AND 
 
 
 @contextmanager
-def started(deployment: Deployment, account_id: str, *more: str) -> Iterator[subprocess.Popen[str]]:
-    """Start the command; it is killed at the end if still running."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "countersign", "conformance", "--account", account_id, *more],
-        env=deployment.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def read_until(process: subprocess.Popen[str], words: str) -> None:
-    """Read what it prints for people until it has printed this."""
-    assert process.stderr is not None
-    for line in process.stderr:
-        if words in line:
-            return
-    raise AssertionError(f"it ended without saying {words!r}")
+def started(
+    deployment: Deployment, log: Path, account_id: str, *more: str
+) -> Iterator[tuple[Process, Callable[[str], str]]]:
+    """Start the command; gives it, and how to wait until it says something."""
+    command = [sys.executable, "-m", "countersign", "conformance", "--account", account_id, *more]
+    with running(command, deployment.environment, log) as process:
+        yield process, partial(wait_for, process, log)
 
 
 @pytest.mark.parametrize("manners", [Manners(), Manners(sends_version=False)])
@@ -95,41 +81,45 @@ def test_unseen_checks_are_shown_as_not_seen_and_do_not_pass(
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_stopping_it_ends_the_run_and_still_gives_the_report(
-    operator: Operator, server: Server, deployment: Deployment, number: signal.Signals
+    operator: Operator, deployment: Deployment, tmp_path: Path, number: signal.Signals
 ) -> None:
     """And another run can begin at once."""
     account_id = operator.account()
-    with started(deployment, account_id, "--for", "60s", "--step", "60s") as process:
-        read_until(process, "1/5")
+    log = tmp_path / "log"
+    options = ("--for", "60s", "--step", "60s")
+    with started(deployment, log, account_id, *options) as (process, wait_until_said):
+        wait_until_said("1/5")
         process.send_signal(number)
-        answer, _ = process.communicate(timeout=20)
-    assert process.returncode == 1
-    assert "11 not seen" in answer
+        assert process.wait(20) == 1
+        assert "11 not seen" in log.read_text()
     again = deployment.run("conformance", "--account", account_id, "--for", "1s", check=False)
     assert "11 not seen" in again.stdout
 
 
 def test_an_order_that_is_placed_at_the_first_prompt_is_that_of_the_first_step(
-    operator: Operator, server: Server, deployment: Deployment
+    operator: Operator, server: Server, deployment: Deployment, tmp_path: Path
 ) -> None:
     """Nothing is sent and no second is waited before it; the messages follow, announced."""
     account_id, shop = new_shop(operator, server, Manners())
-    with started(deployment, account_id, "--for", "60s", "--linger", "1s") as process:
-        read_until(process, "1/5")
+    options = ("--for", "60s", "--linger", "1s")
+    with started(deployment, tmp_path / "log", account_id, *options) as (_, wait_until_said):
+        wait_until_said("1/5")
         with shop.client() as api:
             shop.order(api)
-        read_until(process, "passed: 1 order cleared, 1 reported as shipped")
-        read_until(process, "s for each endpoint. Wait before you place the next order.")
+        wait_until_said("passed: 1 order cleared, 1 reported as shipped")
+        wait_until_said("s for each endpoint. Wait before you place the next order.")
 
 
 @pytest.mark.crash
 def test_a_killed_command_leaves_no_provocation_behind(
-    operator: Operator, server: Server, deployment: Deployment
+    operator: Operator, server: Server, deployment: Deployment, tmp_path: Path
 ) -> None:
     """Its provocation ends by itself, long before the run would have."""
     account_id = operator.account()
-    with started(deployment, account_id, "--for", "10m", "--step", "1s") as process:
-        read_until(process, "2/5")
+    options = ("--for", "10m", "--step", "1s")
+    log = tmp_path / "log"
+    with started(deployment, log, account_id, *options) as (process, wait_until_said):
+        wait_until_said("2/5")
         process.kill()
         process.wait()
     armed = operator.rows("SELECT armed FROM conformance_runs WHERE account_id = :a", a=account_id)

@@ -12,7 +12,7 @@ from tests.conformance.shop import Manners
 from tests.http.backstage import Operator
 from tests.support.service import Server
 
-pytestmark = [pytest.mark.long, pytest.mark.one_engine]
+pytestmark = [pytest.mark.later, pytest.mark.long, pytest.mark.one_engine]
 
 BAD = {
     "acknowledges without saying which text": ("version_sent", Manners(sends_version=False)),

@@ -12,7 +12,7 @@ import pytest
 from tests.django_shop.conftest import Shop
 from tests.docs.markdown import ROOT
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.later, pytest.mark.long]
 pytest.importorskip("salesman", reason="django-salesman 1.3 has no release for Django 6")
 
 

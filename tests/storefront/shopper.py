@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from urllib.parse import urljoin, urlsplit
 import httpx2
 
 from tests.checkout.surfer import Form, Page
-from tests.cli.serving import running, wait_for
+from tests.cli.serving import Process, running, wait_for
 from tests.support.service import free_port
 
 ROOT: Final = Path(__file__).parents[2]
@@ -35,7 +34,7 @@ class Storefront:
 
     url: str
     key: str
-    process: subprocess.Popen[bytes]
+    process: Process
     log: Path
     receipts: Path
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,12 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.serving import running, wait_for, wait_until
+from tests.cli.serving import Process, running, wait_for, wait_until
 from tests.storefront.shopper import ROOT, Shopper
 from tests.support.service import PREFIX, free_port
 
 pytestmark = pytest.mark.long
-Process = subprocess.Popen[bytes]
 
 
 @contextmanager

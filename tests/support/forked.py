@@ -24,6 +24,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -31,7 +32,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryFile
 from threading import Lock
-from typing import IO, Any, Final, TypedDict
+from typing import IO, Any, Final, NoReturn, TypedDict
 
 from tests.support import moved_clock
 
@@ -340,7 +341,22 @@ def main() -> None:
         time.tzset()
         moved_clock.install()
         sys.argv[1:] = order["words"][1:]
-        runpy.run_module(order["words"][0], run_name="__main__", alter_sys=True)
+        try:
+            runpy.run_module(order["words"][0], run_name="__main__", alter_sys=True)
+            _leave(0)
+        except SystemExit as ended:
+            if not isinstance(ended.code, int):
+                raise
+            _leave(ended.code)
+
+
+def _leave(status: int) -> NoReturn:
+    """End as the interpreter does, but free nothing: that would copy all that is shared."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(status)
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ def kept() -> Iterator[None]:
         os.umask(mask)
         os.chdir(directory)
         locale.setlocale(locale.LC_ALL, language)
-        changed = os.environ.items() ^ environment.items()
+        changed = dict(os.environ).items() ^ environment.items()
         for name in {name for name, _ in changed} - {_CURRENT_TEST}:
             if name in environment:
                 os.environ[name] = environment[name]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ import pytest
 import standardwebhooks
 
 from countersign.core.events.model import EventType
-from tests.support import postgres
+from tests.support import forked, postgres
 from tests.support.service import Deployment, Server, free_port, running_server
 from tests.webhooks.happenings import happen
 from tests.webhooks.receiver import running_receiver, until
@@ -295,29 +293,25 @@ def test_listen_brings_events_to_a_laptop(open_server: Server, tmp_path: Path) -
 
     async def scenario() -> None:
         async with running_receiver() as receiver:
-            with (tmp_path / "output").open("wb") as output:
-                process = await asyncio.create_subprocess_exec(
-                    *(sys.executable, "-m", "countersign", "webhooks", "listen"),
-                    *("--forward-to", receiver.url, "--server", open_server.url),
-                    *("--secret", secret, "--since", "2026-01-01T00:00:00Z"),
-                    env=environment,
-                    stdout=output,
-                    stderr=subprocess.PIPE,
-                )
+            words = ["countersign", "webhooks", "listen", "--forward-to", receiver.url]
+            words += ["--server", open_server.url, "--secret", secret]
+            words += ["--since", "2026-01-01T00:00:00Z"]
+            output, errors = tmp_path / "output", tmp_path / "errors"
+            with output.open("wb") as out, errors.open("wb") as err:
+                process = forked.start(words, environment, stdout=out, stderr=err)
             try:
                 objects = await asyncio.to_thread(happen, deployment, account, 2)
                 # It says so after the receiver has answered.
-                await until(lambda: len((tmp_path / "output").read_text().splitlines()) == 2)
+                await until(lambda: len(output.read_text().splitlines()) == 2)
             finally:
                 process.send_signal(signal.SIGINT)
-                _, said = await process.communicate()
-            assert secret.encode() in said
+                await asyncio.to_thread(process.wait, 20)
+            assert secret in errors.read_text()
             library = standardwebhooks.Webhook(secret)
             for received, cbid in zip(receiver.received, objects, strict=True):
                 assert library.verify(received.body, received.headers)["data"] == {"cbid": cbid}
                 assert received.message["id"] == received.id
-            printed = (tmp_path / "output").read_text()
-            assert [line.split()[1] for line in printed.splitlines()] == receiver.ids
+            assert [line.split()[1] for line in output.read_text().splitlines()] == receiver.ids
 
     asyncio.run(scenario())
 
