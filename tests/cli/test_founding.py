@@ -11,7 +11,7 @@ import pytest
 from countersign.base.db import schema
 from countersign.base.db.engine import database_url
 from countersign.base.values import Mode
-from countersign.core.log.head_files import HeadFiles, checkpoint_of
+from countersign.core.log.head_files import HeadFiles
 from countersign_evidence.note import checkpoint_of
 from tests.cli.conftest import Bench
 from tests.sealing.acts import acknowledge, get

@@ -16,7 +16,6 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from countersign.base.errors import HeadUnavailable, InvalidConfiguration
 from countersign.base.values import Mode
-from countersign.core.log.head_files import checkpoint_of
 from countersign.core.log.head_store import HeadStore
 from countersign_evidence.note import checkpoint_of
 from tests.storage.test_heads import note

@@ -49,7 +49,6 @@ from countersign.core.buyers.verification_record import (
 from countersign.core.parties import bound_now
 from countersign.identity.model import Finding, ProviderResult
 from countersign_evidence.canonical import Json, canonical_json
-from countersign_evidence.instant import from_ns
 
 CALLS_MAX: Final = 1000
 DELAY_SECONDS_MAX: Final = 15

@@ -17,7 +17,7 @@ from countersign.base.db.statements import DriverStatement
 from countersign.base.db.tables import checkpoints, log_heads, log_keys, logs
 from countersign.base.errors import SealingSuspended
 from countersign.base.values import Mode
-from countersign.core.log.head_files import Heads, KeptHead, checkpoint_of
+from countersign.core.log.head_files import Heads, KeptHead
 from countersign.core.log.model import Guarded
 from countersign.core.log.tree_sql import tree_at
 from countersign_evidence.checkpoint import Checkpoint

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from countersign.base.errors import HeadUnavailable, InvalidConfiguration
 from countersign.base.values import Mode
-from countersign.core.log.head_files import HeadFiles, Heads, checkpoint_of
+from countersign.core.log.head_files import HeadFiles, Heads
 from countersign.core.log.model import PublishedHead
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.note import checkpoint_of
