@@ -24,8 +24,7 @@ from bench.vendor import initials, vendor
 from countersign.base.config import load_settings
 from countersign.base.db.engine import Purpose, open_engine
 from countersign.base.db.statements import allow_late, do_late
-from countersign.base.ids import ACKNOWLEDGMENT, timed_id
-from countersign.base.values import Mode
+from countersign.base.values import ACKNOWLEDGMENT, Mode, timed_id
 from countersign.core.access.account import all_accounts
 from countersign.core.access.clocks import REAL_TIME
 from countersign.core.access.idempotency import Keep

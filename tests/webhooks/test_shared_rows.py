@@ -14,8 +14,7 @@ from countersign.base.db.database import Database
 from countersign.base.db.statements import late_statements
 from countersign.base.db.tables import NUMBERS
 from countersign.base.errors import NotFound
-from countersign.base.ids import made_at_ms
-from countersign.base.values import Mode, from_ms, to_ms
+from countersign.base.values import Mode, from_ms, made_at_ms, to_ms
 from countersign.core.access.key import AccountReach
 from countersign.core.events.model import EventType, NewEvent
 from countersign.core.events.routes import get_event

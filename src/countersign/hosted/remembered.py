@@ -19,7 +19,6 @@ from countersign.base.db import statements
 from countersign.base.db.statements import of_row
 from countersign.base.db.tables import remembered, remembered_uses, verifications
 from countersign.base.errors import CheckoutSessionClosed
-from countersign.base.ids import timed_id
 from countersign.base.passkeys import (
     RelyingParty,
     asserted,
@@ -28,7 +27,7 @@ from countersign.base.passkeys import (
     credential_id,
     registered,
 )
-from countersign.base.values import Mode, from_ns
+from countersign.base.values import Mode, from_ns, timed_id
 from countersign.core.access.key import AccountReach
 from countersign.core.buyers.identity_check import IdentityCheck
 from countersign.core.buyers.model import BuyerStatus

@@ -21,8 +21,7 @@ from countersign.base.errors import (
     StorageUnavailable,
     TokenUnavailable,
 )
-from countersign.base.ids import ACKNOWLEDGMENT, timed_id
-from countersign.base.values import from_ns, rfc3339_ms
+from countersign.base.values import ACKNOWLEDGMENT, from_ns, rfc3339_ms, timed_id
 from countersign.core.access.clocks import REAL_TIME, AccountClock
 from countersign.core.access.idempotency import NONCE_BYTES, Keep
 from countersign.core.access.key import Principal

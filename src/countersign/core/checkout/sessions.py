@@ -21,8 +21,7 @@ from countersign.base.errors import (
     VerificationNotConfigured,
 )
 from countersign.base.http import schemas as shared
-from countersign.base.ids import CHECKOUT_SESSION, timed_id
-from countersign.base.values import Mode, from_ns
+from countersign.base.values import CHECKOUT_SESSION, Mode, from_ns, timed_id
 from countersign.core.access.account import origin_of, origins_of, parse_origin
 from countersign.core.access.clocks import AccountClock
 from countersign.core.access.idempotency import Remember

@@ -18,8 +18,16 @@ from countersign.base.errors import (
     OrderReferenceMismatch,
     RateLimited,
 )
-from countersign.base.ids import ACKNOWLEDGMENT, CLEARANCE, is_id, timed_id
-from countersign.base.values import from_ns, rfc3339, rfc3339_ms, to_ms
+from countersign.base.values import (
+    ACKNOWLEDGMENT,
+    CLEARANCE,
+    from_ns,
+    is_id,
+    rfc3339,
+    rfc3339_ms,
+    timed_id,
+    to_ms,
+)
 from countersign.core.access.idempotency import NONCE_BYTES, Keep, leave_answers, taken
 from countersign.core.access.key import Principal
 from countersign.core.acknowledgments.acknowledge import of_another_order, reference_index

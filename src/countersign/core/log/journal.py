@@ -16,8 +16,7 @@ from countersign.base.db.tables import (
     records,
     shred_keys,
 )
-from countersign.base.ids import ACKNOWLEDGMENT, is_id
-from countersign.base.values import Mode, to_ms
+from countersign.base.values import ACKNOWLEDGMENT, Mode, is_id, to_ms
 from countersign.core.events.model import EventType, NewEvent
 from countersign.core.events.sql import leave_events, write_events
 from countersign.core.log.record import NewRecord, RecordType

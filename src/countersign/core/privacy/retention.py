@@ -21,7 +21,7 @@ from countersign.base.db.tables import (
     verification_evidence,
     verifications,
 )
-from countersign.base.ids import (
+from countersign.base.values import (
     ACKNOWLEDGMENT,
     CHECKOUT_SESSION,
     CLEARANCE,
@@ -29,9 +29,10 @@ from countersign.base.ids import (
     FULFILMENT,
     VERIFICATION,
     earliest_id,
+    from_ns,
     is_id,
+    to_ms,
 )
-from countersign.base.values import from_ns, to_ms
 from countersign.core.access.key import Reach
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.buyers.model import BuyerStatus

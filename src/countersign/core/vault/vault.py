@@ -26,8 +26,7 @@ from countersign.base.db.statements import row, rows
 from countersign.base.db.tables import data_keys, deployment
 from countersign.base.deadline import shared, within_deadline
 from countersign.base.errors import DamagedValue
-from countersign.base.ids import base32, base32_value, uuid7
-from countersign.base.values import Clock, Entropy, from_ns
+from countersign.base.values import Clock, Entropy, base32, base32_value, from_ns, uuid7
 from countersign.core.access.room import Access
 from countersign.core.access.secrets import HmacSha256
 from countersign.core.vault.key_encryption import KeyRing
