@@ -77,24 +77,13 @@ def reference_index(
     return secret.blind_index(account_id, REFERENCE_FIELD, reference)
 
 
-async def require_same_reference(
-    access: Access, who: Principal, session_id: str | None, reference: str | None
-) -> None:
-    """Check that an object given for a vendor's session belongs to the session's order.
-
-    Without a reference nothing is looked up.
-
-    Raises:
-        OrderReferenceMismatch: checkout sessions were made for it, all with another reference.
-    """
-    if await of_another_order(access, who, session_id, reference):
-        raise OrderReferenceMismatch("The checkout session has another order_reference.")
-
-
 async def of_another_order(
     access: Access, who: Principal, session_id: str | None, reference: str | None
 ) -> bool:
-    """Whether checkout sessions were made for it, all with another reference."""
+    """Whether checkout sessions were made for it, all with another reference.
+
+    Without a reference nothing is looked up.
+    """
     if session_id is None or reference is None:
         return False
     own = reference_index(access.secret, who.account_id, reference)
@@ -154,11 +143,14 @@ async def acknowledge(
     """Store an acknowledgment of this notice version; durable when this returns.
 
     `entry` makes the stored response for a retry.
+
+    Raises:
+        OrderReferenceMismatch: the checkout sessions of its session have another reference.
     """
     order = await _order(room, who, notice, submission, clock=clock, entry=entry)
-    await require_same_reference(
-        room.log.access, who, submission.session_id, submission.order_reference
-    )
+    session_id, reference = submission.session_id, submission.order_reference
+    if await of_another_order(room.log.access, who, session_id, reference):
+        raise OrderReferenceMismatch("The checkout session has another order_reference.")
     return await room.log.access.database.write_batched(write_together, order, _make)
 
 

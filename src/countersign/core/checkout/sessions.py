@@ -121,7 +121,9 @@ async def create_session(
         shred_key=shred_key,
         session_index=_session_index(room, session.account_id, content.session_id),
         cbid_index=store.cbid_index(room, session),
-        reference_index=_reference_index(room, session.account_id, content.order_reference),
+        reference_index=reference_index(
+            room.access.secret, session.account_id, content.order_reference
+        ),
         content=store.seal(key, session, shred_key, nonce),
         kept=None if remember is None else remember(shown),
     )
@@ -183,7 +185,7 @@ async def list_sessions(
         room,
         who.reach,
         session_index=index,
-        reference_index=_reference_index(room, account_id, query.order_reference),
+        reference_index=reference_index(room.access.secret, account_id, query.order_reference),
         after=query.after,
         limit=query.limit + 1,
     )
@@ -355,7 +357,3 @@ async def _check(room: Checkout, who: Principal, wanted: CheckoutSessionRequest)
 
 def _session_index(room: Checkout, account_id: str, session_id: str) -> bytes:
     return room.access.secret.blind_index(account_id, CHECKOUT_FIELD, session_id)
-
-
-def _reference_index(room: Checkout, account_id: str, reference: str | None) -> bytes | None:
-    return reference_index(room.access.secret, account_id, reference)
