@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 from sqlalchemy import Connection, select
 
-from countersign.base.db.statements import do_late
+from countersign.base.db.statements import run_deferred
 from countersign.base.db.tables import checkout_sessions
 from countersign.base.errors import (
     EmptyInitials,
@@ -41,7 +41,7 @@ from countersign.core.acknowledgments.schemas import AcknowledgmentReceipt
 from countersign.core.acknowledgments.write_together import (
     Made,
     bound_as_now,
-    leave,
+    defer,
     write_together,
 )
 from countersign.core.log.append_record import SEAL_ENTROPY, seal_disclosures
@@ -184,9 +184,9 @@ def write_hosted(connection: Connection, made: Made) -> Receipt:
     """
     if bound_as_now(connection, [made]) != [made]:
         raise StorageUnavailable("The description of a party was changed at this moment.")
-    leave(connection, [made])
+    defer(connection, [made])
     # The caller's next statements may need it.
-    do_late(connection)
+    run_deferred(connection)
     return made.receipt
 
 

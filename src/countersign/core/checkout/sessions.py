@@ -12,7 +12,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 from msgspec import UNSET
 from sqlalchemy import Connection
 
-from countersign.base.db.statements import do_late
+from countersign.base.db.statements import run_deferred
 from countersign.base.errors import (
     InvalidClientToken,
     InvalidRequest,
@@ -236,7 +236,7 @@ def with_decision(order: PreparedOrder, connection: Connection, session: Session
     No decision is made if the order is refused or the notices must be read again.
     """
     [done] = clear_together(connection, [order])
-    do_late(connection)
+    run_deferred(connection)
     if not isinstance(done, Cleared):
         return session
     decision = done.decision
