@@ -64,11 +64,6 @@ def isolated(act: BatchAct[T, R]) -> BatchAct[T, R]:
     return act
 
 
-def is_isolated(call: QueuedCall) -> bool:
-    """Whether the act of this call is isolated."""
-    return call[0] in _isolated
-
-
 Make: TypeAlias = Callable[[Sequence[T]], Sequence[R]]
 """Makes items ready for their act on the event loop, before there is a transaction for them."""
 
@@ -228,8 +223,8 @@ class BatchWorker:
     ) -> Outcomes:
         """With its limits, and at its end the session goes back to the pooler."""
         outcomes: list[object] = [None] * len(calls)
-        for isolated in (False, True):
-            places = [place for place, call in enumerate(calls) if is_isolated(call) is isolated]
+        for apart in (False, True):
+            places = [place for place, call in enumerate(calls) if (call[0] in _isolated) is apart]
             if not places:
                 continue
             with connection.begin():
