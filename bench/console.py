@@ -30,8 +30,7 @@ from bench.vendor import initials, vendor
 from countersign.base.config import load_settings
 from countersign.base.db.tables import person_sessions
 from countersign.base.http.body import Incoming
-from countersign.base.ids import timed_id
-from countersign.base.values import Mode, from_ns
+from countersign.base.values import Mode, from_ns, timed_id
 from countersign.core.access.account import all_accounts
 from countersign.core.access.key import (
     PERSON_ENTROPY_BYTES,

@@ -23,15 +23,14 @@ from bench.servers import Installation
 from bench.vendor import initials, vendor
 from countersign.base.config import load_settings
 from countersign.base.db.engine import Purpose, open_engine
-from countersign.base.db.statements import allow_late, do_late
-from countersign.base.ids import ACKNOWLEDGMENT, timed_id
-from countersign.base.values import Mode
+from countersign.base.db.statements import allow_deferred, run_deferred
+from countersign.base.values import ACKNOWLEDGMENT, Mode, timed_id
 from countersign.core.access.account import all_accounts
 from countersign.core.access.clocks import REAL_TIME
 from countersign.core.access.idempotency import Keep
 from countersign.core.access.secrets import INDEX_BYTES
 from countersign.core.acknowledgments.acknowledge import _make, _order
-from countersign.core.acknowledgments.write_together import Made, leave
+from countersign.core.acknowledgments.write_together import Made, defer
 from countersign.core.log.blind_runs import GROUP, RUN_ROWS, NewRun, do_step
 from countersign.core.vault.vault import SHRED_KEY_BYTES
 from countersign.operate.bootstrap import Deployment, open_deployment
@@ -62,7 +61,7 @@ async def fill(installed: Installation, number: int, over: timedelta = timedelta
             for start in range(0, number, _RUN):
                 end = min(start + _RUN, number)
                 with connection.begin():
-                    allow_late(connection)
+                    allow_deferred(connection)
                     step = past // number or _STEP_NS
                     _write(connection, first, begun - past, step, range(start, end))
                 say(f"{end:,} of {number:,} stored in {(time.time_ns() - begun) / 1e9:.0f} s")
@@ -90,12 +89,12 @@ def _write(connection: Connection, first: Made, begun: int, step: int, places: r
     for start in places[::_TOGETHER]:
         own = range(start, min(start + _TOGETHER, places.stop))
         copies = [_copy(first, begun + place * step) for place in own]
-        leave(connection, copies)
-        do_late(connection)
+        defer(connection, copies)
+        run_deferred(connection)
         last = copies[-1].record.id
     if len(places) == _RUN:
         do_step(connection, NewRun(places.start // RUN_ROWS, last))
-        do_late(connection)
+        run_deferred(connection)
 
 
 def _copy(first: Made, time_ns: int) -> Made:

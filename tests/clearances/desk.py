@@ -16,8 +16,7 @@ from msgspec import convert
 from sqlalchemy import Connection
 
 from countersign.base.config import load_settings
-from countersign.base.ids import BUYER, base32
-from countersign.base.values import Mode, to_ms
+from countersign.base.values import BUYER, Mode, base32, to_ms
 from countersign.core.access.account import create_account
 from countersign.core.access.key import DEPLOYMENT, VENDOR_SCOPES, Principal
 from countersign.core.access.secrets import DeploymentSecret

@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import Connection, text
 
 from countersign.base.db.database import Database
-from countersign.base.ids import timed_id
-from countersign.base.values import from_ns
+from countersign.base.values import from_ns, timed_id
 from countersign.core.access.account import add_account
 from countersign_conformance.kit import delete_old_runs
 from countersign_conformance.model import KEPT, OBSERVATION, RUN, Observation, Run

@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from countersign.base.ids import timed_id
+from countersign.base.values import timed_id
 from countersign.operate import bootstrap
 from countersign_conformance import watch as conformance_watch
 from countersign_conformance.kit import watch_vendors

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import httpx2
 import pytest
 
-from countersign.base.ids import made_at_ms
+from countersign.base.values import made_at_ms
 from tests.http.backstage import Vendor
 from tests.http.calls import SHIPPED_NOTICE, acknowledge, acknowledged, message, read_back, refusal
 

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import insert
 
 from countersign.base.db.tables import buyers
-from countersign.base.ids import BUYER, timed_id
+from countersign.base.values import BUYER, timed_id
 from countersign.core.access.key import Scope
 from countersign.server.app import route_table
 from tests.http.backstage import Vendor, make_client

@@ -11,7 +11,7 @@ from tests.support import forked
 
 pytestmark = [pytest.mark.long, pytest.mark.one_engine, pytest.mark.later]  # it measures
 
-MOST = {"acknowledge": 154, "status": 47, "accept": 644}
+MOST = {"acknowledge": 151, "status": 47, "accept": 625}
 """Of functions of our own, for one request alone: an acknowledgment with an Idempotency-Key, the
 status of a buyer, and the end of a checkout on the hosted page. By three of each, people
 are known from keys; the end of a checkout also knows adopted initials, the copy by e-mail, and

@@ -14,8 +14,7 @@ from typing import Any, Final
 from sqlalchemy import insert
 
 from countersign.base.db.tables import people, person_grants, person_sessions
-from countersign.base.ids import timed_id
-from countersign.base.values import Mode, from_ns
+from countersign.base.values import Mode, from_ns, timed_id
 from countersign.core.access.account import find_account, register
 from countersign.core.access.key import (
     PEOPLE_SCOPES,

@@ -14,8 +14,7 @@ import pytest
 from sqlalchemy import Connection, insert
 
 from countersign.base.db.tables import people, person_grants, person_sessions
-from countersign.base.ids import timed_id
-from countersign.base.values import from_ns
+from countersign.base.values import from_ns, timed_id
 from countersign.core.access.key import PERSON_ENTROPY_BYTES, PERSON_SESSION, compose_person_token
 from countersign.core.access.role import Role
 from countersign.operate import bootstrap

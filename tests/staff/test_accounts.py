@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from countersign.base.ids import timed_id
+from countersign.base.values import timed_id
 from countersign.core.access.key import MACHINE_SCOPES, PEOPLE_SCOPES, Scope
 from countersign.core.access.role import Role
 from countersign.core.gate.route import Route

@@ -13,8 +13,7 @@ import pytest
 from sqlalchemy import Connection, Table, event, insert, text, update
 
 from countersign.base.db.tables import accounts, clearances, events, records
-from countersign.base.ids import timed_id
-from countersign.base.values import Mode, to_ms
+from countersign.base.values import Mode, timed_id, to_ms
 from countersign.core.access.key import Principal
 from countersign.core.access.role import Role
 from countersign.staff.acts import today, today_sql

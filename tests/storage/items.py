@@ -15,8 +15,7 @@ from sqlalchemy import Connection
 from countersign.base.db.database import Database
 from countersign.base.db.tables import Field
 from countersign.base.errors import RateLimited
-from countersign.base.ids import timed_id
-from countersign.base.values import Clock, Entropy, Mode, to_ms
+from countersign.base.values import Clock, Entropy, Mode, timed_id, to_ms
 from countersign.core.access.account import Account
 from countersign.core.access.idempotency import (
     LIFETIME,

@@ -17,7 +17,7 @@ from sqlalchemy import URL, Connection, Engine, delete, insert, select, text
 
 from countersign.base.db.database import Database
 from countersign.base.db.engine import Purpose, database_url, is_embedded, open_engine
-from countersign.base.db.statements import allow_late, do_late, late_statements
+from countersign.base.db.statements import allow_deferred, deferred_statements, run_deferred
 from countersign.base.db.tables import blind_recent, blind_runs, disclosures
 from countersign.core.log.blind_runs import GROUP, RUN_ROWS, do_step, found_by, merge, next_step
 from tests.cli.serving import wait_until
@@ -120,7 +120,7 @@ class Merging(RuleBasedStateMachine):
     def step_that_is_cut(self, statements: int) -> None:
         """After none, one or all of its statements."""
         with self.engine.connect() as connection:
-            allow_late(connection)
+            allow_deferred(connection)
             with connection.begin() as transaction:
                 self._step(connection, statements)
                 transaction.rollback()
@@ -129,7 +129,7 @@ class Merging(RuleBasedStateMachine):
     def step(self) -> None:
         """One step, as a server does it."""
         with self.engine.connect() as connection:
-            allow_late(connection)
+            allow_deferred(connection)
             with connection.begin():
                 self._step(connection, 2)
 
@@ -137,17 +137,17 @@ class Merging(RuleBasedStateMachine):
         step = next_step(connection, rows=2)
         if step is not None:
             do_step(connection, step)
-            late = late_statements(connection)
-            assert late is not None
-            del late.statements[statements:]
-            do_late(connection)
+            deferred = deferred_statements(connection)
+            assert deferred is not None
+            del deferred.statements[statements:]
+            run_deferred(connection)
         return step is not None
 
     @rule()
     def merge_all(self) -> None:
         """Until nothing is left to do, which comes to an end."""
         with self.engine.connect() as connection:
-            allow_late(connection)
+            allow_deferred(connection)
             with connection.begin():
                 assert not all(self._step(connection, 2) for _ in range(1_000))
 
@@ -240,13 +240,13 @@ def test_an_erased_key_leaves_no_bytes_in_the_database(own_url: URL, engine_name
     with engine.begin() as connection:
         connection.execute(insert(disclosures), own)
     with engine.connect() as connection:
-        allow_late(connection)
+        allow_deferred(connection)
         for _ in range(2):
             with connection.begin():
                 step = next_step(connection, rows=200)
                 assert step is not None
                 do_step(connection, step)
-                do_late(connection)
+                run_deferred(connection)
     with engine.begin() as connection:
         for one in gone:
             wanted = disclosures.c.record_id == one["record_id"]

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, text
 
 from countersign.base.db import batching
 from countersign.base.db.database import Database
-from countersign.base.db.statements import late_statements
+from countersign.base.db.statements import deferred_statements
 from countersign.base.deadline import DEADLINE, TimeLeft
 from countersign.base.errors import Overloaded, StorageUnavailable
 from countersign.core.access.account import Account, add_account, all_accounts
@@ -133,9 +133,9 @@ def test_a_batch_larger_than_the_buffers_of_a_socket_is_committed(
     large = "x" * 4_000_000
 
     def act(connection: Connection, account: Account) -> None:
-        late = late_statements(connection)
-        assert late is not None
-        late.statements += [("SELECT length(%s::text)", (large,))] * 3
+        deferred = deferred_statements(connection)
+        assert deferred is not None
+        deferred.statements += [("SELECT length(%s::text)", (large,))] * 3
         connection.execute(text("SELECT 1"))
         add_account(connection, account)
 

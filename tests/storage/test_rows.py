@@ -12,7 +12,7 @@ from sqlalchemy import Connection, insert, literal, select
 
 from countersign.base.db import statements
 from countersign.base.db.database import Database
-from countersign.base.db.statements import BulkInsert, late_statements
+from countersign.base.db.statements import BulkInsert, deferred_statements
 from countersign.base.db.tables import accounts
 from countersign.base.values import Mode
 from countersign.core.access.account import Account
@@ -125,14 +125,14 @@ def test_rows_that_are_left_for_the_end_are_all_written(
     given = [(f"acct_left_{each:03}", f"Vendor {each}", each) for each in range(number)]
     insert_accounts = BulkInsert(accounts, "id", "name", "created_at")
 
-    def leave(connection: Connection) -> None:
-        late = late_statements(connection)
-        assert late is not None
-        insert_accounts.leave(connection, late, given)
+    def defer(connection: Connection) -> None:
+        deferred = deferred_statements(connection)
+        assert deferred is not None
+        insert_accounts.defer(connection, deferred, given)
 
     def read(connection: Connection) -> list[str]:
         named = select(accounts.c.id).where(accounts.c.id.startswith("acct_left_"))
         return [*connection.execute(named.order_by(accounts.c.id)).scalars()]
 
-    run(database.write(leave))
+    run(database.write(defer))
     assert run(database.read(read)) == [id_ for id_, *_ in given]

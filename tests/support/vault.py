@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from countersign.base.ids import base32_value
+from countersign.base.values import base32_value
 from countersign.core.vault.key_encryption import KeyRing, key_source
 from countersign.core.vault.vault import DataKey
 from tests.support.service import Deployment

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.base.ids import (
+from countersign.base.values import (
     ALPHABET,
     base32,
     earliest_id,

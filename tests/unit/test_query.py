@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from countersign.base.errors import InvalidRequest
 from countersign.base.http.body import parse_query, read_query
-from countersign.base.ids import ACKNOWLEDGMENT, timed_id
+from countersign.base.values import ACKNOWLEDGMENT, timed_id
 from countersign.core.acknowledgments.schemas import AcknowledgmentsQuery
 from countersign.core.events.model import EventType
 from countersign.core.events.routes import EventsQuery

@@ -11,8 +11,7 @@ from typing import Any
 
 import httpx2
 
-from countersign.base.ids import CHECKOUT_SESSION, base32
-from countersign.base.values import Mode
+from countersign.base.values import CHECKOUT_SESSION, Mode, base32
 from countersign.core.access.account import create_account
 from countersign.core.access.key import AccountReach
 from countersign.core.buyers import settings, started

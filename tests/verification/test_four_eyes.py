@@ -13,8 +13,7 @@ from typing import Final, NamedTuple
 import pytest
 
 from countersign.base.errors import CountersignError, NotFound, SecondPersonRequired
-from countersign.base.ids import timed_id
-from countersign.base.values import Mode
+from countersign.base.values import Mode, timed_id
 from countersign.core.access.account import set_reviewers
 from countersign.core.access.audit import AuditAction, AuditEntry
 from countersign.core.access.key import DEPLOYMENT, AccountReach, PersonAsking, Principal

@@ -20,8 +20,7 @@ from countersign.base.errors import (
     RateLimited,
     UnknownSubject,
 )
-from countersign.base.ids import BUYER
-from countersign.base.values import Mode, Reason
+from countersign.base.values import BUYER, Mode, Reason
 from countersign.core.buyers import admin
 from countersign.core.buyers import routes as verifying
 from countersign.core.buyers import settings as verification_settings

@@ -17,8 +17,7 @@ from countersign.base.errors import (
     RateLimited,
     VerificationNotConfigured,
 )
-from countersign.base.ids import BUYER, VERIFICATION, is_id
-from countersign.base.values import Reason
+from countersign.base.values import BUYER, VERIFICATION, Reason, is_id
 from countersign.core.buyers import expiry
 from countersign.core.buyers.identity_check import IdentityCheck
 from countersign.core.buyers.model import BuyerStatus

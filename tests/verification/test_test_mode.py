@@ -15,8 +15,7 @@ from countersign.base.errors import (
     ProviderSessionNotFound,
     WebhookRefused,
 )
-from countersign.base.ids import BUYER, SANDBOX_BUYER, is_id
-from countersign.base.values import Mode, Reason, from_ns
+from countersign.base.values import BUYER, SANDBOX_BUYER, Mode, Reason, from_ns, is_id
 from countersign.core.access.key import VENDOR_SCOPES, AccountReach, Principal
 from countersign.core.buyers import poll_sessions, routes, settings
 from countersign.core.buyers.decision import decide

@@ -11,15 +11,14 @@ import pytest
 from sqlalchemy import Connection, text
 
 from countersign.base.db.database import Database
-from countersign.base.db.statements import late_statements
+from countersign.base.db.statements import deferred_statements
 from countersign.base.db.tables import NUMBERS
 from countersign.base.errors import NotFound
-from countersign.base.ids import made_at_ms
-from countersign.base.values import Mode, from_ms, to_ms
+from countersign.base.values import Mode, from_ms, made_at_ms, to_ms
 from countersign.core.access.key import AccountReach
 from countersign.core.events.model import EventType, NewEvent
 from countersign.core.events.routes import get_event
-from countersign.core.events.sql import leave_acknowledged, write_events
+from countersign.core.events.sql import defer_acknowledged, write_events
 from countersign.core.webhooks.deliveries import delete_old
 from tests.storage import items
 from tests.storage.conftest import Run
@@ -44,9 +43,9 @@ async def acknowledge(
     ]
 
     def act(connection: Connection, batch: Sequence[None]) -> list[None]:
-        late = late_statements(connection)
-        assert late is not None
-        leave_acknowledged(connection, late, Mode.TEST, new, sealed_at)
+        deferred = deferred_statements(connection)
+        assert deferred is not None
+        defer_acknowledged(connection, deferred, Mode.TEST, new, sealed_at)
         return [None] * len(batch)
 
     await service.database.write_batched(act, None)

@@ -19,7 +19,6 @@ from countersign.base.db import statements
 from countersign.base.db.statements import of_row
 from countersign.base.db.tables import remembered, remembered_uses, verifications
 from countersign.base.errors import CheckoutSessionClosed
-from countersign.base.ids import timed_id
 from countersign.base.passkeys import (
     RelyingParty,
     asserted,
@@ -28,7 +27,7 @@ from countersign.base.passkeys import (
     credential_id,
     registered,
 )
-from countersign.base.values import Mode, from_ns
+from countersign.base.values import Mode, from_ns, timed_id
 from countersign.core.access.key import AccountReach
 from countersign.core.buyers.identity_check import IdentityCheck
 from countersign.core.buyers.model import BuyerStatus
@@ -113,9 +112,12 @@ class Remembered:
     """How many buyers passed here, by what they were remembered by: for the metrics."""
 
 
-def new_row(
-    room: Remembered, mode: Mode, cbid: str, kind: Kind, lookup: bytes
-) -> dict[str, object]:
+def lookup_of(room: Remembered, kind: Kind, value: str) -> bytes:
+    """The keyed hash by which the value of a cookie, or the id of a passkey, is found."""
+    return room.buyers.access.secret.blind_index("remembered", kind.value, value)
+
+
+def new_row(room: Remembered, mode: Mode, cbid: str, kind: Kind, value: str) -> dict[str, object]:
     """The row of something by which a buyer is remembered from now on."""
     kept = PASSKEY_KEPT if kind is Kind.PASSKEY else COOKIE_KEPT
     time_ns = room.buyers.access.clock.time_ns()
@@ -125,7 +127,7 @@ def new_row(
         "mode": mode,
         "cbid": cbid,
         "kind": kind,
-        "lookup": lookup,
+        "lookup": lookup_of(room, kind, value),
         "sign_count": 0,
         "created_at": now,
         "last_used_at": now,
@@ -238,7 +240,7 @@ async def remember_cookie(room: Remembered, mode: Mode, cbid: str) -> str:
     """
     access = room.buyers.access
     value = b64url(access.entropy(_BYTES))
-    row = new_row(room, mode, cbid, Kind.COOKIE, _cookie_lookup(room, value))
+    row = new_row(room, mode, cbid, Kind.COOKIE, value)
     return value if await access.database.write(add, row) else ""
 
 
@@ -248,7 +250,9 @@ async def by_cookie(room: Remembered, mode: Mode, value: str) -> KnownBy | None:
         return None
     access = room.buyers.access
     now = from_ns(access.clock.time_ns())
-    row = await access.database.read(find, mode, Kind.COOKIE, _cookie_lookup(room, value), now)
+    row = await access.database.read(
+        find, mode, Kind.COOKIE, lookup_of(room, Kind.COOKIE, value), now
+    )
     return None if row is None else of_row(row, KnownBy)
 
 
@@ -264,11 +268,7 @@ async def use_cookie(room: Remembered, mode: Mode, value: str) -> KnownBy | None
 async def forget_cookie(room: Remembered, value: str) -> None:
     """Forget this cookie; no-op if there is none."""
     if 0 < len(value) <= _LENGTH_MAX:
-        await room.buyers.access.database.write(remove_by, _cookie_lookup(room, value))
-
-
-def _cookie_lookup(room: Remembered, value: str) -> bytes:
-    return room.buyers.access.secret.blind_index("remembered", "cookie", value)
+        await room.buyers.access.database.write(remove_by, lookup_of(room, Kind.COOKIE, value))
 
 
 _log: Final = structlog.get_logger("countersign.remembered")
@@ -295,7 +295,7 @@ async def register(
     made = await checked(lambda: registered(party, challenge, response))
     if made is None:
         return False
-    row = new_row(room, mode, cbid, Kind.PASSKEY, _lookup(room, made.credential_id))
+    row = new_row(room, mode, cbid, Kind.PASSKEY, b64url(made.credential_id))
     row |= {"public_key": made.public_key, "sign_count": made.sign_count}
     row |= {"user_handle": _handle(room, mode, cbid)}
     return await room.buyers.access.database.write(add, row)
@@ -319,7 +319,9 @@ async def assert_passkey(
     if party is None or named is None:
         return NotKnown.REFUSED
     now = from_ns(access.clock.time_ns())
-    row = await access.database.read(find, mode, Kind.PASSKEY, _lookup(room, named), now)
+    row = await access.database.read(
+        find, mode, Kind.PASSKEY, lookup_of(room, Kind.PASSKEY, named), now
+    )
     if row is None:
         return NotKnown.UNKNOWN
     if asked_at is not None and asked_at <= row.last_used_at:
@@ -342,11 +344,6 @@ def _use(
     changed = {"sign_count": count, "last_used_at": now, "expires_at": now + PASSKEY_KEPT}
     is_first = use(connection, row.id, row, **changed)
     return of_row(row, KnownBy) if is_first else NotKnown.REFUSED
-
-
-def _lookup(room: Remembered, named: str | bytes) -> bytes:
-    text = named if isinstance(named, str) else b64url(named)
-    return room.buyers.access.secret.blind_index("remembered", "passkey", text)
 
 
 def _handle(room: Remembered, mode: Mode, cbid: str) -> bytes:

@@ -32,9 +32,8 @@ from countersign.base.errors import (
     UnsupportedMediaType,
 )
 from countersign.base.http.body import BODY_BYTES_MAX, DOOR_BYTES_MAX, Incoming, Receive, read_query
-from countersign.base.ids import ALPHABET, LENGTH
 from countersign.base.loops import Throttle, without_values
-from countersign.base.values import Entropy, Mode
+from countersign.base.values import ALPHABET, LENGTH, Entropy, Mode
 from countersign.core.access.idempotency import Keep
 from countersign.core.access.key import PERSON_SESSION, Principal
 from countersign.core.access.room import acting

@@ -9,8 +9,7 @@ import click
 
 from countersign.base.cli import with_room
 from countersign.base.errors import InvalidArgument, UnknownSubject
-from countersign.base.ids import ACKNOWLEDGMENT, is_id
-from countersign.base.values import Mode
+from countersign.base.values import ACKNOWLEDGMENT, Mode, is_id
 from countersign.core.access.audit import AuditAction
 from countersign.core.access.key import AccountReach, Principal
 from countersign.core.acknowledgments.find import find_order_owner, stored

@@ -6,8 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from countersign.base.errors import Forbidden, InvalidRequest, ModeMismatch, PasskeyRequired
-from countersign.base.ids import CHECKOUT_SESSION, is_id
-from countersign.base.values import Mode
+from countersign.base.values import CHECKOUT_SESSION, Mode, is_id
 from countersign.core.access.audit import AuditAction
 from countersign.core.access.key import LIVE_SCOPES, AccountReach, Principal, Scope
 from countersign.core.access.room import acting

@@ -9,8 +9,7 @@ from datetime import timedelta
 from typing import Final
 
 from countersign.base.errors import CountersignError, InvalidArgument
-from countersign.base.ids import earliest_id, timed_id
-from countersign.base.values import Clock, Entropy, from_ns, to_ms
+from countersign.base.values import Clock, Entropy, earliest_id, from_ns, timed_id, to_ms
 from countersign_conformance.catalogue import CATALOGUE
 from countersign_conformance.history import History
 from countersign_conformance.model import (

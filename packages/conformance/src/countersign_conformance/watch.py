@@ -16,8 +16,7 @@ import structlog
 
 from countersign.base.deadline import shared, within_deadline
 from countersign.base.errors import CountersignError
-from countersign.base.ids import timed_id
-from countersign.base.values import Clock, Entropy, from_ns
+from countersign.base.values import Clock, Entropy, from_ns, timed_id
 from countersign.core.access.secrets import DeploymentSecret
 from countersign_conformance.model import (
     OBSERVATION,

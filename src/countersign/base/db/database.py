@@ -24,7 +24,7 @@ from countersign.base.db.engine import (
     translate,
     without_busy_timeout,
 )
-from countersign.base.db.statements import allow_late, do_late
+from countersign.base.db.statements import allow_deferred, run_deferred
 from countersign.base.db.turn import Turn
 from countersign.base.db.workers import (
     BatchAct,
@@ -72,7 +72,7 @@ class EmbeddedWorker(BatchWorker):
             is_locked = isinstance(error, DBAPIError) and isinstance(translate(error), Overloaded)
             if self._connection is not None and is_locked:
                 self._connection.rollback()
-                allow_late(self._connection)  # and nothing is left of what was put off
+                allow_deferred(self._connection)  # and nothing is left of what was put off
                 return False
             running.failure = error
         return True
@@ -99,7 +99,7 @@ class EmbeddedWorker(BatchWorker):
         return outcomes
 
     def _commit(self, transaction: RootTransaction) -> None:
-        do_late(transaction.connection)
+        run_deferred(transaction.connection)
         try:
             transaction.commit()
         except DBAPIError as error:

@@ -19,13 +19,13 @@ from sqlalchemy.exc import DBAPIError
 # types, and the statement is text made once from the table.
 
 _MARKS: Final = {"sqlite": "?", "postgresql": "%s"}
-_LATE: Final = "countersign_late"
+_DEFERRED: Final = "countersign_deferred"
 _MARKS_MIN: Final = 8
 _ROWS_MAX: Final = 64
 
 
 @dataclass(slots=True)
-class Late:
+class Deferred:
     """What was left for the end of the transaction of a connection."""
 
     statements: list[tuple[str, Sequence[object]]] = field(default_factory=list)
@@ -34,39 +34,39 @@ class Late:
     """Whether the connection has the view that the statements write to."""
 
 
-def allow_late(connection: Connection) -> None:
+def allow_deferred(connection: Connection) -> None:
     """From now on acts on this connection may leave statements for the end of the transaction."""
-    connection.execution_options(**{_LATE: Late()})
+    connection.execution_options(**{_DEFERRED: Deferred()})
 
 
-def late_statements(connection: Connection) -> Late | None:
+def deferred_statements(connection: Connection) -> Deferred | None:
     """Where an act leaves statements that are done with the commit, of which it needs no result.
 
     On the embedded database they do not keep the event loop, on PostgreSQL they are sent together
     with the commit. None: this connection is not one of those that write.
     """
-    late: Late | None = connection.get_execution_options().get(_LATE)
-    return late
+    deferred: Deferred | None = connection.get_execution_options().get(_DEFERRED)
+    return deferred
 
 
-def do_late(connection: Connection, *, commit: bool = False) -> None:
+def run_deferred(connection: Connection, *, commit: bool = False) -> None:
     """Do what was left for later, and end the transaction with it where that saves a round trip."""
-    late = late_statements(connection)
-    if late is None or not late.statements:
+    deferred = deferred_statements(connection)
+    if deferred is None or not deferred.statements:
         return
     driver: Any = connection.connection.driver_connection
     pipelined = connection.dialect.name == "postgresql"
     try:
         with _sent_whole(driver) if pipelined else nullcontext():
             cursor = driver.cursor()
-            for text, values in late.statements:
+            for text, values in deferred.statements:
                 cursor.execute(text, values)
             if commit and pipelined:
                 driver.commit()
     except connection.dialect.loaded_dbapi.Error as error:
         raise _wrapped(connection, error) from error
     finally:
-        late.statements.clear()
+        deferred.statements.clear()
 
 
 @contextmanager
@@ -101,9 +101,9 @@ class DriverStatement:
             raise _wrapped(connection, error) from error
         return cursor
 
-    def leave(self, connection: Connection, late: Late, *values: object) -> None:
+    def defer(self, connection: Connection, deferred: Deferred, *values: object) -> None:
         """Leave it for the end of the transaction, with these values."""
-        late.statements.append((self._text[connection.dialect.name], values))
+        deferred.statements.append((self._text[connection.dialect.name], values))
 
     def for_each(self, connection: Connection, rows: Sequence[tuple[object, ...]]) -> None:
         """Run it for each of these rows of values."""
@@ -137,16 +137,18 @@ class BulkInsert:
         elif rows:
             _execute(connection, *self._in_arrays(connection.dialect, rows))
 
-    def leave(self, connection: Connection, late: Late, rows: Sequence[tuple[object, ...]]) -> None:
+    def defer(
+        self, connection: Connection, deferred: Deferred, rows: Sequence[tuple[object, ...]]
+    ) -> None:
         """Leave it for the end of the transaction: on SQLite too, one statement for many rows."""
         if connection.dialect.name != "sqlite":
             if rows:
-                late.statements.append(self._in_arrays(connection.dialect, rows))
+                deferred.statements.append(self._in_arrays(connection.dialect, rows))
             return
         for start in range(0, len(rows), _ROWS_MAX):
             some = rows[start : start + _ROWS_MAX]
             text = self._rows + f", {self._marks}" * (len(some) - 1)
-            late.statements.append((text, [*chain.from_iterable(some)]))
+            deferred.statements.append((text, [*chain.from_iterable(some)]))
 
     def _in_arrays(
         self, dialect: Dialect, rows: Sequence[tuple[object, ...]]

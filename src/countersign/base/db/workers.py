@@ -29,7 +29,7 @@ from countersign.base.db.engine import (
     warnings_of,
 )
 from countersign.base.db.pooler import is_through_pooler
-from countersign.base.db.statements import allow_late, do_late, late_statements
+from countersign.base.db.statements import allow_deferred, deferred_statements, run_deferred
 from countersign.base.deadline import RETRY_SECONDS, TimeLeft
 from countersign.base.errors import (
     CountersignError,
@@ -62,11 +62,6 @@ def isolated(act: BatchAct[T, R]) -> BatchAct[T, R]:
     """
     _isolated.add(act)
     return act
-
-
-def is_isolated(call: QueuedCall) -> bool:
-    """Whether the act of this call is isolated."""
-    return call[0] in _isolated
 
 
 Make: TypeAlias = Callable[[Sequence[T]], Sequence[R]]
@@ -171,7 +166,7 @@ class BatchWorker:
         except GivenUp as error:
             # The connection is as it should be, and may have been hard to get.
             if self._connection is not None:
-                allow_late(self._connection)  # nothing is left of what was put off
+                allow_deferred(self._connection)  # nothing is left of what was put off
             return [error] * len(running.calls)
         except Exception as error:  # noqa: BLE001 - every caller gets its answer
             if isinstance(translate(error), StorageUnavailable | OutcomeUnknown):
@@ -198,7 +193,7 @@ class BatchWorker:
     def _open(self) -> Connection:
         connection = self.engine.connect()
         if self.writes:
-            allow_late(connection)
+            allow_deferred(connection)
         return connection
 
     def _do(
@@ -217,7 +212,7 @@ class BatchWorker:
             return only
         outcomes: list[object] = [None] * len(calls)
         for act, own in places.items():
-            do_late(connection)
+            run_deferred(connection)
             made = act(connection, [calls[place][1] for place in own])
             for place, outcome in zip(own, made, strict=True):
                 outcomes[place] = outcome
@@ -228,8 +223,8 @@ class BatchWorker:
     ) -> Outcomes:
         """With its limits, and at its end the session goes back to the pooler."""
         outcomes: list[object] = [None] * len(calls)
-        for isolated in (False, True):
-            places = [place for place, call in enumerate(calls) if is_isolated(call) is isolated]
+        for apart in (False, True):
+            places = [place for place, call in enumerate(calls) if (call[0] in _isolated) is apart]
             if not places:
                 continue
             with connection.begin():
@@ -315,10 +310,10 @@ class WritingWorker(BatchWorker):
                 warnings = warnings_of(connection)
                 warnings.clear()
                 running.end()
-                late = late_statements(connection)
-                if late is not None and self._answers:
-                    late.statements.append(_COVERING)
-                do_late(connection, commit=True)
+                deferred = deferred_statements(connection)
+                if deferred is not None and self._answers:
+                    deferred.statements.append(_COVERING)
+                run_deferred(connection, commit=True)
         except DBAPIError as error:
             if running.is_ending and is_unknown_end(error):
                 self._doubt(running)

@@ -76,11 +76,6 @@ def _mistakes(value: object, schema: type) -> Iterator[str]:
             yield f"{what} - at `{path}`."
 
 
-def mistake_in(error: msgspec.ValidationError, kind: Any) -> str:  # noqa: ANN401 - any annotation
-    """The error in a single value of this type."""
-    return _in_words(error, "", kind)[0]
-
-
 def _in_words(
     error: msgspec.ValidationError,
     parent: str,
@@ -371,7 +366,9 @@ def read_query(query_string: bytes, kind: type[Q] | None) -> Q | None:
             values[name] = msgspec.convert(read(text), schema)
         except ValueError as error:
             what = (
-                mistake_in(error, schema) if isinstance(error, msgspec.ValidationError) else error
+                _in_words(error, "", schema)[0]
+                if isinstance(error, msgspec.ValidationError)
+                else error
             )
             msg = f"{what} - at the query parameter {name}."
             raise InvalidRequest(msg) from None

@@ -9,8 +9,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import force_setattr
 
 from countersign.base.errors import InvalidRequest
-from countersign.base.ids import OPAQUE_LENGTH_MAX, id_pattern
-from countersign.base.values import Mode
+from countersign.base.values import OPAQUE_LENGTH_MAX, Mode, id_pattern
 from countersign_evidence.record import REFERENCE_FIELD
 
 V = TypeVar("V", bound=Struct)

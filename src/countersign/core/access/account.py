@@ -17,8 +17,7 @@ from countersign.base.db.engine import is_violation
 from countersign.base.db.statements import row, rows
 from countersign.base.db.tables import account_origins, accounts
 from countersign.base.errors import AccountClosed, AccountExists, InvalidArgument, UnknownAccount
-from countersign.base.ids import ACCOUNT, timed_id
-from countersign.base.values import from_ns, rfc3339
+from countersign.base.values import ACCOUNT, from_ns, rfc3339, timed_id
 from countersign.core.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.core.access.room import Access
 

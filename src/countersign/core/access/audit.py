@@ -16,8 +16,18 @@ from sqlalchemy import Connection, Select, insert, select
 from countersign.base.db.database import Database
 from countersign.base.db.statements import chunks, of_row
 from countersign.base.db.tables import audit_log, audit_owners, buyer_references, buyers
-from countersign.base.ids import ACCOUNT, BUYER, SANDBOX_BUYER, id_pattern, is_id, timed_id
-from countersign.base.values import Clock, Entropy, Mode, from_ns
+from countersign.base.values import (
+    ACCOUNT,
+    BUYER,
+    SANDBOX_BUYER,
+    Clock,
+    Entropy,
+    Mode,
+    from_ns,
+    id_pattern,
+    is_id,
+    timed_id,
+)
 from countersign.core.access.key import AccountReach, Reach
 
 ERASED_BUYER: Final = "erased buyer"

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from msgspec import Struct
 from sqlalchemy import Connection, delete, select
 
-from countersign.base.db.statements import BulkInsert, DriverStatement, Late, SelectAmong
+from countersign.base.db.statements import BulkInsert, Deferred, DriverStatement, SelectAmong
 from countersign.base.db.tables import idempotency_keys
 from countersign.base.errors import (
     CountersignError,
@@ -118,9 +118,11 @@ def entries_in(connection: Connection, slots: Iterable[bytes]) -> dict[bytes, Id
     return {row[0]: IdempotencyEntry(*row) for row in _select(connection, slots)}
 
 
-def leave_answers(connection: Connection, late: Late, entries: Sequence[IdempotencyEntry]) -> None:
+def defer_answers(
+    connection: Connection, deferred: Deferred, entries: Sequence[IdempotencyEntry]
+) -> None:
     """Leave these responses, whose slots are free, for the end of the transaction."""
-    _INSERT.leave(connection, late, entries)
+    _INSERT.defer(connection, deferred, entries)
 
 
 def slot_taken(entry: IdempotencyEntry) -> IdempotencyInProgress:

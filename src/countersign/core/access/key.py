@@ -16,8 +16,7 @@ from typing import ClassVar, Final, TypeAlias
 from sqlalchemy import ColumnElement, FromClause, and_, true
 
 from countersign.base.errors import ModeMismatch
-from countersign.base.ids import SANDBOX_BUYER
-from countersign.base.values import Mode
+from countersign.base.values import SANDBOX_BUYER, Mode
 
 
 @dataclass(frozen=True, slots=True)

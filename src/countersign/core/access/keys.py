@@ -19,8 +19,7 @@ from countersign.base.errors import (
     KeyNotUsable,
     UnknownKey,
 )
-from countersign.base.ids import timed_id
-from countersign.base.values import Mode, from_ns, rfc3339
+from countersign.base.values import Mode, from_ns, rfc3339, timed_id
 from countersign.core.access.account import lock_account, lock_grants
 from countersign.core.access.audit import AuditAction, write_audit
 from countersign.core.access.authenticate import stored_key

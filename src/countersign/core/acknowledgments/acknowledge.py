@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 from sqlalchemy import Connection, select
 
-from countersign.base.db.statements import do_late
+from countersign.base.db.statements import run_deferred
 from countersign.base.db.tables import checkout_sessions
 from countersign.base.errors import (
     EmptyInitials,
@@ -21,8 +21,7 @@ from countersign.base.errors import (
     StorageUnavailable,
     TokenUnavailable,
 )
-from countersign.base.ids import ACKNOWLEDGMENT, timed_id
-from countersign.base.values import from_ns, rfc3339_ms
+from countersign.base.values import ACKNOWLEDGMENT, from_ns, rfc3339_ms, timed_id
 from countersign.core.access.clocks import REAL_TIME, AccountClock
 from countersign.core.access.idempotency import NONCE_BYTES, Keep
 from countersign.core.access.key import Principal
@@ -42,7 +41,7 @@ from countersign.core.acknowledgments.schemas import AcknowledgmentReceipt
 from countersign.core.acknowledgments.write_together import (
     Made,
     bound_as_now,
-    leave,
+    defer,
     write_together,
 )
 from countersign.core.log.append_record import SEAL_ENTROPY, seal_disclosures
@@ -78,24 +77,13 @@ def reference_index(
     return secret.blind_index(account_id, REFERENCE_FIELD, reference)
 
 
-async def require_same_reference(
-    access: Access, who: Principal, session_id: str | None, reference: str | None
-) -> None:
-    """Check that an object given for a vendor's session belongs to the session's order.
-
-    Without a reference nothing is looked up.
-
-    Raises:
-        OrderReferenceMismatch: checkout sessions were made for it, all with another reference.
-    """
-    if await of_another_order(access, who, session_id, reference):
-        raise OrderReferenceMismatch("The checkout session has another order_reference.")
-
-
 async def of_another_order(
     access: Access, who: Principal, session_id: str | None, reference: str | None
 ) -> bool:
-    """Whether checkout sessions were made for it, all with another reference."""
+    """Whether checkout sessions were made for it, all with another reference.
+
+    Without a reference nothing is looked up.
+    """
     if session_id is None or reference is None:
         return False
     own = reference_index(access.secret, who.account_id, reference)
@@ -155,11 +143,14 @@ async def acknowledge(
     """Store an acknowledgment of this notice version; durable when this returns.
 
     `entry` makes the stored response for a retry.
+
+    Raises:
+        OrderReferenceMismatch: the checkout sessions of its session have another reference.
     """
     order = await _order(room, who, notice, submission, clock=clock, entry=entry)
-    await require_same_reference(
-        room.log.access, who, submission.session_id, submission.order_reference
-    )
+    session_id, reference = submission.session_id, submission.order_reference
+    if await of_another_order(room.log.access, who, session_id, reference):
+        raise OrderReferenceMismatch("The checkout session has another order_reference.")
     return await room.log.access.database.write_batched(write_together, order, _make)
 
 
@@ -193,9 +184,9 @@ def write_hosted(connection: Connection, made: Made) -> Receipt:
     """
     if bound_as_now(connection, [made]) != [made]:
         raise StorageUnavailable("The description of a party was changed at this moment.")
-    leave(connection, [made])
+    defer(connection, [made])
     # The caller's next statements may need it.
-    do_late(connection)
+    run_deferred(connection)
     return made.receipt
 
 

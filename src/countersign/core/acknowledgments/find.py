@@ -25,9 +25,8 @@ from countersign.base.db.tables import (
 )
 from countersign.base.errors import DamagedValue, EvidenceDamaged
 from countersign.base.http.schemas import Evidence
-from countersign.base.ids import ACKNOWLEDGMENT as ID_PREFIX
-from countersign.base.ids import earliest_id, is_id
-from countersign.base.values import Mode, to_ms
+from countersign.base.values import ACKNOWLEDGMENT as ID_PREFIX
+from countersign.base.values import Mode, earliest_id, is_id, to_ms
 from countersign.core.access.key import Principal
 from countersign.core.acknowledgments.model import AS_SUBMITTED, RecordView, StoredAcknowledgment
 from countersign.core.acknowledgments.room import Acknowledgments

@@ -26,7 +26,7 @@ from countersign.base.http.schemas import (
     Timestamp,
     cursor,
 )
-from countersign.base.ids import OPAQUE_LENGTH_MAX
+from countersign.base.values import OPAQUE_LENGTH_MAX
 from countersign.core.acknowledgments.model import (
     INITIALS_LENGTH_MAX,
     USER_AGENT_LENGTH_MAX,

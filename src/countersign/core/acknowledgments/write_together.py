@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 from sqlalchemy import Connection, Table
 
-from countersign.base.db.statements import DriverStatement, late_statements
+from countersign.base.db.statements import DriverStatement, deferred_statements
 from countersign.base.db.tables import (
     disclosures,
     idempotency_keys,
@@ -27,7 +27,7 @@ from countersign.base.errors import CountersignError
 from countersign.base.values import to_ms
 from countersign.core.access.idempotency import IdempotencyEntry, Keep, taken
 from countersign.core.acknowledgments.model import Receipt
-from countersign.core.events.sql import leave_acknowledged
+from countersign.core.events.sql import defer_acknowledged
 from countersign.core.log.journal import Journal
 from countersign.core.log.record import NewRecord, SealedDisclosures
 from countersign.core.parties import Bound, PartiesInForce
@@ -134,7 +134,7 @@ def write_together(
     left = taken(connection, [made.entry for made in new])
     written = bound_as_now(connection, [m for m, known in zip(new, left, strict=True) if not known])
     if written:
-        leave(connection, written)
+        defer(connection, written)
     receipts = iter(written)
     return [known or next(receipts).receipt for known in left]
 
@@ -152,10 +152,10 @@ def bound_as_now(connection: Connection, new: Sequence[Made]) -> Sequence[Made]:
     ]
 
 
-def leave(connection: Connection, new: Sequence[Made]) -> None:
+def defer(connection: Connection, new: Sequence[Made]) -> None:
     """Leave them to be written with the commit, and give them their places in the log."""
-    journal, late = new[0].journal, late_statements(connection)
-    if late is None:
+    journal, deferred = new[0].journal, deferred_statements(connection)
+    if deferred is None:
         raise ValueError("nothing would write what is left on this connection")
     rows: list[tuple[object, ...]] = []
     for mode in {made.record.mode for made in new}:
@@ -190,15 +190,15 @@ def leave(connection: Connection, new: Sequence[Made]) -> None:
             if index is not None:
                 index += 1
         acknowledged = [(made.record.account_id or "", made.record.id) for made in own]
-        leave_acknowledged(connection, late, mode, acknowledged, sealed_at)
+        defer_acknowledged(connection, deferred, mode, acknowledged, sealed_at)
     if connection.dialect.name == "sqlite":
-        if not late.is_prepared:
+        if not deferred.is_prepared:
             _VIEW(connection)
             _TRIGGER(connection)
             # If this transaction is undone, so is the connection.
-            late.is_prepared = True
+            deferred.is_prepared = True
         rows += [_NO_ROW] * (-len(rows) % _STEP)
         text = f"INSERT INTO new_acknowledgments VALUES {', '.join([_ROW] * len(rows))}"  # noqa: S608 - marks
-        late.statements.append((text, [*chain.from_iterable(rows)]))
+        deferred.statements.append((text, [*chain.from_iterable(rows)]))
         return
-    late.statements.append((_POSTGRESQL, [*map(list, zip(*rows, strict=True))]))
+    deferred.statements.append((_POSTGRESQL, [*map(list, zip(*rows, strict=True))]))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final
 
-from countersign.base.ids import timed_id
-from countersign.base.values import from_ns
+from countersign.base.values import from_ns, timed_id
 from countersign.core.buyers.providers import Integration
 from countersign.core.buyers.room import Buyers
 from countersign.core.buyers.rules import zip5

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, select, update
 from countersign.base.db.tables import accounts, buyers
 from countersign.base.errors import SecondPersonRequired
 from countersign.base.http.schemas import Timestamp
-from countersign.base.ids import PERSON, is_id
+from countersign.base.values import PERSON, is_id
 from countersign.core.access.audit import AuditAction, AuditEntry, write_audit
 
 TWO: Final = 2

@@ -23,9 +23,8 @@ from countersign.base.errors import (
     ProviderUnavailable,
     WebhookRefused,
 )
-from countersign.base.ids import is_id
 from countersign.base.loops import forever, log_failure
-from countersign.base.values import Mode, from_ns
+from countersign.base.values import Mode, from_ns, is_id
 from countersign.core.buyers import sessions_sql
 from countersign.core.buyers.evaluate_session import look_again
 from countersign.core.buyers.following import session_index, to_follow

@@ -19,8 +19,7 @@ from countersign.base.errors import (
     VerificationNotConfigured,
 )
 from countersign.base.http.body import parse_body
-from countersign.base.ids import BUYER, SANDBOX_BUYER, is_id
-from countersign.base.values import Mode, to_the_second
+from countersign.base.values import BUYER, SANDBOX_BUYER, Mode, is_id, to_the_second
 from countersign.core.access.idempotency import Remember
 from countersign.core.access.key import Principal, Scope
 from countersign.core.buyers import schemas

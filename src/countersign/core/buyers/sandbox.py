@@ -18,8 +18,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from countersign.base.db.tables import test_faults
 from countersign.base.errors import CountersignError, ProviderSessionNotBound
-from countersign.base.ids import SANDBOX_BUYER, base32
-from countersign.base.values import Mode, Reason, from_ns
+from countersign.base.values import SANDBOX_BUYER, Mode, Reason, base32, from_ns
 from countersign.core.access.idempotency import Remember
 from countersign.core.buyers.decision import refuse_unusable
 from countersign.core.buyers.model import (

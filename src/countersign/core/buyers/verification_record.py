@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from countersign.base.ids import VERIFICATION, timed_id
-from countersign.base.values import Mode, Reason, from_ns
+from countersign.base.values import VERIFICATION, Mode, Reason, from_ns, timed_id
 from countersign.core.access.clocks import AccountClock
 from countersign.core.access.room import Access
 from countersign.core.buyers.model import BuyerStatus

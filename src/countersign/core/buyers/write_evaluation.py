@@ -15,8 +15,7 @@ from countersign.base.errors import (
     ProviderSessionNotFound,
     UnknownSubject,
 )
-from countersign.base.ids import BUYER, SANDBOX_BUYER, base32
-from countersign.base.values import Mode, to_ms
+from countersign.base.values import BUYER, SANDBOX_BUYER, Mode, base32, to_ms
 from countersign.core.access.audit import write_audit
 from countersign.core.access.idempotency import Remember
 from countersign.core.access.secrets import DeploymentSecret

@@ -258,7 +258,7 @@ class Session:
     @property
     def step(self) -> Collected | None:
         """The next part to collect; None: nothing is left."""
-        content = self.asked
+        content = self.content or self.asked  # which refuses
         verified = content.identity is not None and content.identity.verified
         if Collected.IDENTITY in content.collect and not verified:
             return Collected.IDENTITY
@@ -296,12 +296,12 @@ def require_open(session: Session, now: datetime, step: Collected | None = None)
     Raises:
         CheckoutSessionClosed: it has ended, or this step is over or not reached yet.
     """
-    status, content = session.status_at(now), session.content
+    status = session.status_at(now)
     if status is not Status.OPEN:
         raise CheckoutSessionClosed(f"The checkout session is {status}.")
     if step is not None and (due := session.step) is not step:
         raise CheckoutSessionClosed(f"The checkout session collects the {due} now, not the {step}.")
-    return session.asked if content is None else content
+    return session.content or session.asked
 
 
 def shown(  # noqa: PLR0917 - what is kept of a rendered notice

@@ -12,7 +12,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 from msgspec import UNSET
 from sqlalchemy import Connection
 
-from countersign.base.db.statements import do_late
+from countersign.base.db.statements import run_deferred
 from countersign.base.errors import (
     InvalidClientToken,
     InvalidRequest,
@@ -21,8 +21,7 @@ from countersign.base.errors import (
     VerificationNotConfigured,
 )
 from countersign.base.http import schemas as shared
-from countersign.base.ids import CHECKOUT_SESSION, timed_id
-from countersign.base.values import Mode, from_ns
+from countersign.base.values import CHECKOUT_SESSION, Mode, from_ns, timed_id
 from countersign.core.access.account import origin_of, origins_of, parse_origin
 from countersign.core.access.clocks import AccountClock
 from countersign.core.access.idempotency import Remember
@@ -122,7 +121,9 @@ async def create_session(
         shred_key=shred_key,
         session_index=_session_index(room, session.account_id, content.session_id),
         cbid_index=store.cbid_index(room, session),
-        reference_index=_reference_index(room, session.account_id, content.order_reference),
+        reference_index=reference_index(
+            room.access.secret, session.account_id, content.order_reference
+        ),
         content=store.seal(key, session, shred_key, nonce),
         kept=None if remember is None else remember(shown),
     )
@@ -184,7 +185,7 @@ async def list_sessions(
         room,
         who.reach,
         session_index=index,
-        reference_index=_reference_index(room, account_id, query.order_reference),
+        reference_index=reference_index(room.access.secret, account_id, query.order_reference),
         after=query.after,
         limit=query.limit + 1,
     )
@@ -235,7 +236,7 @@ def with_decision(order: PreparedOrder, connection: Connection, session: Session
     No decision is made if the order is refused or the notices must be read again.
     """
     [done] = clear_together(connection, [order])
-    do_late(connection)
+    run_deferred(connection)
     if not isinstance(done, Cleared):
         return session
     decision = done.decision
@@ -356,7 +357,3 @@ async def _check(room: Checkout, who: Principal, wanted: CheckoutSessionRequest)
 
 def _session_index(room: Checkout, account_id: str, session_id: str) -> bytes:
     return room.access.secret.blind_index(account_id, CHECKOUT_FIELD, session_id)
-
-
-def _reference_index(room: Checkout, account_id: str, reference: str | None) -> bytes | None:
-    return reference_index(room.access.secret, account_id, reference)

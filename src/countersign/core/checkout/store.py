@@ -20,8 +20,17 @@ from sqlalchemy import Connection, Select, delete, select, update
 from countersign.base.db.statements import BulkInsert, DriverStatement, SelectAmong
 from countersign.base.db.tables import blanks, checkout_sessions, copy_mails, shred_keys
 from countersign.base.errors import CheckoutSessionClosed, DamagedValue, NotFound, Overloaded
-from countersign.base.ids import CHECKOUT_SESSION, EARLIER_SESSION, is_id
-from countersign.base.values import MODES, Mode, Reason, from_ms, from_ns, to_ms
+from countersign.base.values import (
+    CHECKOUT_SESSION,
+    EARLIER_SESSION,
+    MODES,
+    Mode,
+    Reason,
+    from_ms,
+    from_ns,
+    is_id,
+    to_ms,
+)
 from countersign.core.access.idempotency import (
     IdempotencyEntry,
     Remember,

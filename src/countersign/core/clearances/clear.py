@@ -10,7 +10,7 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
-from countersign.base.db.statements import BulkInsert, late_statements
+from countersign.base.db.statements import BulkInsert, deferred_statements
 from countersign.base.db.tables import clearances
 from countersign.base.errors import (
     CountersignError,
@@ -18,9 +18,17 @@ from countersign.base.errors import (
     OrderReferenceMismatch,
     RateLimited,
 )
-from countersign.base.ids import ACKNOWLEDGMENT, CLEARANCE, is_id, timed_id
-from countersign.base.values import from_ns, rfc3339, rfc3339_ms, to_ms
-from countersign.core.access.idempotency import NONCE_BYTES, Keep, leave_answers, taken
+from countersign.base.values import (
+    ACKNOWLEDGMENT,
+    CLEARANCE,
+    from_ns,
+    is_id,
+    rfc3339,
+    rfc3339_ms,
+    timed_id,
+    to_ms,
+)
+from countersign.core.access.idempotency import NONCE_BYTES, Keep, defer_answers, taken
 from countersign.core.access.key import Principal
 from countersign.core.acknowledgments.acknowledge import of_another_order, reference_index
 from countersign.core.buyers.model import BuyerStatus, best_proof, status_view
@@ -179,10 +187,10 @@ def clear_together(
 
     None, and nothing written, for an order whose notices may be too old to decide by. See
     `slot_taken` for an order that was decided before. What is left is written with the commit, or
-    by `do_late` before the same transaction reads it.
+    by `run_deferred` before the same transaction reads it.
     """
-    room, late = items[0].room, late_statements(connection)
-    if late is None:
+    room, deferred = items[0].room, deferred_statements(connection)
+    if deferred is None:
         raise ValueError("nothing would write what is left on this connection")
     outcomes: list[Cleared | CountersignError | None] = [
         *taken(connection, [item.entry for item in items])
@@ -212,16 +220,16 @@ def clear_together(
     records = [
         _record(*one, sealed) for one, sealed in zip(written, make_records(drafts), strict=True)
     ]
-    room.log.journal.leave(connection, late, records)
-    _insert_clearances.leave(connection, late, [_row(*one) for one in written])
-    facts.leave(connection, late)
+    room.log.journal.defer(connection, deferred, records)
+    _insert_clearances.defer(connection, deferred, [_row(*one) for one in written])
+    facts.defer(connection, deferred)
     # Asking the system for a few bytes releases the interpreter each time.
     drawn, kept = BytesIO(room.access.entropy(NONCE_BYTES * len(decided))), []
     for place, item, result in decided:
         outcomes[place] = cleared = _cleared(item, result)
         if item.entry is not None:
             kept.append(item.entry(cleared.body, drawn.read(NONCE_BYTES)))
-    leave_answers(connection, late, kept)
+    defer_answers(connection, deferred, kept)
     return outcomes
 
 

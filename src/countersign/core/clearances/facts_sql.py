@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import msgspec
 from sqlalchemy import Connection, delete, insert
 
-from countersign.base.db.statements import BulkInsert, DriverStatement, Late, SelectAmong
+from countersign.base.db.statements import BulkInsert, Deferred, DriverStatement, SelectAmong
 from countersign.base.db.tables import acknowledgment_uses, clearance_settings
 from countersign.base.errors import InvalidArgument, RateLimited
 from countersign.base.values import MODES, Mode, from_ms
@@ -152,16 +152,16 @@ class BatchFacts:
             self._changed.add(ack_id)
             self._earlier[new.clearance_id] = granted
 
-    def leave(self, connection: Connection, late: Late) -> None:
+    def defer(self, connection: Connection, deferred: Deferred) -> None:
         """Write what the orders change, or leave it for the end of the transaction."""
         added = [
             (id_, new.account_id, new.mode.value, *self._uses[id_][:4])
             for id_, new in sorted(self._added.items())
         ]
-        _insert_uses.leave(connection, late, added)
+        _insert_uses.defer(connection, deferred, added)
         for id_ in sorted(self._changed.difference(self._added)):
             use = self._uses[id_]
-            _update_use.leave(connection, late, use.order_index, use.clearance_id, id_)
+            _update_use.defer(connection, deferred, use.order_index, use.clearance_id, id_)
         self._tries.write()
 
     def _buyer(self, new: NewClearance) -> Buyer | None:

@@ -18,8 +18,14 @@ from countersign.base.errors import (
     NotFound,
 )
 from countersign.base.http.body import in_utc
-from countersign.base.ids import FULFILMENT, timed_id
-from countersign.base.values import from_ns, parse_rfc3339, rfc3339, to_the_second
+from countersign.base.values import (
+    FULFILMENT,
+    from_ns,
+    parse_rfc3339,
+    rfc3339,
+    timed_id,
+    to_the_second,
+)
 from countersign.core.access.key import Principal, Scope
 from countersign.core.clearances.read import (
     CARRIER_FIELD,

@@ -13,8 +13,7 @@ from countersign.base.db.statements import rows as of_all
 from countersign.base.db.tables import Field, clearances, disclosures, fulfilments, records
 from countersign.base.errors import NotFound
 from countersign.base.http.schemas import Page, page_of
-from countersign.base.ids import CLEARANCE, is_id
-from countersign.base.values import Mode, from_ns, to_the_second
+from countersign.base.values import CLEARANCE, Mode, from_ns, is_id, to_the_second
 from countersign.core.access.key import Principal, Scope
 from countersign.core.acknowledgments.find import SELECT_RECORDS, evidence_of
 from countersign.core.clearances import schemas

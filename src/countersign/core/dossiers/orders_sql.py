@@ -24,7 +24,7 @@ from countersign.base.db.tables import (
     shred_keys,
     verifications,
 )
-from countersign.base.ids import ACKNOWLEDGMENT, is_id
+from countersign.base.values import ACKNOWLEDGMENT, is_id
 from countersign.core.access.key import Principal
 from countersign.core.acknowledgments.find import refusing_damage
 from countersign.core.log import tree_sql

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from countersign.base.errors import EvidenceDamaged, EvidencePending, NotFound
-from countersign.base.ids import ACKNOWLEDGMENT, CLEARANCE, is_id
+from countersign.base.values import ACKNOWLEDGMENT, CLEARANCE, is_id
 from countersign.core.access.key import Scope
 from countersign.core.acknowledgments.evidence_routes import (
     FILE_RESPONSE_HEADERS,

@@ -8,8 +8,7 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from countersign.base.ids import EVENT, LENGTH, base32, base32_value, is_id
-from countersign.base.values import Mode, Reason, to_ms
+from countersign.base.values import EVENT, LENGTH, Mode, Reason, base32, base32_value, is_id, to_ms
 
 KEPT: Final = timedelta(days=90)
 """How long events can be read."""

@@ -37,10 +37,9 @@ from sqlalchemy import (
     update,
 )
 
-from countersign.base.db.statements import BulkInsert, DriverStatement, Late, of_row
+from countersign.base.db.statements import BulkInsert, Deferred, DriverStatement, of_row
 from countersign.base.db.tables import NUMBERS, accounts, events, webhook_endpoints
-from countersign.base.ids import made_at_ms
-from countersign.base.values import Mode, Reason, from_ms, to_ms
+from countersign.base.values import Mode, Reason, from_ms, made_at_ms, to_ms
 from countersign.core.access.key import Reach
 from countersign.core.events.model import EventType, NewEvent, Position, RecordedEvent
 from countersign.core.events.room import Events
@@ -97,9 +96,9 @@ def write_events(connection: Connection, new: Sequence[NewEvent]) -> None:
         _INSERT(connection, _rows(new))
 
 
-def leave_events(connection: Connection, late: Late, new: Sequence[NewEvent]) -> None:
+def defer_events(connection: Connection, deferred: Deferred, new: Sequence[NewEvent]) -> None:
     """Leave these events, in this order, for the end of the transaction."""
-    _INSERT.leave(connection, late, _rows(new))
+    _INSERT.defer(connection, deferred, _rows(new))
 
 
 def _rows(new: Sequence[NewEvent]) -> list[tuple[object, ...]]:
@@ -123,9 +122,9 @@ def write_one_event(connection: Connection, new: NewEvent) -> RecordedEvent:
     return next(to_events(row))
 
 
-def leave_acknowledged(
+def defer_acknowledged(
     connection: Connection,
-    late: Late,
+    deferred: Deferred,
     mode: Mode,
     new: Iterable[tuple[str, str]],
     sealed_at: int | None,
@@ -137,7 +136,7 @@ def leave_acknowledged(
     """
     type_ = EventType.ACKNOWLEDGMENT_CREATED.value if sealed_at is None else CREATED_AND_SEALED
     for values in _several(mode, type_, new, sealed_at):
-        _INSERT_SEVERAL[connection.dialect.name].leave(connection, late, *values)
+        _INSERT_SEVERAL[connection.dialect.name].defer(connection, deferred, *values)
 
 
 def write_sealed_events(

@@ -8,8 +8,7 @@ from typing import Final, NotRequired, TypedDict, Unpack
 import msgspec
 from msgspec.structs import replace
 
-from countersign.base.ids import FACT, timed_id
-from countersign.base.values import Clock, Entropy, Mode, from_ns, rfc3339_ms
+from countersign.base.values import FACT, Clock, Entropy, Mode, from_ns, rfc3339_ms, timed_id
 from countersign.core.log.record import NewRecord, RecordType, SealedDisclosures
 from countersign.core.vault.vault import NONCE_BYTES, SHRED_KEY_BYTES, DataKey, Place, Vault
 from countersign_evidence.canonical import Json

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from sqlalchemy import Column, ColumnElement, Connection, String, and_, bindparam, text
 
 from countersign.base.db.database import Database
-from countersign.base.db.statements import DriverStatement, late_statements
+from countersign.base.db.statements import DriverStatement, deferred_statements
 from countersign.base.db.tables import disclosures
 from countersign.base.loops import forever
 
@@ -114,16 +114,16 @@ def _end_of_slice(key: bytes) -> bytes:
 
 def do_step(connection: Connection, step: Step) -> None:
     """Leave it to be done with the commit, which does not keep the event loop."""
-    late = late_statements(connection)
-    if late is None:
+    deferred = deferred_statements(connection)
+    if deferred is None:
         raise ValueError("nothing would do what is left on this connection")
     if isinstance(step, NewRun):
-        _MOVE.leave(connection, late, step.run, step.last, step.last, step.last)
-        _MOVED.leave(connection, late, step.last)
+        _MOVE.defer(connection, deferred, step.run, step.last, step.last, step.last)
+        _MOVED.defer(connection, deferred, step.last)
         return
     others = (*range(step.first + 1, step.first + GROUP), step.end)
-    _MERGE.leave(connection, late, step.first, *others)
-    _MERGED.leave(connection, late, *others)
+    _MERGE.defer(connection, deferred, step.first, *others)
+    _MERGED.defer(connection, deferred, *others)
 
 
 async def merge(database: Database, rows: int = RUN_ROWS) -> int:

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 import msgspec
 from sqlalchemy import Connection
 
-from countersign.base.db.statements import BulkInsert, Late
+from countersign.base.db.statements import BulkInsert, Deferred
 from countersign.base.db.tables import (
     deployment_records,
     disclosures,
@@ -16,10 +16,9 @@ from countersign.base.db.tables import (
     records,
     shred_keys,
 )
-from countersign.base.ids import ACKNOWLEDGMENT, is_id
-from countersign.base.values import Mode, to_ms
+from countersign.base.values import ACKNOWLEDGMENT, Mode, is_id, to_ms
 from countersign.core.events.model import EventType, NewEvent
-from countersign.core.events.sql import leave_events, write_events
+from countersign.core.events.sql import defer_events, write_events
 from countersign.core.log.record import NewRecord, RecordType
 from countersign.core.log.sequencer import Placed, Sequencer, insert_entries
 
@@ -77,19 +76,23 @@ class Journal:
         if left:
             _insert_pending(connection, [(r.id, r.mode.value, r.digest) for r in left])
 
-    def leave(self, connection: Connection, late: Late, new: Sequence[NewRecord]) -> None:
+    def defer(self, connection: Connection, deferred: Deferred, new: Sequence[NewRecord]) -> None:
         """The same, left for the end of the transaction, where none is an acknowledgment."""
         for insert, rows in _inserts(new):
-            insert.leave(connection, late, rows)
-        leave_events(connection, late, [event for record in new for event in _events_of(record)])
+            insert.defer(connection, deferred, rows)
+        defer_events(
+            connection, deferred, [event for record in new for event in _events_of(record)]
+        )
         for mode in {record.mode for record in new}:
             own = [(r.id, r.digest) for r in new if r.mode is mode]
             placed = self.place(connection, mode, [r for r in new if r.mode is mode])
             if placed is None:
-                _insert_pending.leave(connection, late, [(id_, mode.value, d) for id_, d in own])
+                _insert_pending.defer(
+                    connection, deferred, [(id_, mode.value, d) for id_, d in own]
+                )
             else:
                 entries = [(placed.log_id, i, *r) for i, r in enumerate(own, placed.start)]
-                insert_entries.leave(connection, late, entries)
+                insert_entries.defer(connection, deferred, entries)
 
 
 def _row(r: NewRecord) -> tuple[object, ...]:

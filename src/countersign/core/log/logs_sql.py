@@ -22,8 +22,7 @@ from sqlalchemy import (
 
 from countersign.base.db.statements import DriverStatement, row, rows
 from countersign.base.db.tables import anchors, checkpoints, log_heads, log_keys, log_pending, logs
-from countersign.base.ids import made_at_ms
-from countersign.base.values import Mode, from_ms
+from countersign.base.values import Mode, from_ms, made_at_ms
 from countersign.core.log.fork_guard import SUSPENDED
 from countersign.core.log.model import TIMESTAMP, WITNESS, Anchor, Log, LogKey, StoredCheckpoint
 from countersign_evidence.policy import Policy

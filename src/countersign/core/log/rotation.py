@@ -16,8 +16,7 @@ import msgspec
 from sqlalchemy import Connection
 
 from countersign.base.errors import EvidenceRefused, InvalidArgument
-from countersign.base.ids import timed_id
-from countersign.base.values import Mode, from_ns, rfc3339_ms
+from countersign.base.values import Mode, from_ns, rfc3339_ms, timed_id
 from countersign.core.access.audit import AuditAction, write_audit
 from countersign.core.log import approvals_sql, logs_sql
 from countersign.core.log.approvals_sql import StoredProposal

@@ -19,8 +19,7 @@ from countersign.base.errors import (
     NoticeVersionConflict,
     Refusal,
 )
-from countersign.base.ids import timed_id
-from countersign.base.values import Mode, from_ns
+from countersign.base.values import Mode, from_ns, timed_id
 from countersign.core.access.audit import Audit, AuditAction, write_audit
 from countersign.core.events.sql import write_notice_events
 from countersign.core.log.record import RecordType

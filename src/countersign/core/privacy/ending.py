@@ -25,8 +25,7 @@ from countersign.base.db.tables import (
     webhook_endpoints,
 )
 from countersign.base.errors import InvalidArgument
-from countersign.base.ids import ACKNOWLEDGMENT, CLEARANCE, earliest_id
-from countersign.base.values import Mode, from_ns, to_ms
+from countersign.base.values import ACKNOWLEDGMENT, CLEARANCE, Mode, earliest_id, from_ns, to_ms
 from countersign.core.access.account import (
     Account,
     all_accounts,

@@ -21,16 +21,17 @@ from countersign.base.db.tables import (
     shred_keys,
 )
 from countersign.base.errors import OnHold, UnknownSubject
-from countersign.base.ids import (
+from countersign.base.values import (
     ACKNOWLEDGMENT,
     BUYER,
     FACT,
     SANDBOX_BUYER,
     VERIFICATION,
+    Mode,
+    from_ns,
     is_id,
     timed_id,
 )
-from countersign.base.values import Mode, from_ns
 from countersign.core.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.core.access.idempotency import Remember, keep_answer
 from countersign.core.access.key import DEPLOYMENT, AccountReach, Reach, mode_of_buyer, reach_of

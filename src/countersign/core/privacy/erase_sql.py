@@ -47,8 +47,7 @@ from countersign.base.db.tables import (
     waiting_erasures,
     zip_attempts,
 )
-from countersign.base.ids import ACKNOWLEDGMENT, is_id
-from countersign.base.values import Mode, to_ms
+from countersign.base.values import ACKNOWLEDGMENT, Mode, is_id, to_ms
 from countersign.core.access.idempotency import forget_answers
 from countersign.core.access.key import AccountReach, Reach
 from countersign.core.access.secrets import INDEX_BYTES, DeploymentSecret

@@ -21,8 +21,7 @@ from countersign.base.db.tables import (
     verifications,
 )
 from countersign.base.errors import InvalidArgument, UnknownSubject
-from countersign.base.ids import BUYER, timed_id
-from countersign.base.values import Mode, from_ns
+from countersign.base.values import BUYER, Mode, from_ns, timed_id
 from countersign.core.access.audit import AuditAction, AuditEntry, named, refer, write_audit
 from countersign.core.access.key import DEPLOYMENT, AccountReach, Reach, owner_of, reach_of
 from countersign.core.access.secrets import DeploymentSecret

@@ -21,8 +21,7 @@ from countersign.base.db.tables import (
     waiting_erasures,
 )
 from countersign.base.errors import DatabasePermissionDenied, OnHold, UnknownSubject
-from countersign.base.ids import ACCOUNT, is_id, made_at_ms
-from countersign.base.values import from_ns, to_ms
+from countersign.base.values import ACCOUNT, from_ns, is_id, made_at_ms, to_ms
 from countersign.core.access.key import DEPLOYMENT, AccountReach, Reach, mode_of_buyer
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.privacy.erase import destroy_copies, erase_planned, kept_of_plan, plan_erasure

@@ -21,7 +21,7 @@ from countersign.base.db.tables import (
     verification_evidence,
     verifications,
 )
-from countersign.base.ids import (
+from countersign.base.values import (
     ACKNOWLEDGMENT,
     CHECKOUT_SESSION,
     CLEARANCE,
@@ -29,9 +29,10 @@ from countersign.base.ids import (
     FULFILMENT,
     VERIFICATION,
     earliest_id,
+    from_ns,
     is_id,
+    to_ms,
 )
-from countersign.base.values import from_ns, to_ms
 from countersign.core.access.key import Reach
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.buyers.model import BuyerStatus
@@ -106,8 +107,10 @@ def find_held(
     active = active_holds(connection, reach)
     if not active:
         return {}, []
-    on = [subject for subject in active if _is_record(subject)]
-    led_to = _led_to(connection, [id_ for id_ in ids if _is_session(id_)])
+    on = [subject for subject in active if _is_of(subject, *_OF_ORDERS, VERIFICATION)]
+    led_to = _led_to(
+        connection, [id_ for id_ in ids if _is_of(id_, CHECKOUT_SESSION, EARLIER_SESSION)]
+    )
     record_ids = [*ids, *(one for records in led_to.values() for one in sorted(records))]
     checks_matter = any(is_id(VERIFICATION, id_) for id_ in (*record_ids, *on))
     orders = orders_of(connection, [*record_ids, *on, *_near(connection, on)])
@@ -156,12 +159,8 @@ def _led_to(connection: Connection, session_ids: Sequence[str]) -> dict[str, set
     return found
 
 
-def _is_session(id_: str) -> bool:
-    return is_id(CHECKOUT_SESSION, id_) or is_id(EARLIER_SESSION, id_)
-
-
-def _is_record(subject: str) -> bool:
-    return any(is_id(kind, subject) for kind in (*_OF_ORDERS, VERIFICATION))
+def _is_of(id_: str, *kinds: str) -> bool:
+    return any(is_id(kind, id_) for kind in kinds)
 
 
 def _near(connection: Connection, on: Sequence[str]) -> Sequence[str]:

@@ -15,16 +15,18 @@ from sqlalchemy import Connection, delete, insert, select, update
 from countersign.base.db.tables import test_clocks, verifications
 from countersign.base.errors import InvalidRequest, NotFound
 from countersign.base.http.schemas import view
-from countersign.base.ids import (
+from countersign.base.values import (
     ACKNOWLEDGMENT,
     CHECKOUT_SESSION,
     CLEARANCE,
     SANDBOX_BUYER,
+    Mode,
+    Reason,
     base32,
+    from_ns,
     is_id,
     timed_id,
 )
-from countersign.base.values import Mode, Reason, from_ns
 from countersign.core.access.clocks import REAL_TIME, AccountClock, sandbox_state
 from countersign.core.access.room import Access
 from countersign.core.buyers.expiry import write_expiries

@@ -11,8 +11,7 @@ from sqlalchemy import Connection
 from countersign.base.errors import InvalidRequest, ModeMismatch, NotFound
 from countersign.base.http.body import in_utc
 from countersign.base.http.schemas import CBID, view
-from countersign.base.ids import SANDBOX_BUYER, is_id
-from countersign.base.values import Mode, Reason
+from countersign.base.values import SANDBOX_BUYER, Mode, Reason, is_id
 from countersign.core.access.key import Scope
 from countersign.core.buyers import sandbox as faults
 from countersign.core.buyers.model import BuyerStatus

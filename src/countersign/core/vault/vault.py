@@ -15,19 +15,18 @@ from datetime import datetime
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final, TypedDict, Unpack
+from typing import Final, TypedDict, Unpack
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from sqlalchemy import ColumnElement, Connection, Select, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
 from countersign.base.db.database import Database
 from countersign.base.db.statements import row, rows
 from countersign.base.db.tables import data_keys, deployment
 from countersign.base.deadline import shared, within_deadline
 from countersign.base.errors import DamagedValue
-from countersign.base.ids import base32, base32_value, uuid7
-from countersign.base.values import Clock, Entropy, from_ns
+from countersign.base.values import Clock, Entropy, base32, base32_value, from_ns, uuid7
 from countersign.core.access.room import Access
 from countersign.core.access.secrets import HmacSha256
 from countersign.core.vault.key_encryption import KeyRing
@@ -52,11 +51,11 @@ class WrappedKey:
 
 def _key_of_month(connection: Connection, scope: str, month: int) -> WrappedKey | None:
     query = select(data_keys).where(data_keys.c.scope == scope, data_keys.c.month == month)
-    return _one(connection, query)
+    return row(connection, query, WrappedKey)
 
 
 def _key_with_id(connection: Connection, key_id: str) -> WrappedKey | None:
-    return _one(connection, select(data_keys).where(data_keys.c.id == key_id))
+    return row(connection, select(data_keys).where(data_keys.c.id == key_id), WrappedKey)
 
 
 def _add_key(connection: Connection, key: WrappedKey) -> WrappedKey:
@@ -96,10 +95,6 @@ def noted_copies(connection: Connection) -> bytes | None:
     """An erasure's note about copies in the write-ahead log; None: there are none."""
     noted = select(deployment.c.value).where(deployment.c.name == COPIES_REMAIN)
     return connection.execute(noted).scalar_one_or_none()
-
-
-def _one(connection: Connection, query: Select[Any]) -> WrappedKey | None:
-    return row(connection, query, WrappedKey)
 
 
 DEPLOYMENT: Final = "deployment"

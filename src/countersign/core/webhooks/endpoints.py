@@ -32,8 +32,7 @@ from countersign.base.errors import (
     TooManyWebhookEndpoints,
     WebhookEndpointDisabled,
 )
-from countersign.base.ids import WEBHOOK_ENDPOINT, is_id, timed_id
-from countersign.base.values import from_ns
+from countersign.base.values import WEBHOOK_ENDPOINT, from_ns, is_id, timed_id
 from countersign.core.access.account import lock_account
 from countersign.core.access.audit import Audit, AuditAction, write_audit
 from countersign.core.access.key import AccountReach, Reach

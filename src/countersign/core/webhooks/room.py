@@ -9,8 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from countersign.base.config import Settings
-from countersign.base.ids import WEBHOOK_SECRET, timed_id
-from countersign.base.values import Clock, Entropy, from_ns
+from countersign.base.values import WEBHOOK_SECRET, Clock, Entropy, from_ns, timed_id
 from countersign.core.access.room import Access
 from countersign.core.events.room import Events
 from countersign.core.vault.vault import SealedColumn, Vault

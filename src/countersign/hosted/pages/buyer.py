@@ -214,7 +214,8 @@ async def accept(
     given = session.asked.reading
     while True:
         now = await store.clock_of(room, session)
-        reading = require_open(session, now, Collected.ACKNOWLEDGMENT).reading
+        content = require_open(session, now, Collected.ACKNOWLEDGMENT)
+        reading = content.reading
         if reading is None or reading.initials is None:
             raise CheckoutSessionClosed("There are no initials to send yet.")
         if given is None or (reading.initials, reading.locale) != (given.initials, given.locale):
@@ -225,11 +226,11 @@ async def accept(
             raise NoticeVersionMismatch(_TEXT_CHANGED)
         submission = Submission(
             initials_per_line=reading.initials,
-            session_id=session.asked.session_id,
+            session_id=content.session_id,
             cbid=session.cbid,
             notice_version=reading.notice_version,
             origin=origin,
-            order_reference=session.asked.order_reference,
+            order_reference=content.order_reference,
         )
         clock = await room.access.test_clocks.of(session.account_id, session.mode)
         process = _process(session, reading, notice, page_origin)

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from countersign.base.errors import NotFound
-from countersign.base.ids import COPY_MAIL, timed_id
-from countersign.base.values import from_ns
+from countersign.base.values import COPY_MAIL, from_ns, timed_id
 from countersign.core.checkout.model import KEPT, Session, Status
 from countersign.core.gate.route import Reply
 from countersign.core.vault.vault import DEPLOYMENT, NONCE_BYTES

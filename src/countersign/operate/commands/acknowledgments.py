@@ -14,8 +14,7 @@ import msgspec
 
 from countersign.base.cli import A_MODE, csv_lines, with_room
 from countersign.base.errors import InvalidArgument, UnknownSubject
-from countersign.base.ids import ACKNOWLEDGMENT, is_id
-from countersign.base.values import Mode, parse_rfc3339, rfc3339, rfc3339_ms
+from countersign.base.values import ACKNOWLEDGMENT, Mode, is_id, parse_rfc3339, rfc3339, rfc3339_ms
 from countersign.core.access.account import all_accounts, find_account
 from countersign.core.access.audit import AuditAction
 from countersign.core.access.key import AccountReach, Principal

@@ -20,8 +20,7 @@ from countersign.base.http.schemas import (
     page_of,
     view,
 )
-from countersign.base.ids import earliest_id
-from countersign.base.values import to_ms
+from countersign.base.values import earliest_id, to_ms
 from countersign.core.access.audit import AuditAction, entries_of, references_of
 from countersign.core.access.key import AccountReach, Reach, Scope
 from countersign.core.access.room import Access

@@ -11,8 +11,7 @@ from sqlalchemy import Connection
 
 from countersign.base.errors import NotFound, UnknownSubject
 from countersign.base.http.schemas import BuyerId, Reference, Request, view
-from countersign.base.ids import BUYER, SANDBOX_BUYER, is_id
-from countersign.base.values import Mode, from_ns
+from countersign.base.values import BUYER, SANDBOX_BUYER, Mode, from_ns, is_id
 from countersign.core.access.clocks import sandbox_state
 from countersign.core.access.key import (
     AccountReach,

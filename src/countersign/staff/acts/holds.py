@@ -23,7 +23,7 @@ from countersign.base.http.schemas import (
     page_of,
     view,
 )
-from countersign.base.ids import id_pattern
+from countersign.base.values import id_pattern
 from countersign.core.access.key import Reach, Scope
 from countersign.core.gate.act import Acts
 from countersign.core.gate.route import Command

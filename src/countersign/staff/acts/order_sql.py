@@ -25,7 +25,7 @@ from countersign.base.db.tables import (
     started_checks,
     verifications,
 )
-from countersign.base.ids import (
+from countersign.base.values import (
     ACKNOWLEDGMENT,
     BUYER,
     CHECKOUT_SESSION,

@@ -19,8 +19,7 @@ from countersign.base.http.schemas import (
     Request,
     Timestamp,
 )
-from countersign.base.ids import ACKNOWLEDGMENT, CLEARANCE, FULFILMENT, is_id
-from countersign.base.values import Mode
+from countersign.base.values import ACKNOWLEDGMENT, CLEARANCE, FULFILMENT, Mode, is_id
 from countersign.core.access.key import Principal, Scope
 from countersign.core.gate.act import Acts
 from countersign.core.privacy.retention import kept_of

@@ -27,7 +27,7 @@ from countersign.base.http.schemas import (
     page_of,
     view,
 )
-from countersign.base.ids import PERSON, is_id
+from countersign.base.values import PERSON, is_id
 from countersign.core.access.account import NAME_LENGTH_MAX
 from countersign.core.access.key import AccountReach, DeploymentReach, Principal, Reach, Scope
 from countersign.core.access.role import Role

@@ -20,8 +20,7 @@ from countersign.base.db.tables import (
     webhook_deliveries,
     webhook_endpoints,
 )
-from countersign.base.ids import ACKNOWLEDGMENT, CLEARANCE, earliest_id
-from countersign.base.values import to_ms
+from countersign.base.values import ACKNOWLEDGMENT, CLEARANCE, earliest_id, to_ms
 from countersign.core.access.key import Principal
 from countersign.core.buyers.review import count_waiting
 from countersign.core.events.model import EventType

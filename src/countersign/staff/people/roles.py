@@ -20,8 +20,7 @@ from countersign.base.errors import (
     PeopleRefused,
     UnknownPerson,
 )
-from countersign.base.ids import PERSON, is_id, timed_id
-from countersign.base.values import from_ns
+from countersign.base.values import PERSON, from_ns, is_id, timed_id
 from countersign.core.access.account import checked_account_name, lock_grants
 from countersign.core.access.audit import AuditAction, write_audit
 from countersign.core.access.key import (

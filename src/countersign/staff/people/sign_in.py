@@ -16,7 +16,6 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 from countersign.base.db.statements import rows
 from countersign.base.db.tables import person_passkeys, person_sessions
 from countersign.base.errors import UnknownSession
-from countersign.base.ids import timed_id
 from countersign.base.passkeys import (
     TIMEOUT_MS,
     asserted,
@@ -26,7 +25,7 @@ from countersign.base.passkeys import (
     credential_id,
     registered,
 )
-from countersign.base.values import from_ms, from_ns, to_ms
+from countersign.base.values import from_ms, from_ns, timed_id, to_ms
 from countersign.core.access.audit import AuditAction, write_audit
 from countersign.core.access.key import (
     DEPLOYMENT,
