@@ -29,8 +29,7 @@ from countersign.core.access.secrets import SECRET_BYTES, DeploymentSecret
 from countersign.core.acknowledgments.acknowledge import acknowledge, prepare_hosted
 from countersign.core.acknowledgments.model import Submission
 from countersign.core.acknowledgments.origin import Origin, Source
-from countersign.core.log.append_record import SEAL_ENTROPY
-from countersign.core.log.record import NewRecord
+from countersign.core.log.record import SEAL_ENTROPY, NewRecord
 from countersign.core.notices.model import (
     NoticeContent,
     NoticeEdition,

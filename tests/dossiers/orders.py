@@ -15,8 +15,7 @@ from countersign.core.parties.describe import (
     state_capture_process,
 )
 from countersign.core.parties.model import Particulars
-from countersign_evidence.container import SUMS, read_container, sums, write_container
-from countersign_evidence.dossier import Dossier
+from countersign_evidence.dossier import SUMS, Dossier, read_container, sums, write_container
 from countersign_evidence.verification import dossier_of
 from tests.clearances.desk import Desk, order
 from tests.support.acts import done

@@ -42,8 +42,13 @@ from countersign.core.acknowledgments.write_together import (
     leave,
     write_together,
 )
-from countersign.core.log.append_record import SEAL_ENTROPY, seal_disclosures
-from countersign.core.log.record import NewRecord, RecordType, SealedDisclosures
+from countersign.core.log.record import (
+    SEAL_ENTROPY,
+    NewRecord,
+    RecordType,
+    SealedDisclosures,
+    seal_disclosures,
+)
 from countersign.core.notices.model import NoticeEdition
 from countersign.core.notices.visible_text import is_blank
 from countersign.core.parties.model import Bound

@@ -42,8 +42,7 @@ from countersign.core.clearances.room import Clearances
 from countersign.core.clearances.schemas import ClearanceDecision, ClearanceRequest
 from countersign.core.clearances.token import order_digest, token_claims
 from countersign.core.gate.reply import encode
-from countersign.core.log.append_record import SEAL_ENTROPY, seal_disclosures
-from countersign.core.log.record import NewRecord, RecordType
+from countersign.core.log.record import SEAL_ENTROPY, NewRecord, RecordType, seal_disclosures
 from countersign.core.notices.obligations import COMPARED_ZIP, NOTHING
 from countersign.core.notices.registry import KnownNotices
 from countersign.core.parties.model import Bound

@@ -7,8 +7,8 @@ from sqlalchemy import Connection
 
 from countersign.base.errors import RateLimited
 from countersign.core.access.key import Principal
-from countersign.core.buyers.sql import count_zip, followed_buyers
-from countersign.core.buyers.zips import own_zip_subject
+from countersign.core.buyers.sql import followed_buyers
+from countersign.core.buyers.zips import count_zip, own_zip_subject
 from countersign.core.clearances.clear import PreparedOrder, case_of, prepare_order
 from countersign.core.clearances.facts_sql import BatchFacts
 from countersign.core.clearances.model import AcknowledgmentFacts, failed_checks, reasons_of

@@ -34,7 +34,6 @@ from countersign.core.dossiers.process_words import SENTENCES, process_rows
 from countersign.core.paper.text import both_times, row, showable, time_text
 from countersign.core.paper.typeset import maker as made_with
 from countersign.core.paper.typeset import qr_code, typeset
-from countersign_evidence.checkpoint import cosigned_at
 from countersign_evidence.dossier import (
     ACCOUNT,
     CAPTURE_PROCESS,
@@ -48,6 +47,7 @@ from countersign_evidence.dossier import (
     verifier,
 )
 from countersign_evidence.entry import entry_host, service_of
+from countersign_evidence.note import cosigned_at
 from countersign_evidence.process import PROCESS
 from countersign_evidence.record import ACKNOWLEDGMENT, CBID_FIELD, VERIFICATION
 

@@ -13,8 +13,8 @@ from countersign.core.dossiers.party_words import (
     seen_events,
 )
 from countersign.core.dossiers.process_words import SENTENCES
-from countersign_evidence.checkpoint import cosigned_at
 from countersign_evidence.dossier import CLEARANCE, Dossier, DossierRecord
+from countersign_evidence.note import cosigned_at
 from countersign_evidence.process import PROCESS
 from countersign_evidence.record import ACKNOWLEDGMENT
 

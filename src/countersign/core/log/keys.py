@@ -26,12 +26,12 @@ from countersign.core.log.token import configured_token
 from countersign.core.vault.room import VaultRoom
 from countersign.core.vault.sealed_column import SealedColumn
 from countersign.core.vault.vault import DEPLOYMENT
-from countersign_evidence.checkpoint import Checkpoint
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.key_history import KeyHistory, check_history, sign_history
 from countersign_evidence.note import (
     ED25519,
     MLDSA_COSIGNATURE,
+    Checkpoint,
     Signer,
     open_note,
     sign_checkpoint,

@@ -15,6 +15,7 @@ from countersign.base.mode import Mode
 from countersign.core.access.keys import has_live_key
 from countersign.core.access.secrets import read_secret
 from countersign.core.log import logs_sql
+from countersign.core.log.check_records import unmatched_events
 from countersign.core.log.fork_guard import (
     kept_elsewhere,
     lost_tail,
@@ -23,7 +24,6 @@ from countersign.core.log.fork_guard import (
 )
 from countersign.core.log.keys import LogKeys
 from countersign.core.log.model import Log
-from countersign.core.log.notice_twins import unmatched_events
 from countersign.core.log.sequencer import Sequencer
 from countersign.core.notices.registry import KnownNotices, all_versions, revision_of
 from countersign.core.vault import data_keys_sql
