@@ -28,8 +28,7 @@ from countersign.core.access.key import KeyKind, Principal
 from countersign.core.access.secrets import SECRET_BYTES, DeploymentSecret
 from countersign.core.acknowledgments.acknowledge import acknowledge, prepare_hosted
 from countersign.core.acknowledgments.model import Origin, Source, Submission
-from countersign.core.log.append_record import SEAL_ENTROPY
-from countersign.core.log.record import NewRecord
+from countersign.core.log.record import SEAL_ENTROPY, NewRecord
 from countersign.core.notices.model import (
     NoticeContent,
     NoticeEdition,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from countersign.base.config import load_settings
-from countersign.core.log.append_record import seal_disclosures
+from countersign.core.log.record import seal_disclosures
 from countersign.operate.bootstrap import open_deployment
 from countersign_evidence.disclosure import disclose
 from tests.cli.conftest import Bench

@@ -14,8 +14,7 @@ from countersign.core.parties import (
     describe,
     state_capture_process,
 )
-from countersign_evidence.container import SUMS, read_container, sums, write_container
-from countersign_evidence.dossier import Dossier
+from countersign_evidence.dossier import SUMS, Dossier, read_container, sums, write_container
 from countersign_evidence.verification import dossier_of
 from tests.clearances.desk import Desk, order
 from tests.support.acts import done

@@ -13,14 +13,17 @@ import pytest
 
 from countersign.core.dossiers.compare import compare_pdf
 from countersign.core.dossiers.pdf import dossier_pdf, maker
-from countersign_evidence.container import SUMS, read_container, sums, write_container
 from countersign_evidence.dossier import (
+    SUMS,
     VERIFY_HTML,
     VERIFY_PY,
     DossierContents,
     dossier_contents_of,
     evidence_of,
+    read_container,
+    sums,
     verifier,
+    write_container,
     write_dossier,
 )
 from countersign_evidence.note import COSIGNATURE, Signer, checkpoint_of, parse_note

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from countersign.core.dossiers.pdf import dossier_pdf
-from countersign_evidence.container import read_container
-from countersign_evidence.dossier import dossier_contents_of, evidence_of
+from countersign_evidence.dossier import dossier_contents_of, evidence_of, read_container
 from countersign_evidence.verification import dossier_of
 from tests.certificate.reader import pages_of
 from tests.evidence.dossier_vectors import DOSSIERS, GOOD, LIVE

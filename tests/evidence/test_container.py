@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from countersign_evidence.container import CONTAINER_BYTES_MAX, read_container
 from countersign_evidence.dossier import (
+    CONTAINER_BYTES_MAX,
     GUIDE,
     DossierContents,
     RecordFiles,
     dossier_contents_of,
+    read_container,
     write_dossier,
 )
 from countersign_evidence.errors import EvidenceError

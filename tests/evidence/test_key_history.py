@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from countersign_evidence.checkpoint import Checkpoint
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.key_history import (
     KeyHistory,
@@ -16,7 +15,7 @@ from countersign_evidence.key_history import (
     keys_for,
     sign_history,
 )
-from countersign_evidence.note import MLDSA_COSIGNATURE, Signer, sign_checkpoint
+from countersign_evidence.note import MLDSA_COSIGNATURE, Checkpoint, Signer, sign_checkpoint
 from countersign_evidence.policy import Policy, UnnamedKey
 
 ORIGIN = "log.example.com:8443/v1/log/live/1"

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from countersign_evidence.approval import check_approvals, make_roster
-from countersign_evidence.checkpoint import parse_checkpoint
-from countersign_evidence.note import Signer, parse_note
+from countersign_evidence.note import Signer, parse_checkpoint, parse_note
 from countersign_evidence.offline import verify as offline
 from countersign_evidence.policy import parse_policy
 from countersign_evidence.timestamp_signer import timestamp_check

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign_evidence.checkpoint import Checkpoint, format_checkpoint, parse_checkpoint
 from countersign_evidence.errors import EvidenceError
+from countersign_evidence.note import Checkpoint, format_checkpoint, parse_checkpoint
 from countersign_evidence.proof import Proof, format_proof, parse_proof
 
 H1, H2 = sha256(b"hash1").digest(), sha256(b"hash2").digest()

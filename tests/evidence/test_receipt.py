@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from countersign.base.http.schemas import RECEIPT
-from countersign_evidence.checkpoint import Checkpoint
 from countersign_evidence.entry import entries_of
 from countersign_evidence.errors import EvidenceError
-from countersign_evidence.note import Signer, sign_checkpoint
+from countersign_evidence.note import Checkpoint, Signer, sign_checkpoint
 from countersign_evidence.policy import parse_policy
 from countersign_evidence.receipt import check_receipt, is_receipt, make_receipts
 from tests.evidence.rfc6962_reference import mth, path

@@ -30,10 +30,9 @@ from countersign.identity.transport import ProviderReply
 from countersign.server.routes import ROUTES
 from countersign_evidence.alarm import parse_alarm
 from countersign_evidence.approval import parse_proposal, read_private_key
-from countersign_evidence.checkpoint import parse_checkpoint
-from countersign_evidence.container import read_container, read_disclosures, write_container
 from countersign_evidence.disclosure import read_disclosure
-from countersign_evidence.note import parse_cosignature, parse_note
+from countersign_evidence.dossier import read_container, read_disclosures, write_container
+from countersign_evidence.note import parse_checkpoint, parse_cosignature, parse_note
 from countersign_evidence.offline import verify as offline
 from countersign_evidence.policy import parse_policy
 from countersign_evidence.proof import parse_proof

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from countersign_evidence.check_alarm import Judged, check_alarm
-from countersign_evidence.monitor.again import WEEKLY, Again
-from countersign_evidence.monitor.round import Watch
+from countersign_evidence.monitor.round import WEEKLY, Again, Watch
 from countersign_evidence.monitor.source import open_source
 from countersign_evidence.monitor.state import State
 from countersign_evidence.monitor.watch import Patience, Seen, look

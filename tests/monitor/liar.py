@@ -16,9 +16,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Final
 
 from countersign_evidence.canonical import canonical_json
-from countersign_evidence.checkpoint import Checkpoint
 from countersign_evidence.entry import log_entry
-from countersign_evidence.note import Signer, sign_checkpoint
+from countersign_evidence.note import Checkpoint, Signer, sign_checkpoint
 from countersign_evidence.proof import Proof, format_proof
 from countersign_evidence.tiles import entry_bundle, parse_tile_path
 from countersign_evidence.tree import Node, inclusion_path

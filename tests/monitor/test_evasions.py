@@ -13,10 +13,9 @@ import pytest
 from countersign.base.values import from_ns
 from countersign_evidence.alarm import EPOCH_RECORD, Alarm, AlarmKind, format_alarm
 from countersign_evidence.check_alarm import Shown, check_alarm
-from countersign_evidence.checkpoint import Checkpoint
 from countersign_evidence.entry import is_next, is_same_service, log_entry
 from countersign_evidence.monitor.watch import LookStatus
-from countersign_evidence.note import Signer, sign_checkpoint
+from countersign_evidence.note import Checkpoint, Signer, sign_checkpoint
 from countersign_evidence.policy import parse_policy
 from countersign_evidence.proof import parse_proof
 from countersign_evidence.receipt import make_receipts

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from countersign_evidence.alarm import AlarmKind
 from countersign_evidence.check_alarm import Shown
-from countersign_evidence.monitor.again import SAMPLE, Again
 from countersign_evidence.monitor.mirror import Copy, mirror
-from countersign_evidence.monitor.round import AlarmFound, Look
+from countersign_evidence.monitor.round import SAMPLE, Again, AlarmFound, Look
 from countersign_evidence.monitor.source import open_source
 from countersign_evidence.monitor.watch import LookStatus
 from countersign_evidence.policy import parse_policy

@@ -9,8 +9,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any, Final
 
-from countersign_evidence.container import SUMS, read_container, sums, write_container
-from countersign_evidence.dossier import write_dossier
+from countersign_evidence.dossier import SUMS, read_container, sums, write_container, write_dossier
 from tests.evidence.dossier_vectors import GOOD, load_maker
 
 COUNT: Final = 1000

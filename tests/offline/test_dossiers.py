@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 from playwright.sync_api import Page
 
-from countersign_evidence.container import SUMS, read_container, sums, write_container
+from countersign_evidence.dossier import SUMS, read_container, sums, write_container
 from countersign_evidence.verification import STEPS, verify_file
 from tests.evidence.dossier_vectors import DOSSIERS, EXPECTED, GOOD, LIVE
 from tests.offline.dossier_cases import cases

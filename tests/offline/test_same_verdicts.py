@@ -18,7 +18,7 @@ from unittest import mock
 import pytest
 from playwright.sync_api import Page
 
-from countersign_evidence.container import read_container
+from countersign_evidence.dossier import read_container
 from countersign_evidence.verification import STEPS, verify_file
 from tests.offline import builder
 from tests.offline.odd import DOSSIERS, NOT_CHECKABLE

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 from playwright.sync_api import Page
 
-from countersign_evidence.container import SUMS, read_container, sums, write_container
+from countersign_evidence.dossier import SUMS, read_container, sums, write_container
 from countersign_evidence.policy import parse_policy
 from countersign_evidence.verification import verify_file
 from tests.evidence.dossier_vectors import DOSSIERS, EXPECTED, GOOD, LIVE

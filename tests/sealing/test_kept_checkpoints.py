@@ -28,8 +28,7 @@ from countersign.core.log.rotation import rotate_log_key
 from countersign.operate.bootstrap import Deployment as Opened
 from countersign.operate.bootstrap import open_deployment
 from countersign.operate.housekeeping import thin_checkpoints
-from countersign_evidence.checkpoint import Checkpoint
-from countersign_evidence.note import parse_note
+from countersign_evidence.note import Checkpoint, parse_note
 from countersign_evidence.policy import parse_policy
 from countersign_evidence.verification import verify_file
 from tests.cli.notice_files import write_notice

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, select
 from countersign.base.db.tables import disclosures, shred_keys
 from countersign.base.values import Mode
 from countersign.core.log import logs_sql, tree_sql
-from countersign.core.log.append_record import open_disclosures
+from countersign.core.log.record import open_disclosures
 from countersign_evidence.disclosure import read_disclosure
 from tests.sealing.acts import acknowledge, check, get, policy_of
 from tests.sealing.inside import opened

@@ -7,8 +7,7 @@ import re
 import httpx2
 import pytest
 
-from countersign_evidence.checkpoint import Checkpoint, parse_checkpoint
-from countersign_evidence.note import Verifier, open_note
+from countersign_evidence.note import Checkpoint, Verifier, open_note, parse_checkpoint
 from countersign_evidence.tiles import tile_path
 from countersign_evidence.tree import leaf_hash
 from tests.sealing.acts import acknowledge, evidence_of, get

@@ -16,8 +16,7 @@ from countersign.core.dossiers.dossier import DossierQuery, dossier
 from countersign.core.log import logs_sql
 from countersign.core.log.model import TIMESTAMP, WITNESS, Anchor
 from countersign.operate.bootstrap import Deployment as Opened
-from countersign_evidence.container import read_container
-from countersign_evidence.dossier import dossier_contents_of
+from countersign_evidence.dossier import dossier_contents_of, read_container
 from countersign_evidence.note import parse_note
 from countersign_evidence.timestamp import is_about, read_timestamp
 from countersign_evidence.timestamp_signer import timestamp_check

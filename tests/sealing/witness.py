@@ -12,8 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from countersign_evidence.checkpoint import parse_checkpoint
-from countersign_evidence.note import Verifier, open_note
+from countersign_evidence.note import Verifier, open_note, parse_checkpoint
 from countersign_evidence.tree import EMPTY_ROOT
 from tests.support.merkle import verify_consistency
 

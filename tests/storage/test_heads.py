@@ -10,8 +10,7 @@ from countersign.base.errors import HeadUnavailable
 from countersign.base.values import Mode
 from countersign.core.log.head_files import HeadFiles
 from countersign.core.log.model import PublishedHead
-from countersign_evidence.checkpoint import Checkpoint
-from countersign_evidence.note import Signer, checkpoint_of, sign_checkpoint
+from countersign_evidence.note import Checkpoint, Signer, checkpoint_of, sign_checkpoint
 
 
 def note(epoch: int, size: int) -> bytes:

@@ -16,7 +16,7 @@ from countersign.core.access.account import add_account
 from countersign.core.access.key import DEPLOYMENT
 from countersign.core.acknowledgments.find import find
 from countersign.core.acknowledgments.schemas import AcknowledgmentsQuery
-from countersign.core.buyers.sql import _TRIED, _insert
+from countersign.core.buyers.zips import _TRIED, _insert
 from countersign.core.privacy.erase_sql import find_naming
 from countersign.core.privacy.model import Hold
 from countersign.core.privacy.retention import find_held

@@ -15,8 +15,7 @@ from typing import Final
 import httpx2
 
 from countersign.core.dossiers.pdf import dossier_pdf
-from countersign_evidence.container import read_container
-from countersign_evidence.dossier import dossier_contents_of, evidence_of
+from countersign_evidence.dossier import dossier_contents_of, evidence_of, read_container
 from countersign_evidence.verification import dossier_of
 from tests.certificate.reader import pages_of
 from tests.checkout.surfer import Form, Page

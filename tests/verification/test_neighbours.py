@@ -13,8 +13,8 @@ from sqlalchemy import Connection
 from countersign.base.errors import StorageUnavailable
 from countersign.core.buyers import poll_sessions, sessions_sql
 from countersign.core.buyers import routes as verifying
-from countersign.core.buyers.following import FIRST_POLL
 from countersign.core.buyers.model import BuyerStatus
+from countersign.core.buyers.session_evidence import FIRST_POLL
 from countersign.core.buyers.sessions_sql import PendingSession
 from tests.verification.conftest import each_engine
 from tests.verification.inside import Stage

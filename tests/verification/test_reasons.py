@@ -6,9 +6,9 @@ import json
 
 from countersign.base.values import Reason
 from countersign.core.access.key import DEPLOYMENT
-from countersign.core.buyers.following import FIRST_POLL
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.buyers.poll_sessions import GONE_AFTER, POLLS
+from countersign.core.buyers.session_evidence import FIRST_POLL
 from countersign.core.privacy.erase import erase_planned, plan_erasure
 from countersign.core.privacy.model import ErasureReason
 from countersign_simulators.base import Reply

@@ -15,9 +15,9 @@ from countersign.base.errors import ProviderSessionNotFound, WebhookRefused
 from countersign.base.values import Reason
 from countersign.core.buyers import admin, poll_sessions
 from countersign.core.buyers import settings as verification_settings
-from countersign.core.buyers.following import FIRST_POLL
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.buyers.poll_sessions import FOLLOWED_FOR, GONE_AFTER, POLLS
+from countersign.core.buyers.session_evidence import FIRST_POLL
 from countersign_simulators.base import Reply, Request, Session
 from countersign_simulators.registry import SIMULATORS
 from countersign_simulators.veriff import SHARED_SECRET

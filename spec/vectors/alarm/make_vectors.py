@@ -22,10 +22,9 @@ from typing import Any
 
 from countersign_evidence.alarm import Alarm, AlarmKind, format_alarm, of_log
 from countersign_evidence.canonical import canonical_json
-from countersign_evidence.checkpoint import Checkpoint
 from countersign_evidence.entry import log_entry
 from countersign_evidence.key_history import KeyHistory, KeyRange, sign_history
-from countersign_evidence.note import Signer, sign_checkpoint
+from countersign_evidence.note import Checkpoint, Signer, sign_checkpoint
 from countersign_evidence.receipt import make_receipts
 from countersign_evidence.tree import leaf_hash, node_hash, root_over, subtrees
 

@@ -20,12 +20,15 @@ from pathlib import Path
 from types import ModuleType
 
 from countersign_evidence.canonical import Json, canonical_json
-from countersign_evidence.container import SUMS, read_container, sums, write_container
 from countersign_evidence.disclosure import b64url, disclose
 from countersign_evidence.dossier import (
+    SUMS,
     TYPES,
     DossierContents,
     RecordFiles,
+    read_container,
+    sums,
+    write_container,
     write_dossier,
 )
 from countersign_evidence.note import Signer

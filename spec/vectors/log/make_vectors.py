@@ -25,16 +25,24 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from countersign.core.log.keys import test_seed
 from countersign_evidence.approval import ROTATE, SET_APPROVERS, Proposal, sign_proposal
 from countersign_evidence.canonical import Json, canonical_json
-from countersign_evidence.checkpoint import Checkpoint, format_checkpoint
-from countersign_evidence.container import SUMS, read_container, sums, write_container
 from countersign_evidence.disclosure import b64url
-from countersign_evidence.dossier import DossierContents, RecordFiles, write_dossier
+from countersign_evidence.dossier import (
+    SUMS,
+    DossierContents,
+    RecordFiles,
+    read_container,
+    sums,
+    write_container,
+    write_dossier,
+)
 from countersign_evidence.entry import log_entry
 from countersign_evidence.note import (
     COSIGNATURE,
     MLDSA_COSIGNATURE,
+    Checkpoint,
     Signer,
     Verifier,
+    format_checkpoint,
     parse_note,
     sign_checkpoint,
 )

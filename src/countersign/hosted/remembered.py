@@ -33,17 +33,15 @@ from countersign.core.buyers.identity_check import IdentityCheck
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.buyers.room import Buyers
 from countersign.core.buyers.rules import zip5
-from countersign.core.buyers.sql import StatusQuery, buyers_by_cbid, write_verification
-from countersign.core.buyers.started import REMEMBERED as PROVIDER
-from countersign.core.buyers.started import judge, judge_known
-from countersign.core.buyers.verification_record import (
+from countersign.core.buyers.session_evidence import (
     VerificationAct,
     verification_id,
-    verification_record,
+    write_verification,
 )
+from countersign.core.buyers.sql import StatusQuery, buyers_by_cbid
+from countersign.core.buyers.started import REMEMBERED as PROVIDER
+from countersign.core.buyers.started import judge, judge_known
 from countersign.core.log.record import NewRecord
-from countersign.core.parties import Bound, bound_now
-from countersign_evidence.canonical import Json
 from countersign_evidence.disclosure import b64url
 from countersign_evidence.process import Binding
 
@@ -366,7 +364,7 @@ class Informing:
     query: StatusQuery
     check: IdentityCheck
     """Only the status `verified` informs the account; the buyer sees the others, too."""
-    make_record: Callable[[Bound], NewRecord] | None
+    write_record: Callable[..., NewRecord] | None
     use: Mapping[str, object]
     shipping_zip: str | None
     at: datetime
@@ -383,7 +381,7 @@ class Informing:
         buyer = buyers_by_cbid(connection, [cbid], to_change=True).get(cbid)
         if buyer is None:
             raise CheckoutSessionClosed("The buyer was erased.")
-        if self.make_record is None:
+        if self.write_record is None:
             connection.execute(insert(remembered_uses), dict(self.use))
             return
         known = judge(connection, self.room.buyers, self.query, None, self.at, self.now)
@@ -397,17 +395,11 @@ class Informing:
             first = select(verifications.c.subject_index).where(verifications.c.cbid == cbid)
             subject = connection.execute(first.order_by(verifications.c.id).limit(1)).scalar()
         zip_ = self.shipping_zip
-        record = self.make_record(bound_now(connection, account_id, self.query.mode))
-        write_verification(
+        self.write_record(
             connection,
-            record,
-            cbid=cbid,
-            provider=PROVIDER,
-            result=(BuyerStatus.VERIFIED, ()),
             subject_index=subject or index(account_id, "buyer", cbid),
             zip_index=None if zip_ is None else index(account_id, "zip", zip5(zip_)),
         )
-        self.room.buyers.journal.write(connection, [record])
 
 
 async def inform(
@@ -424,15 +416,22 @@ async def inform(
     clock = await access.test_clocks.of(account_id, known.mode)
     time_ns = access.clock.time_ns()
     at = from_ns(time_ns)
-    make_record = None
+    write_record = None
     if check.status is BuyerStatus.VERIFIED and check.cbid is not None:
         key = await room.buyers.vault.data_key(account_id, time_ns)
         act = VerificationAct(account_id, known.mode, clock, time_ns, key)
         record_id = verification_id(access, time_ns)
-        verified = (check.cbid, record_id, PROVIDER, None, (check.status, ()))
-        personal = () if known.mode is Mode.TEST else (("evidence_sha256", None),)
-        members: dict[str, Json] = {"binding": known.kind.binding.value}
-        make_record = partial(verification_record, access, act, *verified, personal, members)
+        write_record = partial(
+            write_verification,
+            room=room.buyers,
+            act=act,
+            cbid=check.cbid,
+            provider=PROVIDER,
+            result=(check.status, ()),
+            record_id=record_id,
+            personal=() if known.mode is Mode.TEST else (("evidence_sha256", None),),
+            members={"binding": known.kind.binding.value},
+        )
         check = replace(check, verification=record_id)
     use = {
         "id": timed_id(_USE, time_ns, access.entropy(8)),
@@ -440,14 +439,14 @@ async def inform(
         "cbid": known.cbid,
         "account_id": account_id,
         "kind": known.kind,
-        "verified": make_record is not None,
+        "verified": write_record is not None,
         "at": at,
     }
     return Informing(
         room=room,
         query=StatusQuery(account_id, known.mode, check.cbid or known.cbid),
         check=check,
-        make_record=make_record,
+        write_record=write_record,
         use=use,
         shipping_zip=shipping_zip,
         at=at,

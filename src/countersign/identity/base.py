@@ -91,10 +91,9 @@ class Credentials(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
             ValueError: the text has the member's name.
         """
         for name, given in named.items():
-            values = {name: given} if isinstance(given, str) else _numbered(name, given)
-            for place, value in values.items():
+            for value in (given,) if isinstance(given, str) else given:
                 if _VISIBLE.fullmatch(value) is None:
-                    msg = f"`{place}`: give 8 to 300 visible ASCII characters, without spaces"
+                    msg = f"`{name}`: give 8 to 300 visible ASCII characters, without spaces"
                     raise ValueError(msg)
 
     def __repr__(self) -> str:
@@ -379,10 +378,6 @@ class IdentityProvider(ABC, Generic[C]):
             document=document,
             document_fingerprint=fingerprint,
         )
-
-
-def _numbered(name: str, values: tuple[str, ...]) -> dict[str, str]:
-    return {f"{name}[{place}]": value for place, value in enumerate(values)}
 
 
 def holder(parts: read.Object, given_name: str, family_name: str, born: str) -> Holder:

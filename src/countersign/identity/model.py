@@ -61,7 +61,7 @@ class Tri(StrEnum):
     UNKNOWN = "unknown"
 
 
-class _Private:
+class Private:
     """Shows nothing of itself: a person's data must not reach a log by way of a repr."""
 
     __slots__ = ()
@@ -71,7 +71,7 @@ class _Private:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Address(_Private):
+class Address(Private):
     """An address as the provider gives it; `source` says what proves it."""
 
     source: FactSource
@@ -86,7 +86,7 @@ class Address(_Private):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Document(_Private):
+class Document(Private):
     """The document that was checked. Its number is not here: see `document_fingerprint`."""
 
     type: str | None
@@ -109,7 +109,7 @@ class ProviderCheck:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ProviderEvidence(_Private):
+class ProviderEvidence(Private):
     """The provider's exact answer and how it was got: what is kept, encrypted."""
 
     raw_body: bytes
@@ -130,7 +130,7 @@ class ProviderEvidence(_Private):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ProviderResult(_Private):
+class ProviderResult(Private):
     """What a provider says of one session.
 
     The personal members are given only with Outcome.VERIFIED; with any other they may be absent.
@@ -186,7 +186,7 @@ class StartRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class StartedSession(_Private):
+class StartedSession(Private):
     """A provider's session that waits for its buyer."""
 
     session_id: str

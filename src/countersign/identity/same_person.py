@@ -9,18 +9,16 @@ from datetime import date
 from typing import Final
 
 from countersign.identity.json_reader import listed
+from countersign.identity.model import Private
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Holder:
-    """Whom a document or a database entry names. Its repr shows nothing."""
+class Holder(Private):
+    """Whom a document or a database entry names."""
 
     given_name: str | None
     family_name: str | None
     date_of_birth: date | None
-
-    def __repr__(self) -> str:
-        return "<Holder: hidden>"
 
     def may_be(self, other: Holder) -> bool:
         """Whether nothing says that they are two people, and enough says that they are one.

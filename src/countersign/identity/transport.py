@@ -25,7 +25,7 @@ import httpx2
 
 from countersign.base.spans import outgoing
 from countersign.base.values import Clock
-from countersign.identity.model import Finding
+from countersign.identity.model import Finding, Private
 
 FAILURES: Final = 8
 """Failures in a row that open a breaker."""
@@ -196,8 +196,8 @@ def is_transient(reply: ProviderReply) -> bool:
     return reply.status in RETRIED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderRequest:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ProviderRequest(Private):
     """A request to a provider."""
 
     path: str
@@ -221,9 +221,6 @@ class ProviderRequest:
         """Method, path and query, as the evidence keeps them."""
         query = f"?{urlencode(self.query)}" if self.query else ""
         return f"{self.method} {self.path}{query}"
-
-    def __repr__(self) -> str:
-        return "<ProviderRequest: hidden>"
 
 
 @dataclass(eq=False)

@@ -18,9 +18,9 @@ from typing import Any, Final, NamedTuple
 
 from countersign import __version__
 from countersign.base.values import parse_rfc3339, rfc3339, rfc3339_ms
-from countersign_evidence.checkpoint import cosigned_at
 from countersign_evidence.cli.support import printable
 from countersign_evidence.dossier import Dossier, DossierRecord
+from countersign_evidence.note import cosigned_at
 from countersign_evidence.offline.verify import BOUND
 from countersign_evidence.record import ACKNOWLEDGMENT
 

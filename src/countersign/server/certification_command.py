@@ -27,7 +27,7 @@ from countersign.server.certification import (
 )
 from countersign_evidence.cli.files import read_file
 from countersign_evidence.cli.support import command, say, show
-from countersign_evidence.container import CONTAINER_BYTES_MAX
+from countersign_evidence.dossier import CONTAINER_BYTES_MAX
 from countersign_evidence.proof import parse_proof
 from countersign_evidence.verification import Verdict, dossier_of, verify_file
 

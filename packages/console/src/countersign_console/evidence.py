@@ -14,8 +14,7 @@ from markupsafe import Markup
 
 from countersign.server.console_host import PageReply
 from countersign_console.visit import Visit
-from countersign_evidence.container import read_container
-from countersign_evidence.dossier import VERIFY_HTML, VERIFY_PY, verifier
+from countersign_evidence.dossier import VERIFY_HTML, VERIFY_PY, read_container, verifier
 from countersign_evidence.verification import verify_file
 
 ZIP: Final = "application/zip"

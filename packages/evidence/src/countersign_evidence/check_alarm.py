@@ -21,7 +21,6 @@ from countersign_evidence.alarm import (
     of_log,
     parse_alarm,
 )
-from countersign_evidence.checkpoint import Checkpoint
 from countersign_evidence.encoding import NotCheckable
 from countersign_evidence.entry import (
     entry_form,
@@ -34,7 +33,7 @@ from countersign_evidence.entry import (
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.instant import rfc3339
 from countersign_evidence.key_history import check_checkpoint, follows, keys_for
-from countersign_evidence.note import checkpoint_of
+from countersign_evidence.note import Checkpoint, checkpoint_of
 from countersign_evidence.policy import (
     CheckedCheckpoint,
     NoQuorum,

@@ -1,25 +1,39 @@
 """Dossiers: one ZIP file with the evidence of one order, or of one record, under one checkpoint.
 
 Which files it has, and in which order, follows from the records
-in it, so there is no manifest: nothing in it is left to its maker but what is checked.
+in it, so there is no manifest: nothing in it is left to its maker but what is checked. The ZIP file
+has one form only: no compression, no dates, no extra fields. A reader writes what it has read again
+and compares, so not a byte of it is left to chance.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from importlib import resources
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from countersign_evidence import offline
 from countersign_evidence.canonical import canonical_json
-from countersign_evidence.container import (
-    SUMS,
-    read_disclosures,
-    sums,
-    write_container,
-)
 from countersign_evidence.encoding import by_the_rules
 from countersign_evidence.offline import verify as rules
 from countersign_evidence.record import ACKNOWLEDGMENT, VERIFICATION
+
+SUMS: Final = "SHA256SUMS"
+CONTAINER_BYTES_MAX: Final = rules.BYTES_MAX
+
+
+def sums(files: Mapping[str, bytes]) -> bytes:
+    """The content of SHA256SUMS for these files."""
+    return "".join(f"{sha256(data).hexdigest()}  {n}\n" for n, data in files.items()).encode()
+
+
+write_container: Final = rules.write_zip
+"""A ZIP file of these files, in their order."""
+read_container: Final = by_the_rules(rules.read_zip)
+"""The files of a ZIP file that `write_container` could have written."""
+read_disclosures: Final = by_the_rules(rules.read_disclosures)
+"""The encoded disclosures in a file of this name: the canonical JSON of an array of strings."""
+
 
 OPERATOR: Final = "operator"
 ACCOUNT: Final = "account"

@@ -1,5 +1,7 @@
 """The one error that evidence code raises, and those of its commands."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar
 
 
@@ -35,3 +37,12 @@ class EvidenceError(ValueError):
     Each reader and each check in this room raises it, and its docstring says more only where that
     is not plain from what it reads.
     """
+
+
+@contextmanager
+def refused_as(kind: type[CountersignError], what: str) -> Iterator[None]:
+    """An EvidenceError inside is raised as this error, which says what and why."""
+    try:
+        yield
+    except EvidenceError as error:
+        raise kind(f"{what}: {error}.") from error

@@ -9,11 +9,17 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from countersign_evidence.checkpoint import parse_checkpoint
 from countersign_evidence.encoding import read_number, read_text
 from countersign_evidence.entry import check_origin, entry_host
 from countersign_evidence.errors import EvidenceError
-from countersign_evidence.note import ED25519, Signer, Verifier, open_note, parse_note
+from countersign_evidence.note import (
+    ED25519,
+    Signer,
+    Verifier,
+    open_note,
+    parse_checkpoint,
+    parse_note,
+)
 from countersign_evidence.policy import CheckedCheckpoint, Policy, UnnamedKey
 
 _OPEN_END = "-"

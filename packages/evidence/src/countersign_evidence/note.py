@@ -1,5 +1,7 @@
 """Signed notes (c2sp.org/signed-note): a text, and signature lines of named keys below it.
 
+A checkpoint (c2sp.org/tlog-checkpoint), the signed head of a log, is one.
+
 A signature by a key that is not asked for is ignored, as the specification says; each by a known
 key has to be good, a second one too. Kinds of keys: Ed25519 (0x01), and the timestamped
 cosignatures of a witness by Ed25519 (0x04) and by ML-DSA-44 (0x06, c2sp.org/tlog-cosignature).
@@ -7,6 +9,7 @@ cosignatures of a witness by Ed25519 (0x04) and by ML-DSA-44 (0x06, c2sp.org/tlo
 
 from base64 import b64encode
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Final, NamedTuple, Self, TypeAlias
 
@@ -14,11 +17,35 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey, MLDSA44PublicKey
 
-from countersign_evidence.checkpoint import Checkpoint, format_checkpoint, parse_checkpoint
 from countersign_evidence.encoding import by_the_rules
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.offline import verify as rules
 from countersign_evidence.offline.verify import is_sound
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+Checkpoint: TypeAlias = rules.Checkpoint
+"""The head of a log: its origin, how many entries it has, and their root."""
+parse_checkpoint: Final = by_the_rules(rules.read_checkpoint)
+"""Reads the text of a note; extension lines are allowed and ignored."""
+
+
+def format_checkpoint(checkpoint: Checkpoint) -> bytes:
+    root = b64encode(checkpoint.root).decode("ascii")
+    return f"{checkpoint.origin}\n{checkpoint.size}\n{root}\n".encode()
+
+
+def cosigned_at(time: int) -> datetime | None:
+    """When a witness signed, from the Unix seconds in its cosignature; None for no date we have.
+
+    The holder of the witness's key may sign any number below 2^63, far beyond the year 9999.
+    """
+    try:
+        return _EPOCH + timedelta(seconds=time)
+    except OverflowError:
+        return None
+
 
 ED25519: Final = 0x01
 COSIGNATURE: Final = 0x04

@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from countersign_evidence.checkpoint import Checkpoint, parse_checkpoint
 from countersign_evidence.encoding import NotCheckable, by_the_rules
 from countersign_evidence.errors import EvidenceError
-from countersign_evidence.note import Verifier, parse_note
+from countersign_evidence.note import Checkpoint, Verifier, parse_checkpoint, parse_note
 from countersign_evidence.offline import verify as rules
 
 NONE: Final = "none"

@@ -195,6 +195,15 @@ def tiles_at(size: int) -> list[TileId]:
     ]
 
 
+def tree_of(size: int, read: Callable[[TileId], bytes]) -> GrowingTree:
+    """The tree of this size by its incomplete tiles; EvidenceError if one is not complete."""
+    edge: list[list[bytes]] = [[] for _ in range((size.bit_length() + HEIGHT - 1) // HEIGHT)]
+    for tile in tiles_at(size):
+        body = read(tile)
+        edge[tile.level] = [body[at : at + HASH_BYTES] for at in range(0, len(body), HASH_BYTES)]
+    return GrowingTree(size, edge)
+
+
 def tile_nodes(path: str, body: bytes, host: str) -> list[tuple[Node, bytes]]:
     """What a tile, or a bundle of entries of the log of this host, says: nodes and their hashes.
 

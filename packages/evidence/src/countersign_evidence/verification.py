@@ -10,11 +10,11 @@ from enum import StrEnum
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from countersign_evidence.container import read_container
 from countersign_evidence.dossier import (
     Dossier,
     Stamped,
     dossier_contents_of,
+    read_container,
 )
 from countersign_evidence.encoding import readable
 from countersign_evidence.errors import EvidenceError

@@ -16,9 +16,13 @@ import click
 
 from countersign_evidence.cli.files import read_file, read_histories, read_policy
 from countersign_evidence.cli.support import command, fail, printable, say, watching
-from countersign_evidence.container import CONTAINER_BYTES_MAX, read_container
-from countersign_evidence.dossier import Dossier, other_verifiers
-from countersign_evidence.errors import EvidenceError, InvalidArgument
+from countersign_evidence.dossier import (
+    CONTAINER_BYTES_MAX,
+    Dossier,
+    other_verifiers,
+    read_container,
+)
+from countersign_evidence.errors import EvidenceError, InvalidArgument, refused_as
 from countersign_evidence.instant import rfc3339
 from countersign_evidence.monitor.against import compare
 from countersign_evidence.monitor.watch import LookStatus, Seen
@@ -312,7 +316,5 @@ def _timestamp_check(roots: Path | None) -> CheckTimestamp | None:
         from countersign_evidence import timestamp_signer  # noqa: PLC0415 - an optional extra
     except ImportError as error:
         raise InvalidArgument("--timestamp-roots needs the package rfc3161-client.") from error
-    try:
+    with refused_as(InvalidArgument, str(roots)):
         return timestamp_signer.timestamp_check(read_file(roots))
-    except EvidenceError as error:
-        raise InvalidArgument(f"{roots}: {error}.") from error

@@ -44,8 +44,13 @@ from countersign.core.acknowledgments.write_together import (
     defer,
     write_together,
 )
-from countersign.core.log.append_record import SEAL_ENTROPY, seal_disclosures
-from countersign.core.log.record import NewRecord, RecordType, SealedDisclosures
+from countersign.core.log.record import (
+    SEAL_ENTROPY,
+    NewRecord,
+    RecordType,
+    SealedDisclosures,
+    seal_disclosures,
+)
 from countersign.core.notices.model import NoticeEdition, is_blank
 from countersign.core.parties import Bound, bound_now
 from countersign.core.vault.vault import DataKey

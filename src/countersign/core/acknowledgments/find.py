@@ -31,10 +31,8 @@ from countersign.core.access.key import Principal
 from countersign.core.acknowledgments.model import AS_SUBMITTED, RecordView, StoredAcknowledgment
 from countersign.core.acknowledgments.room import Acknowledgments
 from countersign.core.acknowledgments.schemas import Acknowledgment, AcknowledgmentsQuery
-from countersign.core.log.append_record import open_disclosures
 from countersign.core.log.blind_runs import found_by
-from countersign.core.log.ended import missing
-from countersign.core.log.record import RecordType, Sealed
+from countersign.core.log.record import RecordType, Sealed, missing, open_disclosures
 from countersign_evidence.disclosure import read_disclosure
 from countersign_evidence.process import PROCESS
 from countersign_evidence.record import CBID_FIELD, REFERENCE_FIELD, SESSION_FIELD

@@ -32,12 +32,16 @@ from countersign.core.buyers.decision import (
     refuse_unbound,
     refuse_unusable,
 )
-from countersign.core.buyers.following import asked_index, session_index
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.buyers.providers import Integration
 from countersign.core.buyers.room import Buyers
 from countersign.core.buyers.schemas import VerifyResult
-from countersign.core.buyers.session_evidence import Evaluation, SessionRequest
+from countersign.core.buyers.session_evidence import (
+    Evaluation,
+    SessionRequest,
+    asked_index,
+    session_index,
+)
 from countersign.core.buyers.sessions_sql import SessionKeys
 from countersign.core.buyers.write_evaluation import decision_view, write_evaluation
 from countersign.identity.model import ProviderResult
@@ -64,8 +68,7 @@ async def evaluate(
         RateLimited: too many ZIP codes tried for one buyer.
     """
     _, result = await _asked(room, integration, request, entry, lambda work: work)
-    if result is None:
-        raise AssertionError("a session that is named has a buyer")
+    assert result is not None  # noqa: S101 - a session that is named has a buyer
     return result
 
 
@@ -147,8 +150,7 @@ async def override(  # noqa: PLR0917 - all that `_evaluated` takes, and how to k
         return first(connection) or write_evaluation(connection, room, work, entry)
 
     written = await room.access.database.write(write)
-    if written is None:
-        raise AssertionError("what an operator accepts is about a buyer")
+    assert written is not None  # noqa: S101 - what an operator accepts is about a buyer
     return written
 
 

@@ -27,7 +27,6 @@ from countersign.base.loops import forever, log_failure
 from countersign.base.values import Mode, from_ns, is_id
 from countersign.core.buyers import sessions_sql
 from countersign.core.buyers.evaluate_session import look_again
-from countersign.core.buyers.following import session_index, to_follow
 from countersign.core.buyers.providers import Integration
 from countersign.core.buyers.room import Buyers
 from countersign.core.buyers.session_evidence import (
@@ -35,6 +34,8 @@ from countersign.core.buyers.session_evidence import (
     SessionRequest,
     evidence_place,
     pending_place,
+    session_index,
+    to_follow,
 )
 from countersign.core.buyers.sessions_sql import PendingSession
 from countersign.identity.model import WebhookHint

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct
 from sqlalchemy import ColumnElement, Connection, Row, Select, func, or_, select, update
 
+from countersign.base.db.statements import of_row
 from countersign.base.db.tables import buyers, started_checks, verifications
 from countersign.base.errors import (
     CountersignError,
@@ -267,8 +268,10 @@ def _query(
     )
     return (
         select(
-            *(verifications.c.id, verifications.c.account_id, verifications.c.provider),
-            *(verifications.c.at, buyers.c.cbid, buyers.c.mode, buyers.c.status, buyers.c.reasons),
+            verifications.c.id.label("verification_id"),
+            *(verifications.c.account_id, verifications.c.provider),
+            verifications.c.at.label("attempted_at"),
+            *(buyers.c.cbid, buyers.c.mode, buyers.c.status, buyers.c.reasons),
             *(buyers.c.attempted_by, buyers.c.proposal, started.label("reference")),
         )
         .join(verifications, verifications.c.cbid == buyers.c.cbid)
@@ -292,15 +295,5 @@ def _query(
 
 
 def _from_row(row: Row[Any]) -> Waiting:
-    return Waiting(
-        verification_id=row.id,
-        cbid=row.cbid,
-        account_id=row.account_id,
-        mode=Mode(row.mode),
-        provider=row.provider,
-        status=BuyerStatus(row.status),
-        reasons=decoded_reasons(row.reasons),
-        attempted_at=row.at,
-        reference=row.reference,
-        proposal=proposal_of(row.proposal, row.id),
-    )
+    proposal = proposal_of(row.proposal, row.verification_id)
+    return of_row(row, Waiting, reasons=decoded_reasons(row.reasons), proposal=proposal)

@@ -32,20 +32,16 @@ from countersign.core.buyers.model import (
 from countersign.core.buyers.room import Buyers
 from countersign.core.buyers.rules import zip5
 from countersign.core.buyers.schemas import VerifyResult, answered
-from countersign.core.buyers.sql import (
-    ZipSubject,
-    buyers_by_cbid,
-    count_zip,
-    write_buyer,
-    write_status_event,
+from countersign.core.buyers.session_evidence import (
+    VerificationAct,
     write_verification,
 )
-from countersign.core.buyers.verification_record import (
-    VerificationAct,
-    verification_id,
-    verification_record,
+from countersign.core.buyers.sql import (
+    buyers_by_cbid,
+    write_buyer,
+    write_status_event,
 )
-from countersign.core.parties import bound_now
+from countersign.core.buyers.zips import ZipSubject, count_zip
 from countersign.identity.model import Finding, ProviderResult
 from countersign_evidence.canonical import Json, canonical_json
 
@@ -261,23 +257,17 @@ def write_simulated(
 
     `result` and `members` are said in the record; the rest is as for `write_verification`.
     """
-    (before, after), at = change, act.at
-    id_ = verification_id(room.access, act.time_ns)
-    bound = bound_now(connection, act.account_id, Mode.TEST)
-    what = (act.cbid, id_, PROVIDER, session_id, result, (), members, bound)
-    record = verification_record(room.access, act, *what)
+    before, after = change
     write_buyer(connection, before, after)
     write_verification(
-        connection,
-        record,
-        cbid=act.cbid,
-        provider=PROVIDER,
-        result=(after.status, after.reasons),
+        *(connection, room, act, act.cbid, PROVIDER, result),
+        session_id=session_id,
+        members=members,
+        stored=(after.status, after.reasons),
         subject_index=subject_index,
         zip_index=zip_index,
     )
-    write_status_event(connection, after, at, shown=act.now)
-    room.journal.write(connection, [record])
+    write_status_event(connection, after, act.at, shown=act.now)
 
 
 def in_state(

@@ -1,21 +1,131 @@
-"""One evaluation of a provider session, and the sealed evidence that is kept of it."""
+"""One evaluation of a provider session: what identifies it, its record, and its sealed evidence."""
 
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import msgspec
+from sqlalchemy import Connection, insert
 
-from countersign.base.values import rfc3339_ms
+from countersign.base.db.tables import verifications
+from countersign.base.values import VERIFICATION, Mode, Reason, rfc3339_ms, timed_id
 from countersign.core.access.audit import AuditEntry
+from countersign.core.access.clocks import AccountClock
+from countersign.core.access.room import Access
 from countersign.core.buyers.decision import SessionDecision
+from countersign.core.buyers.model import BuyerStatus
 from countersign.core.buyers.providers import Integration
-from countersign.core.buyers.sessions_sql import SessionKeys
-from countersign.core.buyers.verification_record import VerificationAct
-from countersign.core.vault.vault import Place
+from countersign.core.buyers.room import Buyers
+from countersign.core.buyers.rules import zip5
+from countersign.core.buyers.sessions_sql import PendingSession, SessionKeys
+from countersign.core.buyers.sql import encoded_reasons
+from countersign.core.log.record import NewRecord, RecordType, account_fact
+from countersign.core.parties import bound_now
+from countersign.core.vault.vault import NONCE_BYTES, SHRED_KEY_BYTES, DataKey, Place
 from countersign.identity.model import FactSource, ProviderEvidence, ProviderResult
+from countersign_evidence.canonical import Json
+from countersign_evidence.instant import from_ns
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class VerificationAct:
+    """For which account a buyer is verified, and when."""
+
+    account_id: str
+    mode: Mode
+    clock: AccountClock
+    """The account's, by which a sandbox goes."""
+    time_ns: int
+    """Real time, which the record has."""
+    data_key: DataKey
+    """The account's of this time."""
+
+    @property
+    def at(self) -> datetime:
+        """Real time."""
+        return from_ns(self.time_ns)
+
+    @property
+    def now(self) -> datetime:
+        """What the account's clock shows."""
+        return self.clock.at(self.at)
+
+
+def verification_id(access: Access, time_ns: int) -> str:
+    """A new identifier of a verification, and of its record."""
+    return timed_id(VERIFICATION, time_ns, access.entropy(8))
+
+
+def write_verification(  # noqa: PLR0917 - what every one says
+    connection: Connection,
+    room: Buyers,
+    act: VerificationAct,
+    cbid: str,
+    provider: str,
+    result: tuple[BuyerStatus, Sequence[Reason]],
+    *,
+    record_id: str | None = None,
+    session_id: str | None = None,
+    personal: Sequence[tuple[str, Any]] = (),
+    members: Mapping[str, Json] | None = None,
+    stored: tuple[BuyerStatus, Sequence[Reason]] | None = None,
+    **indexes: bytes | None,
+) -> NewRecord:
+    """Write that a session was evaluated, and the record of it, of the same identifier and time.
+
+    Args:
+        connection: the act's.
+        room: that of buyers.
+        act: for whom, and when.
+        cbid: the buyer.
+        provider: its name, or what stands in the place of one.
+        result: status and reasons, as the record says them.
+        record_id: its identifier, if it was made before.
+        session_id: the provider's.
+        personal: personal fields that only some have.
+        members: members that only some have.
+        stored: status and reasons of the row, if they differ from `result`.
+        indexes: keyed hashes: `subject_index` of the buyer or session for the count of ZIP codes
+            tried, `zip_index` of the ZIP code where it was compared, and `session_index` of the
+            provider session, which the sandbox has none of.
+    """
+    status, reasons = result
+    record = account_fact(
+        act.data_key,
+        room.access.entropy,
+        RecordType.VERIFICATION,
+        record_id=record_id or verification_id(room.access, act.time_ns),
+        account_id=act.account_id,
+        mode=act.mode,
+        time_ns=act.time_ns,
+        members={
+            "provider": provider,
+            "simulated": act.mode is Mode.TEST,
+            **(members or {}),
+            **act.clock.member(act.at),
+            # The records of the parties in force in this transaction.
+            **bound_now(connection, act.account_id, act.mode).members(),
+        },
+        personal=(
+            ("cbid", cbid),
+            ("provider_identity_session_id", session_id),
+            ("result", {"status": status.value, "reasons": [reason.value for reason in reasons]}),
+            *personal,
+        ),
+        cbid_index=room.access.secret.blind_index(act.account_id, "cbid", cbid),
+    )
+    status, reasons = stored or result
+    own = {"id": record.id, "account_id": act.account_id, "mode": act.mode, "at": record.at}
+    found = {"cbid": cbid, "provider": provider, "status": status}
+    row = own | found | {"reasons": encoded_reasons(reasons)} | indexes
+    connection.execute(insert(verifications), row)
+    room.journal.write(connection, [record])
+    return record
+
 
 _READ: Final = (
     *("outcome", "provider_status", "reason_code", "live", "subject_reference"),
@@ -144,3 +254,54 @@ def result_in(content: dict[str, Any], accepted_zip: str) -> ProviderResult:
         "document": document | _NO_ISSUER if type_ or expires_on or unread else None,
     }
     return msgspec.convert(members, ProviderResult)
+
+
+FIRST_POLL: Final = timedelta(seconds=15)
+_PENDING_ID: Final = "ses"
+
+
+def session_index(room: Buyers, integration: Integration, session_id: str) -> bytes:
+    """The keyed hash by which a provider's session is known."""
+    return room.access.secret.blind_index(integration.namespace, "provider_session", session_id)
+
+
+def asked_index(room: Buyers, integration: Integration, session_id: str, reference: str) -> bytes:
+    """The keyed hash of a session and the reference that it is asked with."""
+    index, both = room.access.secret.blind_index, f"{session_id}\x00{reference}"
+    return index(integration.namespace, "provider_session_and_reference", both)
+
+
+def zip_index(room: Buyers, account_id: str, zip_: str) -> bytes:
+    """The keyed hash of a ZIP code in the questions of an account."""
+    return room.access.secret.blind_index(account_id, "zip", zip5(zip_))
+
+
+def to_follow(  # noqa: PLR0917 - all that is kept
+    room: Buyers,
+    data_key: DataKey,
+    integration: Integration,
+    request: SessionRequest,
+    asked_index: bytes,
+    cbid: str | None,
+    time_ns: int,
+) -> PendingSession:
+    """An undecided session, with its request sealed under the account's key of this time."""
+    entropy, account_id = room.access.entropy, integration.settings.account_id
+    id_ = timed_id(_PENDING_ID, time_ns, entropy(8))
+    drawn = entropy(SHRED_KEY_BYTES + NONCE_BYTES)
+    shred_key, nonce = drawn[:SHRED_KEY_BYTES], drawn[SHRED_KEY_BYTES:]
+    place = pending_place(account_id, id_)
+    sealed = data_key.seal(shred_key=shred_key, nonce=nonce, plaintext=encode(request), **place)
+    at = from_ns(time_ns)
+    return PendingSession(
+        id=id_,
+        account_id=account_id,
+        mode=integration.mode,
+        session_index=session_index(room, integration, request.session_id),
+        asked_index=asked_index,
+        cbid=cbid,
+        request=sealed,
+        shred_key=shred_key,
+        created_at=at,
+        next_poll_at=at + FIRST_POLL,
+    )

@@ -26,16 +26,21 @@ from countersign.base.values import Reason, from_ns
 from countersign.core.access.key import AccountReach
 from countersign.core.buyers import sessions_sql, started_sql
 from countersign.core.buyers.evaluate_session import look_again
-from countersign.core.buyers.following import asked_index, session_index, to_follow, zip_index
 from countersign.core.buyers.identity_check import CheckState, IdentityCheck
 from countersign.core.buyers.model import BuyerStatus, best_proof, status_view
 from countersign.core.buyers.providers import Integration
 from countersign.core.buyers.room import Buyers
-from countersign.core.buyers.session_evidence import SessionRequest
+from countersign.core.buyers.session_evidence import (
+    SessionRequest,
+    asked_index,
+    session_index,
+    to_follow,
+    zip_index,
+)
 from countersign.core.buyers.sessions_sql import PendingSession
-from countersign.core.buyers.sql import StatusQuery, buyers_and_rules, count_zip
+from countersign.core.buyers.sql import StatusQuery, buyers_and_rules
 from countersign.core.buyers.started_sql import StartedCheck
-from countersign.core.buyers.zips import own_zip_subject, proves_zip
+from countersign.core.buyers.zips import count_zip, own_zip_subject, proves_zip
 from countersign.identity.model import StartRequest
 
 REMEMBERED: Final = "remembered"

@@ -25,7 +25,6 @@ from countersign.core.buyers.decision import (
     SessionDecision,
     nothing_submitted,
 )
-from countersign.core.buyers.following import to_follow, zip_index
 from countersign.core.buyers.model import (
     Buyer,
     BuyerStatus,
@@ -43,6 +42,9 @@ from countersign.core.buyers.session_evidence import (
     described,
     evidence_of,
     evidence_place,
+    to_follow,
+    write_verification,
+    zip_index,
 )
 from countersign.core.buyers.sessions_sql import (
     SessionSubject,
@@ -50,20 +52,12 @@ from countersign.core.buyers.sessions_sql import (
     person_to_change,
 )
 from countersign.core.buyers.sql import (
-    ZipSubject,
-    count_zip,
     encoded_reasons,
     write_buyer,
     write_status_event,
-    write_verification,
 )
 from countersign.core.buyers.started_sql import StartedCheck, of_session, settle
-from countersign.core.buyers.verification_record import (
-    verification_id,
-    verification_record,
-)
-from countersign.core.buyers.zips import proved_zip_index
-from countersign.core.parties import bound_now
+from countersign.core.buyers.zips import ZipSubject, count_zip, proved_zip_index
 from countersign.core.vault.vault import NONCE_BYTES
 from countersign.identity.model import FactSource, Finding
 from countersign_evidence.canonical import Json
@@ -279,31 +273,16 @@ def _write_verification(
     if override is not None:
         members["override"] = "zip"
         personal.append(("override", described(override)))
-    record = verification_record(
-        room.access,
-        work,
-        cbid,
-        verification_id(room.access, work.time_ns),
-        settings.provider,
-        work.request.session_id,
-        (decision.status, decision.reasons),
-        personal,
-        members,
-        bound_now(connection, work.account_id, work.mode),
-    )
-    if record.disclosures is None:
-        raise AssertionError("a record with personal fields has disclosures")
-    write_verification(
-        connection,
-        record,
-        cbid=cbid,
-        provider=settings.provider,
-        result=(decision.status, decision.reasons),
+    record = write_verification(
+        *(connection, room, work, cbid, settings.provider, (decision.status, decision.reasons)),
+        session_id=work.request.session_id,
+        personal=personal,
+        members=members,
         subject_index=found.subject_index,
         zip_index=found.zip_index,
         session_index=found.person.kept_under,
     )
-    room.journal.write(connection, [record])
+    assert record.disclosures is not None  # noqa: S101 - it has personal fields
     sealed = work.data_key.seal(
         shred_key=record.disclosures.shred_key,
         nonce=room.access.entropy(NONCE_BYTES),

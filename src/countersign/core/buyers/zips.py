@@ -1,12 +1,21 @@
-"""The ZIP codes that were proved for a buyer: kept only as keyed hashes."""
+"""ZIP codes: those that were proved for a buyer, and those that accounts try; as keyed hashes."""
 
 from __future__ import annotations
 
-from countersign.base.values import Mode
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from sqlalchemy import Connection, Row
+
+from countersign.base.db.statements import BulkInsert, DriverStatement
+from countersign.base.db.tables import zip_attempts
+from countersign.base.errors import RateLimited
+from countersign.base.values import MODES, Mode, from_ms, to_ms
 from countersign.core.access.secrets import DeploymentSecret
-from countersign.core.buyers.model import ProvedSession
+from countersign.core.buyers.model import ZIP_WINDOW, ZIPS_PER_DAY, ProvedSession
 from countersign.core.buyers.rules import AbsentCountry, VerificationRules, zip5
-from countersign.core.buyers.sql import ZipSubject
 from countersign.identity.model import FactSource
 
 
@@ -55,3 +64,110 @@ def proved_zip_index(
     if account_id is not None:
         more = f"{more}_{account_id}"
     return secret.blind_index(cbid, "proved_zip", zip5(zip_), more).hex()
+
+
+# Driven by the list of subjects on both engines, whatever statistics a planner may have.
+_TRIED: Final = {
+    "sqlite": "SELECT z.account_id, z.mode, z.subject_index, z.zip_index, z.at"
+    " FROM json_each(?) s CROSS JOIN zip_attempts z ON z.account_id = s.value ->> 0"
+    " AND z.mode = s.value ->> 1 AND z.subject_index = unhex(s.value ->> 2)",
+    "postgresql": "SELECT account_id, mode, subject_index, z.zip_index, z.at"
+    " FROM unnest(%s::text[], %s::text[], %s::bytea[]) AS s (account_id, mode, subject_index)"
+    " JOIN zip_attempts z USING (account_id, mode, subject_index)",
+}
+_LOCK_TRIED: Final = "SELECT pg_advisory_xact_lock(key) FROM unnest(%s::bigint[]) AS key"
+_delete: Final = DriverStatement(
+    "DELETE FROM zip_attempts"
+    " WHERE account_id = ? AND mode = ? AND subject_index = ? AND zip_index = ?"
+)
+_insert: Final = BulkInsert(zip_attempts, "account_id", "mode", "subject_index", "zip_index", "at")
+
+
+class ZipSubject(NamedTuple):
+    """For whom an account tries ZIP codes; the index is a keyed hash."""
+
+    account_id: str
+    mode: Mode
+    subject_index: bytes
+
+
+class ZipTries:
+    """The ZIP codes that were tried for some subjects, and those that are tried now."""
+
+    def __init__(self, connection: Connection, subjects: Collection[ZipSubject]) -> None:
+        """Read what was tried, in the transaction of the act."""
+        self._connection = connection
+        self._tried: dict[ZipSubject, dict[bytes, datetime]] = {subject: {} for subject in subjects}
+        self._old: list[tuple[object, ...]] = []
+        self._new: list[tuple[object, ...]] = []
+        if not subjects:
+            return
+        _lock(connection, subjects)
+        for account_id, mode, index, zip_index, at in _tried(connection, [*self._tried]):
+            known = self._tried.get(ZipSubject(account_id, MODES[mode], bytes(index)))
+            if known is not None:
+                known[bytes(zip_index)] = from_ms(at)
+
+    def count(self, subject: ZipSubject, zip_index: bytes, at: datetime) -> RateLimited | None:
+        """Note a ZIP code that is tried; the refusal if that would be one too many."""
+        known = self._tried[subject]
+        since = at - ZIP_WINDOW
+        tried = {index: then for index, then in known.items() if then > since}
+        if zip_index in tried:
+            return None
+        if len(tried) >= ZIPS_PER_DAY:
+            wait = min(tried.values()) - since
+            return RateLimited(
+                f"This account has tried {ZIPS_PER_DAY} different ZIP codes for this buyer within "
+                "24 hours.",
+                retry_after=max(1, int(wait.total_seconds()) + 1),
+            )
+        key = (subject.account_id, subject.mode.value, subject.subject_index, zip_index)
+        if zip_index in known:
+            self._old.append(key)
+        known[zip_index] = at
+        self._new.append((*key, to_ms(at)))
+        return None
+
+    def write(self) -> None:
+        """Write what was counted."""
+        if self._old:
+            _delete.for_each(self._connection, self._old)
+        if self._new:
+            _insert(self._connection, self._new)
+
+
+def count_zip(
+    connection: Connection, subject: ZipSubject, zip_index: bytes, at: datetime
+) -> RateLimited | None:
+    """Count one ZIP code that is tried; the refusal if that would be one too many."""
+    tries = ZipTries(connection, [subject])
+    refusal = tries.count(subject, zip_index, at)
+    tries.write()
+    return refusal
+
+
+def _lock(connection: Connection, subjects: Collection[ZipSubject]) -> None:
+    """Have other servers wait who count for one of these subjects, until this transaction ends.
+
+    The embedded database has one writer. Always in the same order, and before any buyer is locked,
+    so that no two transactions wait for each other.
+    """
+    if connection.dialect.name == "postgresql":
+        keys = {int.from_bytes(s.subject_index[:8], signed=True) for s in subjects}
+        connection.exec_driver_sql(_LOCK_TRIED, (sorted(keys),))
+
+
+def _tried(
+    connection: Connection, subjects: Sequence[ZipSubject]
+) -> Sequence[Row[*tuple[Any, ...]]]:
+    """The rows of these subjects, in the driver's own types."""
+    triples = [(account_id, mode.value, index) for account_id, mode, index in subjects]
+    given: tuple[object, ...]
+    if connection.dialect.name == "sqlite":
+        given = (
+            msgspec.json.encode([(a, mode, index.hex()) for a, mode, index in triples]).decode(),
+        )
+    else:
+        given = tuple([*column] for column in zip(*triples, strict=True))
+    return connection.exec_driver_sql(_TRIED[connection.dialect.name], given).fetchall()

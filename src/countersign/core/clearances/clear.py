@@ -33,8 +33,8 @@ from countersign.core.access.key import Principal
 from countersign.core.acknowledgments.acknowledge import of_another_order, reference_index
 from countersign.core.buyers.model import BuyerStatus, best_proof, status_view
 from countersign.core.buyers.rules import VerificationRules, zip5
-from countersign.core.buyers.sql import count_zip, followed_buyers
-from countersign.core.buyers.zips import own_zip_subject, proves_zip
+from countersign.core.buyers.sql import followed_buyers
+from countersign.core.buyers.zips import count_zip, own_zip_subject, proves_zip
 from countersign.core.clearances.facts_sql import BatchFacts
 from countersign.core.clearances.keys import Signers, order_digest, token_claims
 from countersign.core.clearances.model import (
@@ -56,8 +56,7 @@ from countersign.core.clearances.model import (
 from countersign.core.clearances.room import Clearances
 from countersign.core.clearances.schemas import ClearanceDecision, ClearanceRequest
 from countersign.core.gate.route import encode
-from countersign.core.log.append_record import SEAL_ENTROPY, seal_disclosures
-from countersign.core.log.record import NewRecord, RecordType
+from countersign.core.log.record import SEAL_ENTROPY, NewRecord, RecordType, seal_disclosures
 from countersign.core.notices.model import NoticeEdition
 from countersign.core.notices.registry import KnownNotices
 from countersign.core.notices.rule import COMPARED_ZIP, NOTHING

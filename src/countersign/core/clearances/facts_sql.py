@@ -18,7 +18,8 @@ from countersign.core.access.audit import AuditAction, write_audit
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.buyers.model import Buyer
 from countersign.core.buyers.rules import VerificationRules
-from countersign.core.buyers.sql import ZipSubject, ZipTries, followed_buyers, verification_rules_of
+from countersign.core.buyers.sql import followed_buyers, verification_rules_of
+from countersign.core.buyers.zips import ZipSubject, ZipTries
 from countersign.core.clearances.model import (
     AcknowledgmentFacts,
     AcknowledgmentUse,

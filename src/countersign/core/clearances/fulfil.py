@@ -41,8 +41,7 @@ from countersign.core.clearances.schemas import Fulfilment, FulfilmentReceipt, F
 from countersign.core.events.model import EventType, NewEvent
 from countersign.core.events.sql import write_events
 from countersign.core.gate.act import Acts, Writing
-from countersign.core.log.append_record import account_fact
-from countersign.core.log.record import RecordType
+from countersign.core.log.record import RecordType, account_fact
 from countersign.core.notices.rule import ADULT_SIGNATURE
 from countersign.core.parties import bound_now
 from countersign_evidence.canonical import Json

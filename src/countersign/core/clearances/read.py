@@ -22,10 +22,8 @@ from countersign.core.clearances.keys import order_digest, token_claims
 from countersign.core.clearances.model import GrantedClearance
 from countersign.core.clearances.room import Clearances
 from countersign.core.gate.act import Acts
-from countersign.core.log.append_record import open_disclosures
 from countersign.core.log.blind_runs import found_by
-from countersign.core.log.ended import missing
-from countersign.core.log.record import RecordType, Sealed
+from countersign.core.log.record import RecordType, Sealed, missing, open_disclosures
 from countersign_evidence.disclosure import read_disclosure
 from countersign_evidence.record import CBID_FIELD, REFERENCE_FIELD, SESSION_FIELD
 

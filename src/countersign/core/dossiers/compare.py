@@ -5,12 +5,12 @@ from typing import Final
 
 from countersign.core.dossiers.pdf import dossier_pdf, maker
 from countersign.core.paper.typeset import OTHER_MAKER
-from countersign_evidence.container import read_container
 from countersign_evidence.dossier import (
     Dossier,
     DossierContents,
     dossier_contents_of,
     evidence_of,
+    read_container,
 )
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.verification import dossier_of

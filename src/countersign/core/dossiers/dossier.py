@@ -25,12 +25,10 @@ from countersign.core.clearances.read import CARRIER_FIELD, TRACKING_FIELD
 from countersign.core.dossiers import orders_sql
 from countersign.core.dossiers.orders_sql import Stored, Within
 from countersign.core.log import logs_sql
-from countersign.core.log.append_record import open_disclosures
-from countersign.core.log.ended import missing
 from countersign.core.log.model import Log, StoredCheckpoint, cosignatures, time_stamps
+from countersign.core.log.record import missing, open_disclosures
 from countersign.core.log.seal import with_cosignatures
 from countersign.core.notices.registry import published_versions
-from countersign_evidence.container import read_container
 from countersign_evidence.disclosure import read_disclosure
 from countersign_evidence.dossier import (
     CLEARANCE,
@@ -41,6 +39,7 @@ from countersign_evidence.dossier import (
     RecordFiles,
     dossier_contents_of,
     evidence_of,
+    read_container,
     verifier,
     write_dossier,
 )

@@ -41,7 +41,6 @@ from countersign.core.dossiers.words import (
 )
 from countersign.core.paper.typeset import both_times, qr_code, row, showable, time_text, typeset
 from countersign.core.paper.typeset import maker as made_with
-from countersign_evidence.checkpoint import cosigned_at
 from countersign_evidence.dossier import (
     ACCOUNT,
     CAPTURE_PROCESS,
@@ -55,6 +54,7 @@ from countersign_evidence.dossier import (
     verifier,
 )
 from countersign_evidence.entry import entry_host, service_of
+from countersign_evidence.note import cosigned_at
 from countersign_evidence.process import PROCESS
 from countersign_evidence.record import ACKNOWLEDGMENT, CBID_FIELD, VERIFICATION
 

@@ -36,9 +36,8 @@ from countersign.core.log.authorities import (
 from countersign.core.log.clock_guard import times_of
 from countersign.core.log.model import TIMESTAMP, WITNESS, Anchor, Log, StoredCheckpoint
 from countersign.core.log.seal import SealLog
-from countersign_evidence.checkpoint import cosigned_at
-from countersign_evidence.errors import EvidenceError
-from countersign_evidence.note import open_note, parse_cosignature
+from countersign_evidence.errors import EvidenceError, refused_as
+from countersign_evidence.note import cosigned_at, open_note, parse_cosignature
 from countersign_evidence.policy import Witness
 from countersign_evidence.verification import CheckTimestamp
 
@@ -129,14 +128,12 @@ class AnchorLog:
     async def last(self) -> Sequence[LastAnchor]:
         """The last success of each witness and authority that is asked, witnesses first."""
         logs = await self._database.read(logs_sql.all_logs)
-        live = [log.id for log in logs if log.mode is Mode.LIVE][-1:]
+        live = [log.id for log in logs if log.mode is Mode.LIVE]
         asked = [(WITNESS, witness.key_name) for witness in self._witnesses]
         asked += [(TIMESTAMP, url) for url in await self._authorities()]
-        found = []
+        found, read = [], self._database.read
         for kind, name in asked:
-            newest: tuple[int | None, datetime | None] | None = None
-            for log_id in live:
-                newest = await self._database.read(logs_sql.newest_anchor, log_id, kind, name)
+            newest = await read(logs_sql.newest_anchor, live[-1], kind, name) if live else None
             found.append(LastAnchor(kind, name, *(newest or (None, None))))
         return found
 
@@ -209,12 +206,8 @@ class AnchorLog:
             status, _, body = await self._submit(witness, log, old, checkpoint)
         if status != 200:
             raise AnchoringFailed(f"The witness {name} returned the status {status}.")
-        try:
+        with refused_as(AnchoringFailed, f"The witness {name} returned no valid cosignature"):
             _, (signed,) = open_note(checkpoint.note + body, [witness.verifier])
-        except EvidenceError as error:
-            raise AnchoringFailed(
-                f"The witness {name} returned no valid cosignature: {error}."
-            ) from error
         if cosigned_at(signed.time) is None:
             raise AnchoringFailed(f"The witness {name} cosigned with an invalid time.")
         lines = body.splitlines(keepends=True)
@@ -259,12 +252,8 @@ class AnchorLog:
         status, media_type, body = await _post(authority, _QUERY, request)
         if status != 200 or media_type != _REPLY:
             raise AnchoringFailed(f"{authority} returned the status {status} with {media_type}.")
-        try:
+        with refused_as(AnchoringFailed, f"{authority} returned no time-stamp that can be kept"):
             self._checking(authority)(body, data)
-        except EvidenceError as error:
-            raise AnchoringFailed(
-                f"{authority} returned no time-stamp that can be kept: {error}."
-            ) from error
         return body, timestamps.ends_at(body)
 
     def _checking(self, authority: str) -> CheckTimestamp:
@@ -327,14 +316,10 @@ def _timestamp_check(roots: Path | None) -> CheckTimestamp:
     check: CheckTimestamp = timestamps.check_timestamp
     try:
         return check if roots is None else timestamps.timestamp_check(roots.read_bytes())
-    except OSError as error:
-        raise InvalidConfiguration(
-            f"COUNTERSIGN_TIMESTAMP_ROOTS_FILE: {roots} cannot be read: {error.strerror}."
-        ) from error
-    except EvidenceError as error:
-        raise InvalidConfiguration(
-            f"COUNTERSIGN_TIMESTAMP_ROOTS_FILE: {roots} holds {error}."
-        ) from error
+    except (OSError, EvidenceError) as error:
+        unread = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else None
+        why = unread or f"holds {error}"
+        raise InvalidConfiguration(f"COUNTERSIGN_TIMESTAMP_ROOTS_FILE: {roots} {why}.") from error
 
 
 async def _post(url: str, media_type: str, body: bytes) -> tuple[int, str, bytes]:

@@ -17,14 +17,13 @@ from countersign.base.values import Mode
 from countersign.core.log import logs_sql, tree_sql
 from countersign.core.log.audit_chain import check_audit
 from countersign.core.log.check_records import check_records
-from countersign.core.log.ended import ended
 from countersign.core.log.fork_guard import guard
 from countersign.core.log.model import Log, StoredCheckpoint
+from countersign.core.log.record import ended
 from countersign.core.log.room import LogRoom
-from countersign_evidence.checkpoint import parse_checkpoint
 from countersign_evidence.entry import log_entry
 from countersign_evidence.errors import EvidenceError
-from countersign_evidence.note import Verifier, checkpoint_of, open_note
+from countersign_evidence.note import Verifier, checkpoint_of, open_note, parse_checkpoint
 from countersign_evidence.tiles import GrowingTree
 from countersign_evidence.tree import leaf_hash
 

@@ -1,5 +1,7 @@
 """Check the tables outside of the logs: each record against its row, disclosures and notice.
 
+And the events of notices against their records.
+
 The log protects a record's bytes. This module checks the rest of the database: columns against
 their records, nothing deleted, nothing withheld from the log. It reads whole tables as they stand:
 they may contain anything.
@@ -8,21 +10,25 @@ they may contain anything.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import Final, NamedTuple
+from itertools import zip_longest
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 from sqlalchemy import Connection, TextClause, select, text, type_coerce
 from sqlalchemy.types import NullType
 
-from countersign.base.db.statements import chunks
-from countersign.base.db.tables import disclosures, erasures, shred_keys
+from countersign.base.db.tables import (
+    deployment_records,
+    disclosures,
+    erasures,
+    notice_events,
+    shred_keys,
+)
 from countersign.base.errors import DamagedValue
 from countersign.base.values import Mode, from_ms, rfc3339_ms
-from countersign.core.log.append_record import open_disclosures
-from countersign.core.log.notice_twins import unmatched_events
-from countersign.core.log.record import RecordType
+from countersign.core.log.record import RecordType, among, open_disclosures
 from countersign.core.log.room import LogRoom
 from countersign_evidence.disclosure import b64url
 
@@ -110,7 +116,7 @@ async def check_records(room: LogRoom) -> AsyncIterator[tuple[Mode | None, str]]
                 yield _finding(row, wrong)
         async for row, wrong in _wrongly_disclosed(room, page):
             yield _finding(row, wrong)
-        for record_id in named.keys() - await scan(_erased, [*named]):
+        for record_id in named.keys() - await scan(among, erasures.c.record_id, [*named]):
             wrong = f"says that {record_id} was erased, but it is not"
             yield _finding(named[record_id], wrong)
     for record_id in await scan(_unrecorded_erasures):
@@ -226,13 +232,6 @@ def _notice_rows(connection: Connection) -> Sequence[tuple[str, str, str, bytes 
     return [(*row[:3], _bytes(row[3])) for row in connection.execute(_NOTICES)]
 
 
-def _erased(connection: Connection, record_ids: Sequence[str]) -> frozenset[str]:
-    """The subset of these records that is erased according to the database."""
-    id_ = erasures.c.record_id
-    queries = [select(id_).where(id_.in_(chunk)) for chunk in chunks(record_ids)]
-    return frozenset(one for query in queries for one in connection.execute(query).scalars())
-
-
 def _sealed(
     connection: Connection, record_ids: Sequence[str]
 ) -> Sequence[tuple[str, str, bytes, bytes | None]]:
@@ -260,3 +259,56 @@ def _unrecorded_erasures(connection: Connection) -> Sequence[str]:
 
 def _bytes(value: object) -> bytes | None:
     return bytes(value) if isinstance(value, bytes | memoryview) else None
+
+
+# The events of notices, and the records of them that the logs seal. Which notices are in force
+# follows from rows of `notice_events`, and these are in no log: deleting a row would bring a
+# withdrawn notice back. Each row has a twin, a record in the log of each mode.
+
+_APART: Final = timedelta(minutes=1)
+"""Row and record are written in one transaction, each with a look at the clock."""
+_NO_RECORD: Final = "rule_published"
+"""The event that has no record: it says nothing of a text."""
+_Event: TypeAlias = tuple[str, str, str]
+
+
+class _Twin(msgspec.Struct):
+    event: str
+    notice_id: str
+    notice_version: str
+
+
+_read_twin: Final = msgspec.json.Decoder(_Twin).decode
+
+
+def unmatched_events(connection: Connection) -> list[tuple[Mode, str]]:
+    """Differences between the rows and their sealed records, by the mode of the log."""
+    record, found = deployment_records.c, list[tuple[Mode, str]]()
+    events = select(notice_events).where(notice_events.c.type != _NO_RECORD)
+    kept = connection.execute(events).all()
+    for mode in Mode:
+        of_mode = (record.type == RecordType.NOTICE_EVENT, record.mode == mode)
+        sealed = connection.execute(select(record.body, record.at).where(*of_mode)).all()
+        rows = [((row.type, row.notice_id, row.version), row.at) for row in kept]
+        twins = [(of, at) for body, at in sealed if (of := _named_in(body)) is not None]
+        for key in sorted({key for key, _ in (*rows, *twins)}):
+            event, notice_id, version = key
+            pair = [sorted(at for of, at in side if of == key) for side in (rows, twins)]
+            what = f"version {version} of the notice {notice_id} was {event}"
+            for listed, twin in zip_longest(*pair):
+                if listed is None:
+                    found.append((mode, f"{what} by a record of the log, but the event is missing"))
+                elif twin is None:
+                    found.append((mode, f"{what} by an event of which the log has no record"))
+                elif abs(listed - twin) > _APART:
+                    found.append((mode, f"{what} at another time than the record of the log says"))
+    return found
+
+
+def _named_in(body: bytes) -> _Event | None:
+    """The event in a record; None if it is damaged, which is a separate finding."""
+    try:
+        twin = _read_twin(body)
+    except (msgspec.MsgspecError, TypeError):
+        return None
+    return twin.event, twin.notice_id, twin.notice_version

@@ -20,9 +20,8 @@ from countersign.base.values import Mode
 from countersign.core.log.head_files import Heads, KeptHead
 from countersign.core.log.model import Guarded
 from countersign.core.log.tree_sql import tree_at
-from countersign_evidence.checkpoint import Checkpoint
 from countersign_evidence.errors import EvidenceError
-from countersign_evidence.note import Verifier, checkpoint_of, open_note
+from countersign_evidence.note import Checkpoint, Verifier, checkpoint_of, open_note
 
 SUSPENDED: Final = "sealing_suspended"
 """Name of the deployment's value that says why sealing waits for the operator."""

@@ -23,12 +23,12 @@ from countersign.core.log.model import Log, LogKey
 from countersign.core.log.sequencer import Sequencer
 from countersign.core.log.token import configured_token
 from countersign.core.vault.vault import DEPLOYMENT, SealedColumn, VaultRoom
-from countersign_evidence.checkpoint import Checkpoint
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.key_history import KeyHistory, check_history, sign_history
 from countersign_evidence.note import (
     ED25519,
     MLDSA_COSIGNATURE,
+    Checkpoint,
     Signer,
     open_note,
     sign_checkpoint,

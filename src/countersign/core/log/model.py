@@ -6,8 +6,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from countersign.base.values import Mode
-from countersign_evidence.checkpoint import Checkpoint
-from countersign_evidence.note import Verifier
+from countersign_evidence.note import Checkpoint, Verifier
 
 AUDIT_SUBJECT: Final = "log"
 """Subject of audit entries about the logs."""

@@ -24,10 +24,9 @@ from countersign.core.log.model import AUDIT_SUBJECT, Log, PublishedHead
 from countersign.core.log.record import RecordType
 from countersign.core.log.room import LogRoom
 from countersign_evidence.canonical import Json
-from countersign_evidence.checkpoint import Checkpoint
 from countersign_evidence.entry import check_origin, entry_host
-from countersign_evidence.errors import EvidenceError
-from countersign_evidence.note import sign_checkpoint
+from countersign_evidence.errors import refused_as
+from countersign_evidence.note import Checkpoint, sign_checkpoint
 from countersign_evidence.tree import EMPTY_ROOT
 
 _EPOCH_DIGITS_MAX: Final = 9
@@ -146,10 +145,8 @@ async def _begin(
 
 def _origin(mode: Mode, epoch: int, host: str) -> str:
     origin = f"{host}{_path(mode)}{epoch}"
-    try:
+    with refused_as(InvalidArgument, f"{host!r} cannot be the host of a log"):
         check_origin(origin)
-    except EvidenceError as error:
-        raise InvalidArgument(f"{host!r} cannot be the host of a log: {error}") from error
     if is_wildcard(entry_host(origin)):
         raise InvalidArgument(
             f"{host} is an address to listen on and cannot name a log. Give the host name "

@@ -12,13 +12,13 @@ from countersign.base.db.engine import is_embedded
 from countersign.base.values import Clock
 from countersign.core.access.room import Access
 from countersign.core.log.anchor import AnchorLog
-from countersign.core.log.append_record import Recorder
 from countersign.core.log.clock_guard import ClockGuard, database_time
 from countersign.core.log.head_files import Heads
 from countersign.core.log.head_store import open_heads
 from countersign.core.log.journal import Journal
 from countersign.core.log.keys import LogKeys
 from countersign.core.log.policy import LogPolicy, witnesses_in
+from countersign.core.log.record import Recorder
 from countersign.core.log.seal import SealLog
 from countersign.core.log.sequencer import Sequencer
 from countersign.core.vault.vault import VaultRoom

@@ -34,7 +34,7 @@ from countersign_evidence.approval import (
     parse_proposal,
 )
 from countersign_evidence.canonical import Json
-from countersign_evidence.errors import EvidenceError
+from countersign_evidence.errors import refused_as
 from countersign_evidence.note import ED25519, MLDSA_COSIGNATURE, parse_note
 
 OVERLAP: Final = timedelta(days=7)
@@ -79,10 +79,8 @@ async def set_approvers(room: LogRoom, threshold: int, vkeys: Sequence[str]) -> 
 
     InvalidArgument if that is no roster.
     """
-    try:
+    with refused_as(InvalidArgument, "These cannot be the approvers"):
         roster = make_roster(threshold, vkeys)
-    except EvidenceError as error:
-        raise InvalidArgument(f"{error}.") from error
     lines = [("threshold", str(threshold))]
     lines += [("approver", approver.vkey) for approver in roster.approvers]
     return await _propose(room, await log_in_use(room, Mode.LIVE), SET_APPROVERS, lines, ())
@@ -148,7 +146,7 @@ def _open(connection: Connection, room: LogRoom) -> Change | None:
 def _approve(connection: Connection, room: LogRoom, note: bytes) -> Change:
     room.sequencer.wait_for_turn(connection, Mode.LIVE)
     stored, roster = approvals_sql.newest_proposal(connection), approvals_sql.roster(connection)
-    try:
+    with refused_as(EvidenceRefused, "This does not approve the proposal"):
         given = parse_note(note).text
         if stored is None or given != stored.text:
             raise EvidenceRefused("This is not the proposal that was made last.")
@@ -156,8 +154,6 @@ def _approve(connection: Connection, room: LogRoom, note: bytes) -> Change:
         if why is not None:
             raise EvidenceRefused(why)
         _, lines = check_approvals(note, roster)
-    except EvidenceError as error:
-        raise EvidenceRefused(f"This does not approve the proposal: {error}.") from error
     by = {approver.signs_as: approver.vkey for approver in roster.approvers}
     now = from_ns(room.clock.time_ns())
     for line in lines:

@@ -24,9 +24,8 @@ from countersign.core.log.keys import LogKeys
 from countersign.core.log.model import Anchor, Log, LogState, StoredCheckpoint, cosignatures
 from countersign.core.log.record import Sealed
 from countersign.core.log.sequencer import CHECKPOINT_MS, SLICE_SECONDS, Sequencer
-from countersign_evidence.checkpoint import parse_checkpoint
 from countersign_evidence.errors import EvidenceError
-from countersign_evidence.note import Verifier, checkpoint_of, open_note
+from countersign_evidence.note import Verifier, checkpoint_of, open_note, parse_checkpoint
 from countersign_evidence.policy import Policy
 
 PERIOD_SECONDS: Final = 0.25

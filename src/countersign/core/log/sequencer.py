@@ -39,10 +39,9 @@ from countersign.core.log.fork_guard import (
 from countersign.core.log.head_files import Heads
 from countersign.core.log.record import NewRecord
 from countersign.core.log.tree_sql import tree_at
-from countersign_evidence.checkpoint import Checkpoint
 from countersign_evidence.entry import entries_of, origin_mode
 from countersign_evidence.errors import EvidenceError
-from countersign_evidence.note import ED25519, Signer, sign_checkpoint
+from countersign_evidence.note import ED25519, Checkpoint, Signer, sign_checkpoint
 from countersign_evidence.tiles import WIDTH, GrowingTree
 from countersign_evidence.tree import leaf_hash
 

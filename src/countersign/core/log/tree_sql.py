@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from sqlalchemy import Connection, case, select, type_coerce
@@ -20,7 +21,7 @@ from countersign.base.db.tables import (
 )
 from countersign.core.log.record import Sealed
 from countersign_evidence.entry import entries_of
-from countersign_evidence.tiles import HEIGHT, WIDTH, GrowingTree, TileId, TileReader
+from countersign_evidence.tiles import HEIGHT, GrowingTree, TileId, TileReader, tree_of
 from countersign_evidence.tree import consistency_path, inclusion_path, leaf_hash
 
 _TILE: Final = log_tiles.c
@@ -71,13 +72,7 @@ def tile_roots(
 
 def tree_at(connection: Connection, log_id: int, size: int) -> GrowingTree:
     """The tree of the first `size` entries; EvidenceError if entries or tiles are missing."""
-    widths = [(level, size >> HEIGHT * level) for level in range(-(-size.bit_length() // HEIGHT))]
-    edge = []
-    for level, nodes in widths:
-        tile = TileId(level, nodes >> HEIGHT, nodes % WIDTH)
-        hashes = tile_hashes(connection, log_id, tile)
-        edge.append([hashes[at : at + 32] for at in range(0, len(hashes), 32)])
-    return GrowingTree(size, edge)
+    return tree_of(size, partial(tile_hashes, connection, log_id))
 
 
 def inclusion(connection: Connection, log_id: int, index: int, size: int) -> Sequence[bytes]:

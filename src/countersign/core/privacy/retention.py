@@ -37,9 +37,8 @@ from countersign.core.access.key import Reach
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.clearances.clear import VERIFICATION_FIELD
-from countersign.core.log.append_record import open_disclosures
 from countersign.core.log.blind_runs import found_by
-from countersign.core.log.record import RecordType
+from countersign.core.log.record import RecordType, open_disclosures
 from countersign.core.privacy import erase_sql as sql
 from countersign.core.privacy.erase_sql import of_own
 from countersign.core.privacy.holds import active_holds, find_holding

@@ -20,6 +20,7 @@ from countersign.core.buyers.providers import credentials_row
 from countersign.core.buyers.rules import VerificationSettings
 from countersign.core.log import logs_sql
 from countersign.core.log.authorities import chosen_authorities, known_authorities
+from countersign.core.log.check_records import unmatched_events
 from countersign.core.log.clock_guard import WRONG_SECONDS, database_time
 from countersign.core.log.fork_guard import (
     kept_elsewhere,
@@ -29,7 +30,6 @@ from countersign.core.log.fork_guard import (
 )
 from countersign.core.log.keys import LogKeys
 from countersign.core.log.model import TIMESTAMP, WITNESS, Log
-from countersign.core.log.notice_twins import unmatched_events
 from countersign.core.log.policy import witnesses_in
 from countersign.core.log.sequencer import Sequencer
 from countersign.core.notices.registry import KnownNotices, all_versions, revision_of

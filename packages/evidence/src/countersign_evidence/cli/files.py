@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from countersign_evidence.errors import EvidenceError, InvalidArgument
+from countersign_evidence.errors import InvalidArgument, refused_as
 from countersign_evidence.note import NOTE_BYTES_MAX
 from countersign_evidence.policy import POLICY_BYTES_MAX, Policy, parse_policy
 
@@ -27,10 +27,8 @@ def read_file(file: Path, most: int = -1) -> bytes:
 
 def read_policy(file: Path) -> Policy:
     """The policy in a file. Raises InvalidArgument if it is none."""
-    try:
+    with refused_as(InvalidArgument, f"{file} is not a policy"):
         return parse_policy(read_file(file, POLICY_BYTES_MAX), any_kind=True)
-    except EvidenceError as error:
-        raise InvalidArgument(f"{file} is not a policy: {error}.") from error
 
 
 def read_histories(file: Path | None) -> Sequence[bytes]:

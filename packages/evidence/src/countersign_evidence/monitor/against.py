@@ -9,24 +9,23 @@ from hashlib import sha256
 from pathlib import Path
 
 from countersign_evidence.alarm import Alarm, format_alarm
-from countersign_evidence.checkpoint import Checkpoint
 from countersign_evidence.cli.files import written
-from countersign_evidence.container import read_container
+from countersign_evidence.dossier import read_container
 from countersign_evidence.entry import log_entry
 from countersign_evidence.errors import EvidenceError
-from countersign_evidence.monitor.reading import Reader, Wrong
+from countersign_evidence.monitor.reading import Reader
 from countersign_evidence.monitor.round import (
     AlarmFound,
     Look,
     Unchecked,
-    alarm_of,
+    accusing,
     continues,
     not_smaller,
     signed_checkpoint,
 )
 from countersign_evidence.monitor.source import LogSource, Unreachable, open_source
 from countersign_evidence.monitor.watch import LookStatus, Seen
-from countersign_evidence.note import checkpoint_of
+from countersign_evidence.note import Checkpoint, checkpoint_of
 from countersign_evidence.policy import Policy
 from countersign_evidence.proof import Proof, parse_proof
 from countersign_evidence.tree import leaf_hash, verify_inclusion
@@ -54,11 +53,9 @@ async def still_in(look: Look, source: LogSource, proofs: Sequence[Proof]) -> st
     note, new = await not_smaller(look, source, checkpoint, note)
     await continues(look, source, checkpoint, note)
     reader = Reader(source.get, new)
-    try:
+    with accusing(look, source, note):
         for proof in proofs:
             await _is_entry(reader, proof, new)
-    except Wrong as wrong:
-        raise AlarmFound(alarm_of(look, source, wrong, note)) from wrong
     indexes = [str(proof.index) for proof in proofs]
     entries, proof_holds = ("entries", "proofs hold") if indexes[1:] else ("entry", "proof holds")
     return (

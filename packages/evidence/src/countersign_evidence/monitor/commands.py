@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, Final, NoReturn
 
 import click
 
@@ -21,10 +21,9 @@ from countersign_evidence.cli.files import read_file, read_histories, read_polic
 from countersign_evidence.cli.support import Duration, command, printable, say, show
 from countersign_evidence.errors import InvalidArgument
 from countersign_evidence.files import locked
-from countersign_evidence.monitor.again import Again
 from countersign_evidence.monitor.against import write_alarm
 from countersign_evidence.monitor.mirror import Copy, mirror
-from countersign_evidence.monitor.round import AlarmFound, Look, Unchecked, Watch
+from countersign_evidence.monitor.round import Again, AlarmFound, Look, Unchecked, Watch
 from countersign_evidence.monitor.source import Unreachable, open_source
 from countersign_evidence.monitor.state import DamagedState, State
 from countersign_evidence.monitor.watch import LookStatus, Patience, Seen, follow, look
@@ -44,8 +43,6 @@ _AGAIN: Final = click.option(
     show_default=True,
     help="Time in which everything that was read before is read again.",
 )
-
-T = TypeVar("T")
 
 
 @click.command("monitor")
@@ -190,10 +187,10 @@ def check_alarm_file(
     sys.exit(_SHOWN[judged.shown])
 
 
-def _until_stopped(work: Coroutine[Any, Any, T]) -> T | None:
+def _until_stopped(work: Coroutine[Any, Any, Seen]) -> Seen | None:
     """The result of the work; None if SIGINT or SIGTERM came first."""
 
-    async def run() -> T | None:
+    async def run() -> Seen | None:
         task = asyncio.ensure_future(work)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):

@@ -11,19 +11,18 @@ from shutil import rmtree
 from typing import Final
 
 from countersign_evidence.alarm import EPOCH_RECORD, KEY_HISTORY
-from countersign_evidence.checkpoint import Checkpoint
 from countersign_evidence.entry import log_entry
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.files import draft, sync
-from countersign_evidence.monitor.again import WEEKLY, Again
 from countersign_evidence.monitor.reading import Reader, Wrong
 from countersign_evidence.monitor.round import (
     SAVED_EVERY,
-    AlarmFound,
+    WEEKLY,
+    Again,
     Look,
     OnProgress,
     Unchecked,
-    alarm_of,
+    accusing,
     continues,
     learn_keys,
     not_smaller,
@@ -31,9 +30,9 @@ from countersign_evidence.monitor.round import (
     signed_checkpoint,
 )
 from countersign_evidence.monitor.source import LogSource, Missing
-from countersign_evidence.note import checkpoint_of
-from countersign_evidence.tiles import WIDTH, GrowingTree, parse_tile_path, tiles_at
-from countersign_evidence.tree import HASH_BYTES, leaf_hash
+from countersign_evidence.note import Checkpoint, checkpoint_of
+from countersign_evidence.tiles import WIDTH, GrowingTree, parse_tile_path, tree_of
+from countersign_evidence.tree import leaf_hash
 
 CHECKPOINT: Final = "checkpoint"
 _DRAFT: Final = ".draft"
@@ -99,11 +98,7 @@ class Copy:
         tree, head = None, None
         try:
             head = checkpoint_of(note)
-            edge: list[list[bytes]] = [[] for _ in range((head.size.bit_length() + 7) // 8)]
-            for tile in tiles_at(head.size):
-                body = self.read(f"tile/{tile.path}") or b""
-                edge[tile.level] = [body[i : i + HASH_BYTES] for i in range(0, len(body), 32)]
-            tree = GrowingTree(head.size, edge)
+            tree = tree_of(head.size, lambda tile: self.read(f"tile/{tile.path}") or b"")
         except EvidenceError:
             pass
         if tree is None or head is None or tree.root() != head.root:
@@ -141,7 +136,7 @@ async def mirror(
             raise Unchecked(f"{copy.folder} is a copy of another log, {checkpoint_of(old).origin}")
         note, head = await not_smaller(look, source, old, note)
         await continues(look, source, old, note)
-    try:
+    with accusing(look, source, note):
         try:
             complete = await _read(source, copy, tree, head, progress, is_trusting=True)
         except Wrong:
@@ -151,8 +146,6 @@ async def mirror(
         if old is not None:
             due = again.due(before, head.size, copy.read_again_at(), began)
             await read_again(source, Reader(source.get, head, copy.keep), due)
-    except Wrong as wrong:
-        raise AlarmFound(alarm_of(look, source, wrong, note)) from wrong
     await _copy_beginning(source, copy, head)
     await _copy_keys(look, source, copy, head)
     copy.write(CHECKPOINT, note)

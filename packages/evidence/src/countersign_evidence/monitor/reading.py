@@ -15,10 +15,10 @@ from typing import Final, Literal, NamedTuple
 
 from countersign_evidence.alarm import ENTRY, AlarmKind
 from countersign_evidence.check_alarm import contradiction
-from countersign_evidence.checkpoint import Checkpoint
 from countersign_evidence.entry import entry_form, entry_host, entry_length
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.monitor.source import CONNECTIONS, Missing, Unreachable
+from countersign_evidence.note import Checkpoint
 from countersign_evidence.tiles import (
     HEIGHT,
     WIDTH,

@@ -12,11 +12,11 @@ from countersign_evidence.alarm import RECEIPT, AlarmKind
 from countersign_evidence.entry import log_entry
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.files import replace_file
-from countersign_evidence.monitor.reading import Keep, Reader, Wrong
+from countersign_evidence.monitor.reading import Keep, Reader
 from countersign_evidence.monitor.round import (
     AlarmFound,
     Watch,
-    alarm_of,
+    accusing,
     learn_keys,
     with_resources,
 )
@@ -129,12 +129,10 @@ async def check_receipts(
         if kept.note is not None and due.keys() & receipts.waiting.keys():
             head, seen = checkpoint_of(kept.note.encode()), receipts.seen(kept.origin)
             reader = Reader(source.at(kept.url).get, head, seen)
-            try:
+            with accusing(watch, source, kept.note.encode()):
                 async with aclosing(reader.grow(GrowingTree())) as growing:
                     async for _ in growing:
                         pass
-            except Wrong as wrong:
-                raise AlarmFound(alarm_of(watch, source, wrong, kept.note.encode())) from wrong
             receipts.read_to_root(kept.origin, origins)
     receipts.save()
     for key, (promise, data) in due.items():

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
+from secrets import randbelow
 from typing import Final, TypeAlias
 
 from countersign_evidence.alarm import KEY_HISTORY, Alarm, AlarmKind, of_log
 from countersign_evidence.check_alarm import forked
-from countersign_evidence.checkpoint import Checkpoint
 from countersign_evidence.encoding import NotCheckable
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.instant import from_ns, rfc3339
@@ -20,7 +21,6 @@ from countersign_evidence.key_history import (
     follows,
     known_history,
 )
-from countersign_evidence.monitor.again import WEEKLY, Again
 from countersign_evidence.monitor.reading import Keep, Reader, Wrong, nothing
 from countersign_evidence.monitor.source import (
     PAUSE_SECONDS,
@@ -30,14 +30,58 @@ from countersign_evidence.monitor.source import (
     Unreachable,
 )
 from countersign_evidence.monitor.state import Kept, ReadTree, State
-from countersign_evidence.note import NOTE_BYTES_MAX, checkpoint_of, parse_note
+from countersign_evidence.note import NOTE_BYTES_MAX, Checkpoint, checkpoint_of, parse_note
 from countersign_evidence.policy import (
     CheckedCheckpoint,
     NoQuorum,
     Policy,
     UnnamedKey,
 )
+from countersign_evidence.tiles import HEIGHT, WIDTH
 from countersign_evidence.tree import subtrees
+
+SAMPLE: Final = 4
+WEEK: Final = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Again:
+    """The parts to read again: a slice of the log that follows the clock, and a sample."""
+
+    whole: timedelta = WEEK
+    """The time in which everything is read again once."""
+    sample: int = SAMPLE
+    """Bundles that are drawn for each look, so that no change is safe until its turn comes."""
+    pick: Callable[[int], int] = randbelow
+    """Draws a number below this one."""
+
+    def due(self, before: int, size: int, since: int, now: int) -> Sequence[int]:
+        """The numbers of the bundles to read again in a look at a tree of this size.
+
+        The last look went up to the time `since` (Unix seconds), when there were `before` entries.
+        Of each look the part begins where that of the last one ended.
+        """
+        then, count = _bundles(before), _bundles(size)
+        if not count:
+            return []
+        period = max(1, int(self.whole.total_seconds()))
+        start, end = (since % period) * then // period, (now % period) * count // period
+        if now - since >= period:
+            part = {*range(count)}
+        elif since // period == now // period:
+            part = {*range(start, end)}
+        else:
+            part = {*range(start, count), *range(end)}
+        return sorted(part | {self.pick(count) for _ in range(self.sample)})
+
+
+def _bundles(size: int) -> int:
+    return (size + WIDTH - 1) >> HEIGHT
+
+
+WEEKLY: Final = Again()
+"""The default."""
+
 
 SAVED_EVERY: Final = 100 * 256
 """Entries after which what was read so far is kept."""
@@ -129,14 +173,12 @@ async def check_log(watch: Watch, source: LogSource, known: Sequence[Kept]) -> K
         note, served = await not_smaller(watch, source, kept.note.encode(), note)
         await continues(watch, source, kept.note.encode(), note)
     began = watch.now
-    try:
+    with accusing(watch, source, note):
         tree = await _read_up_to(watch, source, kept, served)
         if kept.note is not None:  # at the first look all of it is new
             since = kept.again_at or kept.checked_at
             due = watch.again.due(kept.tree.size, served.size, since, began)
             await read_again(source, Reader(source.get, served), due)
-    except Wrong as wrong:
-        raise AlarmFound(alarm_of(watch, source, wrong, note)) from wrong
     now, grown = watch.now, tree.size > kept.tree.size
     kept = replace(
         kept,
@@ -265,7 +307,7 @@ async def continues(look: Look, source: LogSource, old_note: bytes, new_note: by
     reader = Reader(source.get, new)
     before: tuple[bytes, ...] = ()
     after: tuple[bytes, ...] = ()
-    try:
+    with accusing(look, source, new_note):
         if old.size < new.size:
             nodes = subtrees(0, old.size), subtrees(old.size, new.size)
             found = await reader.nodes([*nodes[0], *nodes[1]])
@@ -274,8 +316,6 @@ async def continues(look: Look, source: LogSource, old_note: bytes, new_note: by
             message = forked(old, new, before, after)
         except EvidenceError as error:
             raise await reader.wrong_edge() from error
-    except Wrong as wrong:
-        raise AlarmFound(alarm_of(look, source, wrong, new_note)) from wrong
     if message is not None:
         alarm = look.alarm(AlarmKind.FORK, source.url, message, old_note, new_note)
         raise AlarmFound(replace(alarm, before=before, after=after))
@@ -317,11 +357,15 @@ async def _grow(
     return ReadTree.of(tree)
 
 
-def alarm_of(look: Look, source: LogSource, wrong: Wrong, note: bytes) -> Alarm:
-    alarm = look.alarm(wrong.kind, source.url, wrong.message, note)
-    return replace(
-        with_resources(alarm, wrong.resources), index=wrong.index, path=tuple(wrong.path)
-    )
+@contextmanager
+def accusing(look: Look, source: LogSource, note: bytes) -> Iterator[None]:
+    """What is Wrong inside, under this checkpoint, is an alarm: AlarmFound."""
+    try:
+        yield
+    except Wrong as wrong:
+        alarm = look.alarm(wrong.kind, source.url, wrong.message, note)
+        alarm = with_resources(alarm, wrong.resources)
+        raise AlarmFound(replace(alarm, index=wrong.index, path=tuple(wrong.path))) from wrong
 
 
 def with_resources(alarm: Alarm, more: Mapping[str, bytes | None]) -> Alarm:

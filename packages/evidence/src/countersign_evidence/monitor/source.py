@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 import httpx2
@@ -57,14 +57,11 @@ class LogSource:
 
         Tried three times. Raises Missing or Unreachable.
         """
-        for left in reversed(range(TRIES)):
-            try:
+        for _ in range(TRIES - 1):
+            with suppress(Unreachable):
                 return await self._get(f"{self.url}/{path}", most)
-            except Unreachable:
-                if not left:
-                    raise
-                await self.pause(PAUSE_SECONDS)
-        raise AssertionError
+            await self.pause(PAUSE_SECONDS)
+        return await self._get(f"{self.url}/{path}", most)
 
     async def _get(self, url: str, most: int) -> bytes:
         try:

@@ -13,7 +13,6 @@ from pathlib import Path
 import msgspec
 
 from countersign_evidence.alarm import Alarm, format_alarm, is_history
-from countersign_evidence.checkpoint import Checkpoint
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.files import replace_file
 from countersign_evidence.note import checkpoint_of
@@ -59,12 +58,6 @@ class Kept:
     grown_at: int = 0
     again_at: int = 0
     """Up to when of the clock what was read before was read again; 0: not yet."""
-    alarms: int = 0
-
-    @property
-    def head(self) -> Checkpoint | None:
-        """The content of the stored checkpoint."""
-        return None if self.note is None else checkpoint_of(self.note.encode())
 
     def since(self, tree: GrowingTree) -> Kept:
         """With how far the entries were read."""
@@ -120,7 +113,7 @@ def _read(path: Path) -> Kept:
         kept = msgspec.json.decode(path.read_bytes(), type=Kept)
         root = kept.tree.grown().root()
         (kept.reading or ReadTree()).grown()
-        head = kept.head
+        head = None if kept.note is None else checkpoint_of(kept.note.encode())
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, EvidenceError) as error:
         raise DamagedState(f"{path}: {error}") from error
     if head is not None and head.root != root:
