@@ -16,8 +16,6 @@ from tests.cli.serving import wait_until
 from tests.crash.wire import Answer, Connection, Lost
 
 CLIENTS: Final = 8
-_PAUSE_SECONDS: Final = 0.08
-"""Between two calls of a client: all of them together make some 80 calls a second."""
 _REFUSED_PAUSE_SECONDS: Final = 0.25
 """After a call that was not done. Without it, refusals take the processor time that the recovery
 needs, and each is sent again at the end."""
@@ -64,11 +62,19 @@ class Looked:
 class Load:
     """Runs in a thread of its own, as long as the block lasts."""
 
-    def __init__(self, port: int, api_key: str, notice: Any, name: str) -> None:  # noqa: ANN401 - JSON
+    def __init__(
+        self,
+        port: int,
+        api_key: str,
+        notice: Any,  # noqa: ANN401 - JSON
+        name: str,
+        pause_seconds: float,
+    ) -> None:
         self._port = port
         self._api_key = api_key
         self._notice = notice
         self._name = name
+        self._pause_seconds = pause_seconds
         self._random = Random(name)
         self._over = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
@@ -134,7 +140,7 @@ class Load:
             else:
                 self._heard(order, answer, begun)
                 if answer.status == 200:
-                    pause = _PAUSE_SECONDS
+                    pause = self._pause_seconds
             await asyncio.sleep(pause)
         if connection is not None:
             connection.close()

@@ -39,6 +39,8 @@ class Site:
 
     learns_within: ClassVar = _TRUTH_SECONDS
     """For so many seconds its readiness may say *not ready* of what is well again."""
+    pause_seconds: ClassVar = 0.04
+    """Between two calls of a client: all of them together make some 100 calls a second."""
 
     folder: Path
     data_dir: Path
@@ -162,7 +164,7 @@ class Site:
     def load(self) -> Load:
         """Callers, for a `with` block."""
         name = f"p{self.port}n{len(self.loads)}"
-        self.loads.append(Load(self.port, self.api_key, self.notice, name))
+        self.loads.append(Load(self.port, self.api_key, self.notice, name, self.pause_seconds))
         return self.loads[-1]
 
     def doctor(self) -> dict[str, tuple[str, str]]:
