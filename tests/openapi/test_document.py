@@ -21,13 +21,14 @@ from tests.support.document import (
     committed_document,
     resolved,
 )
+from tests.support.every import every
 from tools.openapi import openapi_document, openapi_text
 from tools.openapi_components import with_references
 
 DOCUMENT = committed_document()
 WHOLE = Document(DOCUMENT)
 OPERATIONS = list(WHOLE.operations())
-each_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=lambda o: o.id)
+each_operation = every("operation", OPERATIONS)
 
 
 def test_the_committed_document_is_the_one_that_the_route_table_makes() -> None:

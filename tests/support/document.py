@@ -30,6 +30,9 @@ class Operation(NamedTuple):
     path: str
     definition: Mapping[str, Any]
 
+    def __repr__(self) -> str:
+        return self.id
+
     @property
     def id(self) -> str:
         """Its name."""
