@@ -26,6 +26,7 @@ from tests.drills import disks
 from tests.ha import network, nodes
 from tests.http.backstage import Operator, another_deployment
 from tests.support import (
+    compiled,
     depth,
     engines,
     nginx,
@@ -147,6 +148,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # By default a seventh of a run is spent on looking for garbage.
     gc.set_threshold(50_000, 20, 20)
     process_state.cache_no_loggers()
+    compiled.share()
     config.pluginmanager.register(privacy.Privacy(), "countersign-privacy")
     # Who looks at a failure with a debugger has not ended the first try.
     if not config.getoption("usepdb"):

@@ -9,7 +9,6 @@ from typing import Any
 import httpx2
 import jsonschema_rs
 import pytest
-from schemathesis.specs.openapi.definitions import OPENAPI_31
 
 from countersign.base.errors import REFUSALS, Refusal, Retryable
 from countersign.server.app import route_table
@@ -22,12 +21,14 @@ from tests.support.document import (
     committed_document,
     resolved,
 )
+from tests.support.every import every
 from tools.openapi import openapi_document, openapi_text
 from tools.openapi_components import with_references
 
 DOCUMENT = committed_document()
-OPERATIONS = list(Document(DOCUMENT).operations())
-each_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=lambda o: o.id)
+WHOLE = Document(DOCUMENT)
+OPERATIONS = list(WHOLE.operations())
+each_operation = every("operation", OPERATIONS)
 
 
 def test_the_committed_document_is_the_one_that_the_route_table_makes() -> None:
@@ -41,6 +42,9 @@ def test_the_server_serves_the_committed_document(client: httpx2.Client) -> None
 
 def test_the_document_is_valid_openapi_3_1() -> None:
     assert DOCUMENT["openapi"].startswith("3.1.")
+    # It takes half a second to import, which each process of a run would spend.
+    from schemathesis.specs.openapi.definitions import OPENAPI_31  # noqa: PLC0415
+
     jsonschema_rs.Draft202012Validator(OPENAPI_31).validate(DOCUMENT)
 
 
@@ -121,7 +125,6 @@ def test_the_headers_of_a_person_are_declared(operation: Operation) -> None:
 
 @each_operation
 def test_every_example_of_an_operation_fits_its_schema(operation: Operation) -> None:
-    document = Document(DOCUMENT)
     contents = [answer.get("content", {}) for answer in operation.definition["responses"].values()]
     contents.append(operation.definition.get("requestBody", {}).get("content", {}))
     for content in contents:
@@ -131,10 +134,10 @@ def test_every_example_of_an_operation_fits_its_schema(operation: Operation) -> 
                 continue
             assert media["examples"]
             for label, example in media["examples"].items():
-                assert document.faults(media["schema"], example["value"]) == [], label
+                assert WHOLE.faults(media["schema"], example["value"]) == [], label
     for parameter in operation.definition["parameters"]:
         if "example" in parameter:
-            assert document.faults(parameter["schema"], parameter["example"]) == [], parameter
+            assert WHOLE.faults(parameter["schema"], parameter["example"]) == [], parameter
 
 
 @each_operation

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +23,9 @@ from tests.checkout.surfer import Form, Page, check_headers
 from tests.http.backstage import Operator, another_deployment, make_client
 from tests.remembered.device import ORIGIN
 from tests.support.acts import done
-from tests.support.engines import ENGINES, engine_server
+from tests.support.engines import ENGINES, Once, engine_server, kept
 from tests.support.moved_clock import VARIABLE, MovedClock
+from tests.support.postgres import PostgresServer
 from tests.support.providers import Playing, playing
 from tests.support.service import Server, running, start_server
 from tests.verification.live import LiveVendor, live_vendor
@@ -142,23 +145,56 @@ def verify_in(person: Person, session: dict[str, Any]) -> Page:
     return person.send(form, outcome="verified")
 
 
-@pytest.fixture(params=ENGINES)
-def operator(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Operator]:
-    """Give the operator of a deployment of this test alone."""
-    made = another_deployment(tmp_path / "data", engine_server(request), PUBLIC_URL=ORIGIN)
-    with Operator(made) as operator:
+here = pytest.fixture(scope="package")(kept)
+
+
+@contextmanager
+def _operator(place: Path, engine: PostgresServer | None) -> Iterator[Operator]:
+    with Operator(another_deployment(place / "data", engine, PUBLIC_URL=ORIGIN)) as operator:
         yield operator
 
 
-@pytest.fixture
-def server(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    """Give a server with a clock that is moved."""
+@contextmanager
+def _served(operator: Operator) -> Iterator[Server]:
     clock = operator.deployment.data_dir.parent / "clock"
-    with monkeypatch.context() as environment:
+    with pytest.MonkeyPatch.context() as environment:
         environment.setenv(VARIABLE, str(clock))
         server = start_server(operator.deployment)
     with running(server):
         yield server
+
+
+@pytest.fixture
+def is_alone(request: pytest.FixtureRequest) -> bool:
+    """Whether a test has a deployment of its own: one that looks into it, or has live buyers."""
+    names = {*inspect.signature(request.function).parameters}
+    return "operator" in names or "live_shop" in request.fixturenames
+
+
+@pytest.fixture(params=ENGINES)
+def operator(
+    request: pytest.FixtureRequest,
+    here: Once,
+    is_alone: bool,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Operator]:
+    """Give the operator of a deployment, on each engine."""
+    made = partial(_operator, tmp_path_factory.mktemp("remembered"), engine_server(request))
+    if is_alone:
+        with made() as operator:
+            yield operator
+    else:
+        yield here(("operator", request.param), made)
+
+
+@pytest.fixture
+def server(operator: Operator, here: Once, is_alone: bool) -> Iterator[Server]:
+    """Give a server with a clock that is moved."""
+    if is_alone:
+        with _served(operator) as server:
+            yield server
+    else:
+        yield here(("server", operator.deployment.data_dir), partial(_served, operator))
 
 
 @pytest.fixture

@@ -17,8 +17,6 @@ from tests.docs.shell import check_answers, run_blocks
 from tests.http.backstage import another_deployment
 from tests.support.service import running_server
 
-pytestmark = pytest.mark.long
-
 PAGE = read(ROOT / "docs" / "testing.md")
 BASH = [block for block in PAGE.blocks if block.language == "bash"]
 SHELL = "".join(block.text for block in BASH)
@@ -28,6 +26,7 @@ _OPERATION = re.compile(r"^(get|post|delete) (/v1/test/[a-z/]+)", re.MULTILINE)
 
 
 @pytest.mark.timeout(420)
+@pytest.mark.later
 def test_every_example_does_what_the_page_shows(tmp_path: Path) -> None:
     """In one shell from the top to the bottom, with the commands while the server runs."""
     deployment = another_deployment(tmp_path / "data")

@@ -20,7 +20,7 @@ from countersign.server.app import App
 if TYPE_CHECKING:
     from bench.servers import Installation
 
-pytestmark = [pytest.mark.one_engine]
+pytestmark = [pytest.mark.later, pytest.mark.one_engine]
 
 NUMBER = 3
 TOGETHER = {"events", "checkpoints"}

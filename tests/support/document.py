@@ -30,6 +30,9 @@ class Operation(NamedTuple):
     path: str
     definition: Mapping[str, Any]
 
+    def __repr__(self) -> str:
+        return self.id
+
     @property
     def id(self) -> str:
         """Its name."""
@@ -53,6 +56,7 @@ class Document:
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._document = document
+        self._validators: dict[str, jsonschema_rs.Draft202012Validator] = {}
         self._operations = [
             Operation(method.upper(), path, resolved(item[method], document))
             for path, item in document["paths"].items()
@@ -76,8 +80,14 @@ class Document:
 
     def faults(self, schema: Mapping[str, Any], value: object) -> list[str]:
         """How the value breaks the schema, formats included."""
-        whole = {**schema, "components": self._document["components"]}
-        validator = jsonschema_rs.Draft202012Validator(whole, validate_formats=True)
+        # Most schemas are those of other operations too, and compiling one takes 10 ms.
+        known = json.dumps(schema)
+        if known not in self._validators:
+            whole = {**schema, "components": self._document["components"]}
+            self._validators[known] = jsonschema_rs.Draft202012Validator(
+                whole, validate_formats=True
+            )
+        validator = self._validators[known]
         return [f"{e.instance_path}: {e.message}" for e in validator.iter_errors(value)]
 
     def request_faults(

@@ -34,7 +34,7 @@ from tempfile import TemporaryFile
 from threading import Lock
 from typing import IO, Any, Final, NoReturn, TypedDict
 
-from tests.support import moved_clock
+from tests.support import compiled, moved_clock
 
 _PRELOADED: Final = (
     "countersign.server.server",
@@ -328,6 +328,7 @@ def main() -> None:
     rooms = {module_of(place) for place in PLACES.values()}
     for name in (*_PRELOADED, *sorted(rooms)):
         importlib.import_module(name)
+    compiled.share()
     # What is there now is shared by all; collecting it would copy it.
     gc.freeze()
     gc.enable()

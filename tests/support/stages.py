@@ -118,7 +118,7 @@ class Stages:
             terminalreporter.write_line(f"LEFT OUT: {kinds}: other stages run them")
         else:
             terminalreporter.write_line(
-                f"LEFT OUT: {kinds}; and five sixths of the random examples:"
+                f"LEFT OUT: {kinds}; and two thirds of the random examples:"
                 " make test-rest, make drills and make test-ha run these tests, make test-all"
                 " everything"
             )
