@@ -12,7 +12,7 @@ import msgspec
 from sqlalchemy import Connection, insert
 
 from countersign.base.db.tables import verifications
-from countersign.base.values import VERIFICATION, Mode, Reason, rfc3339_ms, timed_id
+from countersign.base.values import VERIFICATION, Mode, Reason, from_ns, rfc3339_ms, timed_id
 from countersign.core.access.audit import AuditEntry
 from countersign.core.access.clocks import AccountClock
 from countersign.core.access.room import Access
@@ -28,7 +28,6 @@ from countersign.core.parties import bound_now
 from countersign.core.vault.vault import NONCE_BYTES, SHRED_KEY_BYTES, DataKey, Place
 from countersign.identity.model import FactSource, ProviderEvidence, ProviderResult
 from countersign_evidence.canonical import Json
-from countersign_evidence.instant import from_ns
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -17,11 +17,10 @@ from countersign.base.db.database import Database
 from countersign.base.db.statements import chunks
 from countersign.base.db.tables import ended_records
 from countersign.base.errors import NotFound
-from countersign.base.values import FACT, Clock, Entropy, Mode, timed_id
+from countersign.base.values import FACT, Clock, Entropy, Mode, from_ns, rfc3339_ms, timed_id
 from countersign.core.access.key import Principal
 from countersign.core.vault.vault import NONCE_BYTES, SHRED_KEY_BYTES, DataKey, Place, Vault
 from countersign_evidence.canonical import Json
-from countersign_evidence.instant import from_ns, rfc3339_ms
 from countersign_evidence.record import Draft, entropy_needed, make_records
 
 
