@@ -11,7 +11,7 @@ from hashlib import sha256
 import pytest
 
 from countersign.base.errors import Overloaded
-from countersign.core.acknowledgments.room import WAITING_MAX, Certificates
+from countersign.core.acknowledgments.room import DOCUMENTS_WAITING_MAX, Certificates
 from tests.certificate.facts import made_dossier, make_certificate
 
 ELSEWHERE = """
@@ -71,13 +71,16 @@ async def _crowd() -> None:
         return b"%PDF-"
 
     certificates = Certificates()
-    inside = [asyncio.create_task(certificates.run(slow, "acct_1")) for _ in range(WAITING_MAX + 1)]
+    inside = [
+        asyncio.create_task(certificates.run(slow, "acct_1"))
+        for _ in range(DOCUMENTS_WAITING_MAX + 1)
+    ]
     await asyncio.sleep(0)
     with pytest.raises(Overloaded) as refused:
         await certificates.run(slow, "acct_1")
     assert refused.value.retry_after == 5
     gate.set()
-    assert await asyncio.gather(*inside) == [b"%PDF-"] * (WAITING_MAX + 1)
+    assert await asyncio.gather(*inside) == [b"%PDF-"] * (DOCUMENTS_WAITING_MAX + 1)
     assert await certificates.run(slow, "acct_1") == b"%PDF-"
     await certificates.close()
 
@@ -113,7 +116,7 @@ async def _neighbours() -> tuple[list[str], int]:
 def test_an_account_that_asks_for_many_holds_no_other_up() -> None:
     """It alone is refused what is too much, and a neighbour waits for one of its at most."""
     order, refused = asyncio.run(_neighbours())
-    assert refused == 48 - (WAITING_MAX + 1)
+    assert refused == 48 - (DOCUMENTS_WAITING_MAX + 1)
     assert order[:6] == ["hostile", "innocent"] * 3
 
 

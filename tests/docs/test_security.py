@@ -288,7 +288,7 @@ def test_the_times_on_the_page_are_those_of_the_code(page: Page) -> None:
 def test_costly_requests_are_bounded_as_the_page_says(page: Page) -> None:
     """A bound that changes in the code changes here."""
     bounds = dict(page.rows("## Resource limits"))
-    assert f"{room.WAITING_MAX} waiting" in bounds["PDF of a certificate or dossier"]
+    assert f"{room.DOCUMENTS_WAITING_MAX} waiting" in bounds["PDF of a certificate or dossier"]
     assert f"{room.WAITING_MAX} requests" in bounds["Waiting for a proof"]
     assert f"{TOTAL_SECONDS:g} seconds" in bounds["Requests to an identity provider"]
     assert bounds["Webhooks"].startswith(f"{CONCURRENT_MAX} at a time")
