@@ -160,7 +160,9 @@ def test_a_reader_of_before_passes_over_a_sealed_head(tmp_path: Path) -> None:
     """A dossier from a log that holds one is read by the verifier that does not know the type."""
     source = Path(verify.__file__).read_text(encoding="utf-8")
     before = tmp_path / "verify.py"
-    before.write_text(source.replace('    "audit_head",\n', ""), encoding="utf-8")
+    before.write_text(
+        source.replace('    "audit_head": record_of("at", "head"),\n', ""), encoding="utf-8"
+    )
     assert before.read_text(encoding="utf-8") != source
 
     async def work(console: Console) -> bytes:
