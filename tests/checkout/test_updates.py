@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,7 +17,7 @@ from countersign.core.checkout.room import STREAMS_EACH_MAX, Updates
 from countersign.operate.bootstrap import Deployment
 from tests.checkout.buyer import Shop
 from tests.checkout.surfer import Surfer, check_headers
-from tests.cli.serving import running, wait_for
+from tests.cli.serving import running_module, wait_for
 from tests.http.backstage import Operator, make_client
 from tests.support.service import Server, free_port
 
@@ -194,8 +193,8 @@ def test_a_server_that_stops_ends_its_streams(own_shop: Shop) -> None:
 
 def test_another_asgi_server_streams_as_well(own: Operator, tmp_path: Path) -> None:
     port, log = free_port(), tmp_path / "log"
-    command = [sys.executable, "-m", "tests.cli.uvicorn_server", str(port)]
-    with running(command, own.deployment.environment, log) as process, ExitStack() as opened:
+    command = ["tests.cli.uvicorn_server", str(port)]
+    with running_module(command, own.deployment.environment, log) as process, ExitStack() as opened:
         wait_for(process, log, "Uvicorn running")
         url = f"http://127.0.0.1:{port}"
         server = Server(deployment=own.deployment, url=url, process=process, log=log)

@@ -2,7 +2,6 @@
 
 import contextlib
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -29,27 +28,35 @@ def running(
     log: Path,
     directory: Path | None = None,
 ) -> Iterator[Process]:
-    """Run a program for the length of the block; what it says goes into a file.
-
-    A module of Python is run by a fork, see `forked`.
-    """
+    """Run a program for the length of the block; what it says goes into a file."""
     with log.open("wb") as sink:
-        process: Process
-        if command[:2] == [sys.executable, "-m"]:
-            process = forked.start(
-                command[2:], environment, stdout=sink, stderr=sink, directory=directory
-            )
-        else:
-            process = subprocess.Popen(
-                command,
-                env=environment,
-                cwd=directory,
-                stdin=subprocess.DEVNULL,
-                stdout=sink,
-                stderr=sink,
-            )
-    try:
+        process = subprocess.Popen(
+            command,
+            env=environment,
+            cwd=directory,
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=sink,
+        )
+    with _killed(process):
         yield process
+
+
+@contextlib.contextmanager
+def running_module(
+    words: Sequence[str], environment: Mapping[str, str], log: Path
+) -> Iterator[Process]:
+    """Run `python -m WORDS` of this tree, by a fork (see `forked`), for the length of the block."""
+    with log.open("wb") as sink:
+        process = forked.start(words, environment, stdout=sink, stderr=sink)
+    with _killed(process):
+        yield process
+
+
+@contextlib.contextmanager
+def _killed(process: Process) -> Iterator[None]:
+    try:
+        yield
     finally:
         process.kill()
         process.wait()

@@ -5,7 +5,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import httpx2
@@ -13,12 +12,12 @@ import pytest
 
 from countersign.core.access.key import well_formed
 from tests.cli.conftest import Bench
-from tests.cli.serving import running, wait_for
+from tests.cli.serving import running_module, wait_for
 from tests.support.service import free_port
 
 pytestmark = pytest.mark.long
 
-COMMAND = [sys.executable, "-m", "countersign", "dev"]
+COMMAND = ["countersign", "dev"]
 
 
 def run_curl(line: str) -> object:
@@ -48,7 +47,7 @@ def test_dev_adds_no_demo_account_to_a_deployment_that_others_know(bench: Bench)
 def test_dev_goes_from_nothing_to_a_line_that_works(bench: Bench, tmp_path: Path) -> None:
     port = free_port()
     own, log = bench.but(PORT=str(port), CONSOLE="true"), tmp_path / "log"
-    with running(COMMAND, own.environment, log) as process:
+    with running_module(COMMAND, own.environment, log) as process:
         said = wait_for(process, log, "Countersign serves")
         (line,) = [line.strip() for line in said.splitlines() if line.strip().startswith("curl ")]
         (key,) = {k for k in re.findall(r"csign_\w+", said) if well_formed(k)}
@@ -79,7 +78,7 @@ def test_dev_goes_from_nothing_to_a_line_that_works(bench: Bench, tmp_path: Path
         assert process.wait(20) == 0
 
     # The second start has no key to show, and says how to get another.
-    with running(COMMAND, own.environment, log) as process:
+    with running_module(COMMAND, own.environment, log) as process:
         said = wait_for(process, log, "Countersign serves")
         assert not [k for k in re.findall(r"csign_\w+", said) if well_formed(k)]
         assert "already has a test key" in said

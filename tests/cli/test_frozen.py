@@ -17,13 +17,13 @@ import pytest
 from countersign.server import manager as notices
 from tests.cli.conftest import Bench
 from tests.cli.crew import children_of, runs
-from tests.cli.serving import running, wait_until
+from tests.cli.serving import running_module, wait_until
 from tests.support.manager import Manager
 from tests.support.service import free_port
 
 pytestmark = [pytest.mark.crash, pytest.mark.both_engines, pytest.mark.long]
 
-COMMAND = [sys.executable, "-m", "tests.cli.freezing_server"]
+COMMAND = ["tests.cli.freezing_server"]
 REPLACED_SECONDS_MAX = 30.0
 """What docs/install.md promises, with a patience of ten seconds; here it is six."""
 PATIENCE = 6.0
@@ -60,7 +60,7 @@ def server(either: Bench, tmp_path: Path) -> Iterator[Frozen]:
     bench = either.but(WORKERS="2", PORT=str(port))
     bench.run("init")
     environment = {**bench.environment, "FROZEN_SECONDS": str(PATIENCE)}
-    with running(COMMAND, environment, log) as process:
+    with running_module(COMMAND, environment, log) as process:
         wait_until(lambda: "Countersign serves" in log.read_text(), "both workers")
         yield Frozen(process.pid, port, log)
         sys.stderr.write(log.read_text())

@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import socket
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import pytest
 from countersign.base.db.engine import database_url
 from tests.cli.conftest import Bench
 from tests.cli.notice_files import LINES, write_notice
-from tests.cli.serving import running, wait_for
+from tests.cli.serving import running_module, wait_for
 from tests.storage.busy import other_writer
 from tests.support.service import free_port, running_server, start_server
 
@@ -215,8 +214,8 @@ def test_the_application_works_under_another_asgi_server(
 ) -> None:
     key = initialised.key(initialised.account("vendor"))
     port, log = free_port(), tmp_path / "log"
-    command = [sys.executable, "-m", "tests.cli.uvicorn_server", str(port)]
-    with running(command, initialised.environment, log) as process:
+    command = ["tests.cli.uvicorn_server", str(port)]
+    with running_module(command, initialised.environment, log) as process:
         wait_for(process, log, "Uvicorn running")
         client = httpx2.Client(
             base_url=f"http://127.0.0.1:{port}", headers={"Authorization": f"Bearer {key}"}

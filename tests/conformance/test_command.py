@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.serving import Process, running, wait_for
+from tests.cli.serving import Process, running_module, wait_for
 from tests.conformance.conftest import connect, new_shop
 from tests.conformance.shop import Manners, doing_business, receiving
 from tests.http.backstage import Operator, make_client
@@ -31,8 +30,8 @@ def started(
     deployment: Deployment, log: Path, account_id: str, *more: str
 ) -> Iterator[tuple[Process, Callable[[str], str]]]:
     """Start the command; gives it, and how to wait until it says something."""
-    command = [sys.executable, "-m", "countersign", "conformance", "--account", account_id, *more]
-    with running(command, deployment.environment, log) as process:
+    words = ["countersign", "conformance", "--account", account_id, *more]
+    with running_module(words, deployment.environment, log) as process:
         yield process, partial(wait_for, process, log)
 
 
