@@ -70,7 +70,7 @@ def _work_folder(options: Options) -> Iterator[Path]:
     """Make a folder for databases and logs that vanishes with the run."""
     with TemporaryDirectory(prefix="countersign-bench-", dir=options.work_dir) as name:
         folder = Path(name)
-        # As root, PostgreSQL runs under another account, which must be able to pass through.
+        # When root, PostgreSQL runs under another account, which must have access to the folders.
         folder.chmod(0o711)
         yield folder
 

@@ -2,9 +2,9 @@
 
 A function call costs a reader a step and the interpreter about 50 ns. Each operation runs alone on
 a warm server, in this process and on SQLite, while the interpreter reports every call of a function
-of ours, on whichever thread. Neither comprehensions count nor going on after an `await`, so that
-each version of Python counts the same. The least of several runs is reported: now and then one
-meets a loop in the background.
+of ours, on whichever thread. Comprehensions and resuming after an `await` do not count, so that
+every version of Python counts the same. The least of several runs is reported, since a loop in the
+background sometimes delays one.
 
 A live verification needs the simulated providers, whose code is not counted.
 """
@@ -171,7 +171,7 @@ async def answered(
 
 
 class Trace:
-    """What the interpreter reports of every call, on all threads that begin after `install`."""
+    """Records every call reported by the interpreter, on threads that begin after `install`."""
 
     def __init__(self) -> None:
         self._calls: Counter[tuple[str, str]] | None = None
@@ -200,7 +200,7 @@ class Trace:
 
 @cache
 def _begins(code: CodeType) -> int:
-    """Where the code of a function begins; one that goes on after an `await` is further."""
+    """The first line of a function's code; a resumed one continues at a later line."""
     return next(i.offset for i in dis.get_instructions(code) if i.opname == "RESUME")
 
 
@@ -280,7 +280,7 @@ class _Served:
 
 @asynccontextmanager
 async def _stripe() -> AsyncIterator[_Served | None]:
-    """Stripe Identity, simulated; None where the simulators are not installed."""
+    """Stripe Identity, simulated; None if the simulators are not installed."""
     try:
         registry = import_module("countersign_simulators.registry")
         server = import_module("countersign_simulators.server")

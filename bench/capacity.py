@@ -2,8 +2,8 @@
 
 One server and one database on this machine are loaded with acknowledgments. Counted are processor
 time of the server and of the database, bytes of the write-ahead log, and bytes that each table
-keeps. Then acknowledgments are accepted while none can be sealed, and sealing has them alone: that
-is the most that one log can take. What follows from it for a deployment is worked out below it.
+keeps. Then acknowledgments are accepted while none can be sealed, and are sealed afterwards with no
+other load: that is the limit of one log. The figures for a deployment are computed from these.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Costs(NamedTuple):
 
 
 class Sealing(NamedTuple):
-    """Of records that waited, while nothing else was done."""
+    """Sealing waiting records without other load."""
 
     per_second: float
     server_us: float
@@ -119,7 +119,7 @@ class _Run:
         return self.server.cpu_seconds() * 1e6, self.database.child.cpu_seconds() * 1e6
 
     def costs(self, look: psycopg.Connection) -> Costs:
-        """Of acknowledgments that are sealed as they come."""
+        """For acknowledgments that are sealed at once."""
         self.acknowledge()
         _all_sealed(look)
         sizes, written, took = _sizes(look), _number(look, _WRITTEN), self.took()
@@ -138,7 +138,7 @@ class _Run:
         )
 
     def sealing(self, look: psycopg.Connection) -> Sealing:
-        """Of acknowledgments that were accepted while none could be sealed."""
+        """For acknowledgments accepted while none could be sealed."""
         kept = self.heads.with_name("kept")
         self.heads.rename(kept)
         self.heads.touch()  # in the way: nothing can be published

@@ -85,7 +85,7 @@ def _round(folder: Path, seconds: int) -> Round:
     installed = install(folder, None, (str(Path(sys.executable).parent / "countersign"),))
     with serve(installed, folder / "server.log"):
         endpoint = prepare(installed)
-    # Without a server, so that acknowledging for the orders goes as fast as it can.
+    # Without a server, so that acknowledging for the orders is as fast as possible.
     bodies = _orders(installed, endpoint, (seconds + WARM_UP_SECONDS) * PER_SECOND_MAX)
     with serve(installed, folder / "server.log") as server:
         load = Load(CONNECTIONS, seconds)
@@ -120,7 +120,7 @@ def _check(endpoint: Endpoint, operation: Operation) -> None:
 
 
 def _orders(installed: Installation, endpoint: Endpoint, number: int) -> list[str]:
-    """Acknowledge for as many orders, and give the bodies that ask for their clearances."""
+    """Acknowledge this many orders; returns the bodies of their clearance requests."""
 
     async def write() -> list[str]:
         async with open_deployment(load_settings(installed.environment)) as deployment:

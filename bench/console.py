@@ -1,6 +1,6 @@
 """The cost of a console page: ``python -m bench.console``; ``--help`` lists the options.
 
-Each page is asked for in this process, as a browser asks, of two deployments on the embedded
+Each page is requested in this process, as by a browser, from two deployments on the embedded
 database: one with few acknowledgments and one with many (see `bench.fill`). A page has the
 processor time of all threads of the process, the statements it takes, and its size.
 """
@@ -50,7 +50,7 @@ from countersign_console.pages import SCOPES
 
 URL: Final = "http://localhost:8080"
 SESSION_ID: Final = "cart 7"
-"""Of an order that is stored last."""
+"""A session of an order that is stored last."""
 CPU_MS_MAX: Final = 100
 _PREFIX: Final = "COUNTERSIGN_"
 

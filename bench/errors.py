@@ -1,5 +1,5 @@
-"""What may stop a run."""
+"""Errors that stop a run."""
 
 
 class BenchError(Exception):
-    """A run cannot go on; the message says why and what to do."""
+    """A run cannot continue; the message says why and what to do."""

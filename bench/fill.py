@@ -1,8 +1,8 @@
-"""Store many acknowledgments at once: copies of one that was made as all of them are.
+"""Store many acknowledgments at once: copies of an ordinary one.
 
-They are written by what writes an acknowledgment, so that every table, index, event and tile is
-what it is after so many calls; each copy has an identifier, blind indexes and a slot of its own.
-What a copy hides was encrypted for the first one: nothing reads it back.
+The ordinary code writes them, so that every table, index, event and tile is as after so many calls;
+each copy has its own identifier, blind indexes and slot. The encrypted data of a copy is that of
+the first one: nothing reads it back.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ from countersign.core.vault.vault import SHRED_KEY_BYTES
 from countersign.operate.bootstrap import Deployment, open_deployment
 
 _RUN: Final = GROUP * RUN_ROWS
-"""As many records as runs hold that were merged: they are written so to begin with."""
+"""Number of records in a merged run: they are written as merged runs."""
 _TOGETHER: Final = 512
 _STEP_NS: Final = 1_000
-"""Between the times of two copies, which are all over before a server begins again."""
+"""Time between two copies; all are in the past before a server begins again."""
 
 
 async def fill(installed: Installation, number: int, over: timedelta = timedelta(0)) -> None:
     """Store so many acknowledgments in an embedded database without a server.
 
-    `over`: as if they had been made in this time, which ends now.
+    `over`: the period in which they appear to have been made; it ends now.
     """
     async with open_deployment(load_settings(installed.environment)) as deployment:
         first = await _first(deployment)
         engine = open_engine(deployment.database.url, Purpose.WRITE)
         with engine.connect() as connection:
             cursor = connection.connection.cursor()
-            # Who loses what was filled fills again.
+            # If the filled data is lost, fill again.
             cursor.execute("PRAGMA synchronous=OFF")
             cursor.execute("PRAGMA cache_size=-1000000")
             cursor.close()

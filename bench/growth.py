@@ -2,7 +2,7 @@
 
 Two servers on the embedded database, the first with few acknowledgments stored and the other with
 many (see `bench.fill`): ten million take 37 GB, and an hour at most. They are measured in turn,
-round after round, while the other is held still.
+round after round, while the other is paused.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from bench.processes import Child
 SCRIPT: Final = Path(__file__).with_name("requests.lua")
 MARK: Final = "BENCH "
 WARM_UP_SECONDS: Final = 1
-# What a server still does after its last answer is done in its own time, not in that of the next.
+# Work after the last response is attributed to the measured server, not to the next one.
 SETTLE_SECONDS: Final = 0.5
 TIMEOUT_SECONDS: Final = 10
 GRACE_SECONDS: Final = 30
@@ -90,8 +90,8 @@ def measure(
 ) -> Measurement:
     """Load a server with one operation; every answer other than a success is a failure.
 
-    `processes` are what the server consists of; the time that they take is that of the load and of
-    half a second after it, in which they finish what they still have to do.
+    `processes` are the server's; their CPU time covers the load and the half-second afterwards in
+    which they finish their work.
     """
     with TemporaryDirectory(prefix="bench-calls-") as folder:
         calls = Path(folder) / "calls"
@@ -102,7 +102,7 @@ def measure(
             "BENCH_KEY": endpoint.key,
             "BENCH_CALLS": str(calls),
             "BENCH_UNIQUE": UNIQUE,
-            # What is unique of a request is this and its number, of eight digits.
+            # This and the number, of eight digits, are the unique part of a request.
             "BENCH_RUN": secrets.token_hex(7),
         }
         before = [child.cpu_seconds() for child in processes]

@@ -64,7 +64,7 @@ class Machine:
 
 
 def examine(folder: Path, wrk: Path) -> Machine:
-    """Collect the facts; the disk is the one of the folder."""
+    """Collect the facts; the disk is that of the folder."""
     return Machine(
         processor=_processor(),
         cores=_cores(),
@@ -117,7 +117,7 @@ def _system() -> str:
 
 
 def _sqlite() -> str:
-    """Name the SQLite of the standard module (usual pick), and that of pysqlite3 if it is there."""
+    """Name the SQLite of the standard module (usual pick), and that of pysqlite3 if installed."""
     versions = [f"sqlite3 {sqlite3.sqlite_version}"]
     try:
         bundled = importlib.import_module("pysqlite3")

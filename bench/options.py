@@ -16,13 +16,13 @@ SQLITE: Final = "sqlite"
 POSTGRES: Final = "postgres"
 ENGINES: Final = (SQLITE, POSTGRES)
 RESULTS: Final = Path(__file__).parent / "results" / "latest.json"
-# Kept on a disk, so that a sync costs what it costs; /tmp is memory on many systems.
+# On a disk, so that a sync has its real cost; /tmp is memory on many systems.
 LASTING: Final = Path("/var/tmp")  # noqa: S108
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What to measure and how long."""
+    """What to measure and for how long."""
 
     engines: tuple[str, ...]
     operations: tuple[str, ...]

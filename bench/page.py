@@ -1,7 +1,7 @@
 """Run again what docs/performance.md shows: ``python -m bench.page [WORD]``; see ``--help``.
 
-Each block of the page with a command in it gets what the command prints now, under the date, the
-commit and how busy the machine was. One run is more than two hours of a quiet machine.
+Each block of the page with a command in it is replaced by the command's present output, under the
+date, the commit and the load of the machine. One run is more than two hours of a quiet machine.
 """
 
 from __future__ import annotations

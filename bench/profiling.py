@@ -18,7 +18,7 @@ from bench.rounds import say
 
 RATE: Final = 200
 TOP: Final = 25
-# Stacks of the start, which is not what is measured.
+# Stacks of the start, which is not measured.
 STARTING: Final = ("importlib", "_bootstrap")
 # With --subprocesses, the outermost frame names the process.
 PROCESS: Final = "process "
@@ -56,7 +56,7 @@ def profile(options: Options, operation: str, wrk: Path, folder: Path) -> str:
 
 
 def render(folded: str) -> str:
-    """List the functions of folded stacks: by time of their own, and with what they call."""
+    """List the functions of folded stacks: by own time, and by total time."""
     own: Counter[str] = Counter()
     whole: Counter[str] = Counter()
     total = 0

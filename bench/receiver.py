@@ -1,6 +1,6 @@
 """A fast local receiver of webhooks, in a process of its own: ``python -m bench.receiver PORT``.
 
-It answers 204 at once, and says on GET how many messages came.
+It answers 204 at once, and to a GET with the number of received messages.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class Case:
     """Of each contender the measurements, round by round."""
 
     def median(self, contender: str, what: str) -> float | None:
-        """The median over the rounds, of the member `what`; None if it was not measured."""
+        """The median over the rounds, of the member `what`; None if not measured."""
         values = [getattr(one, what) for one in self.taken.get(contender, ())]
         return statistics.median(values) if values else None
 
@@ -68,7 +68,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A target and what was found."""
+    """A target and its result."""
 
     target: str
     found: str
@@ -109,7 +109,7 @@ TARGETS: Final = (
 
 
 def cases_of(samples: Sequence[Sample]) -> list[Case]:
-    """Put the samples together by case, in the order in which they were taken."""
+    """Group the samples by case, in order of measurement."""
     taken: dict[tuple[str, str, int, int], dict[str, list[Measurement]]] = {}
     for one in samples:
         key = (one.engine, one.operation, one.connections, one.stored)
@@ -119,7 +119,7 @@ def cases_of(samples: Sequence[Sample]) -> list[Case]:
 
 
 def cases_by_size(cases: Iterable[Case]) -> list[list[Case]]:
-    """Those of acknowledging, of each engine and number of connections, the fewest stored first."""
+    """Cases of acknowledging by engine and number of connections, the fewest stored first."""
     found: dict[tuple[str, int], list[Case]] = {}
     for case in cases:
         if case.operation == "acknowledge":

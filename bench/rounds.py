@@ -21,7 +21,7 @@ from bench.servers import CEILING, COUNTERSIGN, WORKERS, Contender
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One measurement and what was measured."""
+    """One measurement and its subject."""
 
     engine: str
     round: int
@@ -80,14 +80,14 @@ def started(options: Options, engine: str, folder: Path) -> Iterator[list[Conten
         for context in contexts:
             contender = stack.enter_context(context)
             contender.child.pause()
-            # The database server has nothing to do but for who is measured.
+            # The database server only works for the contender that is measured.
             contender.processes = (contender.child, *others)
             contenders.append(contender)
         yield contenders
 
 
 def _check(options: Options, contender: Contender) -> None:
-    """See that a contender does what is measured, once for each operation."""
+    """Check that a contender does the measured work, once for each operation."""
     contender.child.resume()
     for name in options.operations:
         answer = try_once(contender.endpoint, OPERATIONS[name])
@@ -129,7 +129,7 @@ def _measure(
 
 
 def _fill(wrk: Path, contenders: list[Contender], stored: int) -> None:
-    """Have each Countersign store this many acknowledgments, as it stores all of them."""
+    """Have each Countersign store this many acknowledgments, in the ordinary way."""
     for contender in contenders:
         if contender.name not in {COUNTERSIGN, WORKERS}:
             continue

@@ -28,13 +28,14 @@ STAND_IN_LINES: Final = 4
 
 @dataclass(slots=True)
 class Contender:
-    """A started server with what is needed to load it."""
+    """A started server with the data needed to load it."""
 
     name: str
     endpoint: Endpoint
     child: Child
     processes: Sequence[Child] = ()
-    """What its requests are done by: the server, and that of the database where there is one."""
+    """The processes that serve its requests: the server, and that of the database if there is
+    one."""
     stored: int = 0
     """How many acknowledgments it was filled with."""
 
@@ -112,7 +113,7 @@ def serve(
 
 
 def prepare(installed: Installation) -> Endpoint:
-    """Make what a running Countersign needs to be loaded: buyers who are verified."""
+    """Prepare a running Countersign for the load: verified buyers."""
     port, key = installed.port, installed.key
     return Endpoint(port, key, _verify_buyers(port, key), _lines(port, key))
 

@@ -1,10 +1,10 @@
 """Half an hour of a shop: ``python -m bench.soak``; ``--help`` lists the options.
 
-Orders begin at a fixed rate, whether or not those before are done (an open loop). Each is a buyer
-who is verified, a checkout session whose page is opened, an acknowledgment, a clearance, and what a
-shop looks up then; all events go to a receiver on this machine. The database is filled first,
-so that its caches are full: what still grows is kept for nothing. What is measured is the whole
-server, with its loops in the background: memory that files do not back, open handles, p99.
+Orders begin at a fixed rate, whether or not earlier ones are done (an open loop). Each order is a
+verified buyer, a checkout session whose page is opened, an acknowledgment, a clearance, and a
+shop's lookups afterwards; all events go to a receiver on this machine. The database is filled
+first, so that its caches are full: any further growth is a leak. The whole server is measured,
+including its background loops: memory that files do not back, open handles, p99.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ CALLS: Final = 11
 """Of one order."""
 SAMPLE_SECONDS: Final = 10
 SETTLING: Final = 1 / 6
-"""Of the time, after which memory has to stay what it is."""
+"""The part of the run after which memory must not grow."""
 _SEALED_ORDERS: Final = 8
-"""As many orders ago is long enough for a record to be sealed."""
+"""An order is certainly sealed this many orders later."""
 _READ: Final = 40_000
 _READING_SECONDS: Final = 20
 _SESSION_SECONDS: Final = 60
@@ -175,7 +175,7 @@ def main() -> int:
 def _run(folder: Path, options: argparse.Namespace) -> int:
     wrk, port = ensure_wrk(), free_port()
     installed = install(folder, None, (str(Path(sys.executable).parent / "countersign"),))
-    # With a limit, whose memory counts too, that filling does not reach.
+    # With a rate limit that filling does not reach, because its memory counts too.
     own = {
         "COUNTERSIGN_WEBHOOK_ALLOW_PRIVATE": "true",
         "COUNTERSIGN_RATE_LIMIT": "1000000/60",
@@ -203,7 +203,7 @@ def _run(folder: Path, options: argparse.Namespace) -> int:
 
 
 def _read(wrk: Path, endpoint: Endpoint) -> None:
-    """Fill the caches of what reads: with the newest, which no mapping of the file has."""
+    """Fill the caches for reads with the newest records, which no mapping of the file has."""
     calls, after = list[Call](), ""
     with client(endpoint.port, endpoint.key) as caller:
         while len(calls) < _READ:

@@ -1,7 +1,7 @@
 """The cost of a day's figures as more is stored: ``python -m bench.today``.
 
 An embedded database with so many acknowledgments, spread over the two weeks that the console
-counts, each with a decision and a completed checkout session, every tenth of them refused.
+counts, each with a decision and a completed checkout session; every tenth decision is a refusal.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ UPDATE accounts SET created_at = 0
 
 
 def main() -> None:
-    """Fill, measure, and print what it took."""
+    """Fill, measure, and print the times."""
     parser = argparse.ArgumentParser(prog="python -m bench.today", description=__doc__)
     parser.add_argument("--stored", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=9)

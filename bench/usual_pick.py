@@ -1,9 +1,9 @@
 """The usual pick: the same three endpoints as most competent teams would first write them.
 
-FastAPI, pydantic models, one SQLAlchemy async session and one commit per request. The settings of
-the database are those that Countersign uses (SQLite: WAL and ``synchronous=FULL``). Keys that were
-looked up are remembered for a few seconds, the notice is held in memory, and there is no
-middleware, so that nothing but the design itself costs time.
+FastAPI, pydantic models, one SQLAlchemy async session and one commit per request. The database has
+the settings of Countersign (SQLite: WAL and ``synchronous=FULL``). Keys are cached for a few
+seconds, the notice is held in memory, and there is no middleware, so that only the design itself
+costs time.
 """
 
 import hashlib
@@ -185,7 +185,7 @@ def make_engine(url: str) -> AsyncEngine:
 
 
 def digest_of(key: str) -> str:
-    """Return the digest under which a key is stored."""
+    """Return the digest that identifies a key."""
     return hashlib.sha256(key.encode()).hexdigest()
 
 
@@ -318,7 +318,7 @@ async def acknowledge(
 
 @app.get("/v1/buyers/{cbid}/status")
 async def get_status(cbid: str, caller: Authenticated, session: Session) -> StatusOut:
-    """Answer what is known of a buyer."""
+    """Return a buyer's status."""
     found = await session.execute(
         select(Buyer).where(Buyer.cbid == cbid, Buyer.mode == caller.mode)
     )

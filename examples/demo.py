@@ -30,12 +30,12 @@ COMMAND = [sys.executable, "-m", "countersign"]
 
 
 class DemoError(Exception):
-    """The demonstration cannot go on; the message says why."""
+    """The demonstration cannot continue; the message says why."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shop:
-    """One of the shops: where its data are, how it starts, where its webhooks go."""
+    """One of the shops: its data, its command, its webhooks."""
 
     data: str
     command: tuple[str, ...]
@@ -139,7 +139,7 @@ def _key(service: dict[str, str]) -> str:
 
 
 def _invited(service: dict[str, str], name: str, role: str, *where: str) -> list[str]:
-    """The line with the link by which a person comes in; none for one who was invited before."""
+    """The line with a person's invitation link; none for a person who was invited before."""
     place, *account = where
     try:
         said = _countersign(service, place, "invite", name, "--role", role, *account)

@@ -5,7 +5,7 @@ Needs a running server and a test key (`make run` gives both), and nothing but P
     python3 examples/quickstart.py --key csign_sk_test_…
 
 The key can also come from COUNTERSIGN_API_KEY, the server's address from --base-url or
-COUNTERSIGN_BASE_URL. Ends with status 0 if every answer was as it should be, and 1 if not.
+COUNTERSIGN_BASE_URL. Ends with status 0 if every response was as expected, and 1 if not.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TIMEOUT_SECONDS = 10
 
 
 class UnexpectedAnswerError(Exception):
-    """The server answered something else than this walk expects."""
+    """The server sent an answer that this walk does not expect."""
 
 
 def main() -> int:
@@ -147,7 +147,7 @@ class Service:
 
 
 def expect(what: str, got: object, given: object) -> None:
-    """Compare a part of an answer with what it should be."""
+    """Compare a part of a response with the expected value."""
     if got != given:
         msg = f"{what} is {got!r}, not {given!r}"
         raise UnexpectedAnswerError(msg)

@@ -1,9 +1,8 @@
-"""What every test may use, and the rule that in CI nothing is left out.
+"""Fixtures for every test, and the rule that in CI nothing is left out.
 
-A test says by a marker what it needs (`browser`, `postgres`, `vectors`). Where that is
-missing it is skipped with the reason, unless COUNTERSIGN_TESTS_REQUIRE_ALL is
-set: then leaving out anything is a failure, so that a green run means that
-everything ran.
+A test states its needs by a marker (`browser`, `postgres`, `vectors`). If a need is missing it is
+skipped with the reason, unless COUNTERSIGN_TESTS_REQUIRE_ALL is set: then leaving out anything is a
+failure, so that a green run means that everything ran.
 """
 
 import gc
@@ -108,7 +107,7 @@ def _missing_npm() -> str | None:
     return _missing_node() or (f"no packages: npm ci --prefix {absent[0]}" if absent else None)
 
 
-# Marker → what is missing here for the tests that carry it, or None.
+# Marker → missing requirement of tests with it, or None.
 NEEDS: dict[str, Callable[[], str | None]] = {
     "browser": _missing_browser,
     "ha": nodes.missing,
@@ -136,13 +135,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Choose the stage, look for personal data in all output, try again what failed."""
-    # A shell in which somebody tries the guides, or runs a server, has settings. No test is about
-    # them: commands of tests get settings of their own, or none.
+    # A shell that was used for the guides, or for a server, has settings. No test is about them:
+    # commands of tests get settings of their own, or none.
     for name in [*os.environ]:
         if name.startswith(PREFIX) and not name.startswith(f"{PREFIX}TESTS_"):
             del os.environ[name]
-    # A shell without job control ignores Ctrl-C for what it starts in the background, and each
-    # program that a test starts would ignore it too: `listen` and the demonstrations end by it.
+    # A shell without job control ignores Ctrl-C for background processes, and each program started
+    # by a test would inherit that: `listen` and the demonstrations end by it.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # By default a seventh of a run is spent on looking for garbage.
@@ -150,7 +149,7 @@ def pytest_configure(config: pytest.Config) -> None:
     process_state.cache_no_loggers()
     compiled.share()
     config.pluginmanager.register(privacy.Privacy(), "countersign-privacy")
-    # Who looks at a failure with a debugger has not ended the first try.
+    # While a failure is examined with a debugger, the first try has not ended.
     if not config.getoption("usepdb"):
         config.pluginmanager.register(SecondTry(), "countersign-second-try")
     stage = stages.stage_of(config)
@@ -158,8 +157,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if REQUIRE_ALL or stage in {"rest", "all"}:
         depth.go_deep()
     # No deadlines: how long one example takes says more about the machine than about the code.
-    # Where a run decides, the examples are the same until a test or its library changes, and what
-    # is found is not shrunk for minutes. New ones are looked for wherever developers run the tests.
+    # In decisive runs, the examples are the same until a test or its library changes, and findings
+    # are not shrunk for minutes. Developers' runs look for new ones.
     settings.register_profile(
         "default",
         deadline=None,
@@ -173,12 +172,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that take long: no worker is left with one when the others have ended.
+    """Begin with the slow files, so that no worker is left with one when the others have ended.
 
     The workers take the files in this order, see `--no-loadscope-reorder` in the Makefile.
     """
     for item in items:
-        # Histories that are drawn take minutes on a busy machine, which is no reason to fail.
+        # Random histories take minutes on a busy machine, which is no reason to fail.
         if draws_at_random(item) and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(600))
     long = {item.path for item in items if item.get_closest_marker("long")}
@@ -222,7 +221,7 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """In CI, say at once what failed: a run that is stopped would take it along."""
+    """In CI, print failures at once: a stopped run would lose them."""
     if REQUIRE_ALL and report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
         sys.stderr.write(f"\n{report.nodeid} ({report.when}):\n{report.longreprtext}\n")
         sys.stderr.flush()
@@ -237,7 +236,7 @@ def _refuse(report: pytest.TestReport | pytest.CollectReport) -> None:
 
 @pytest.fixture(autouse=True)
 def process_as_it_was(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Leave nothing of a test in this process; chance is the same wherever the test stands."""
+    """Reset the process after each test; randomness does not depend on the order of tests."""
     random.seed(request.node.nodeid)
     with process_state.kept():
         yield
@@ -275,7 +274,7 @@ def deployment(
 ) -> Deployment:
     """Give an initialised deployment, shared by the session: one on each engine.
 
-    Tests that change what others may see (notices, restarts) make one of their own.
+    Tests that change shared objects (notices, restarts) make their own.
     """
     place = tmp_path_factory.getbasetemp() / f"shared-{request.param}" / "data"
     return once(

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.later  # it tests the tools of the tests
 
 @every("number", [1, 2])
 @every(("one", "other"), [("a", "b"), ("c", "d")])
-def test_each_value_is_asked_with_the_fixtures_of_the_test(
+def test_each_value_is_tested_with_the_fixtures_of_the_test(
     tmp_path: Path, number: int, one: str, other: str
 ) -> None:
     """Stacked decorators make every combination."""
@@ -22,7 +22,7 @@ def test_each_value_is_asked_with_the_fixtures_of_the_test(
 
 
 def test_all_failures_are_listed_at_once() -> None:
-    """With the value of each, whether it is an assertion, an error or an error that is missing."""
+    """With the value of each, whether it is an assertion, an error or a missing error."""
 
     @every("number", range(5))
     def ask(number: int) -> None:
@@ -40,7 +40,7 @@ def test_all_failures_are_listed_at_once() -> None:
     assert "(3,): Failed: three" in said
 
 
-def test_no_values_are_no_test() -> None:
+def test_a_test_without_values_is_an_error() -> None:
     """A table that lost its rows would pass."""
     with pytest.raises(AssertionError, match="nothing to ask"):
         every("number", [])

@@ -26,46 +26,46 @@ DONE, REFUSED = (200, ""), (503, "storage_unavailable")
 
 
 def test_ready_is_a_lie_where_every_act_is_refused() -> None:
-    """From three seconds on after the last that was done."""
+    """From three seconds after the last successful one."""
     found = lies(looked(200, 200), tried(DONE, REFUSED))
     assert found[0].startswith("ready at 8.0,")
     assert len(found) == 4
 
 
-def test_not_ready_is_a_lie_where_every_act_is_done() -> None:
-    """From three seconds on after it was said first."""
+def test_not_ready_is_a_lie_if_every_act_succeeds() -> None:
+    """From three seconds after the first such response."""
     found = lies(looked(503, 503), tried(DONE, DONE, DONE))
     assert found[0].startswith("not ready for 3.0 s until 3.0,")
     assert len(found) == 14
 
 
-def test_what_was_so_before_may_be_said_for_three_seconds() -> None:
+def test_an_outdated_answer_is_allowed_for_three_seconds() -> None:
     """Readiness asks the database each second, and a try may wait."""
     assert lies(looked(200, 503)[4:16], tried(DONE, REFUSED, REFUSED)) == []
     assert lies(looked(503, 200)[4:], tried(REFUSED, DONE, DONE)) == []
 
 
-def test_where_acts_are_done_and_refused_both_answers_are_true() -> None:
-    """Of two processes one may be well."""
+def test_both_answers_are_true_if_some_acts_succeed_and_some_are_refused() -> None:
+    """Of two processes, one may be healthy."""
     some = sorted([*tried(DONE, DONE), *tried(REFUSED, REFUSED)], key=lambda one: one.at)
     assert lies([*looked(200, 200), *looked(503, 503)], some) == []
 
 
 def test_a_process_without_callers_may_learn_late_that_all_is_well() -> None:
-    """As behind HAProxy: the acts that are done are another process's, and its looks come too."""
+    """As behind HAProxy: the successful acts are another process's, and its looks come too."""
     acts = tried(DONE, DONE, DONE, DONE)
     assert lies(looked(503, 503), acts, learns_within=15.0) == []
     assert lies(looked(503, 200, 503), acts, learns_within=15.0) == []
     assert lies(looked(503, 503, 503, 503), acts, learns_within=15.0)
 
 
-def test_no_answer_says_nothing() -> None:
-    """A look that is cut is neither ready nor not ready."""
+def test_a_missing_answer_proves_nothing() -> None:
+    """An interrupted check proves neither readiness nor its absence."""
     assert lies(looked(0, 0), tried(DONE, DONE, DONE)) == []
     assert lies(looked(0, 0), tried(REFUSED, REFUSED)) == []
 
 
-def test_nothing_is_known_where_no_act_is_tried() -> None:
-    """Such as while all callers wait."""
+def test_nothing_is_known_if_no_act_is_tried() -> None:
+    """For example while all callers wait."""
     assert lies(looked(503, 503), []) == []
     assert lies(looked(200, 200), []) == []

@@ -39,7 +39,7 @@ def test_a_sqlalchemy_url_reaches_a_real_postgresql_18(postgres_url: str) -> Non
 
 
 def test_every_database_is_new_and_empty(postgres_server: PostgresServer) -> None:
-    """What one test writes, no other test reads."""
+    """Data of one test is in no other test."""
     urls = {fresh_database(postgres_server) for _ in range(2)}
     assert len(urls) == 2
     for url in urls:
@@ -48,8 +48,8 @@ def test_every_database_is_new_and_empty(postgres_server: PostgresServer) -> Non
         engine.dispose()
 
 
-def test_a_copy_of_a_database_has_what_that_has(postgres_server: PostgresServer) -> None:
-    """And nothing that is written to the copy is in the other."""
+def test_a_copy_of_a_database_has_the_same_content(postgres_server: PostgresServer) -> None:
+    """Writes to the copy are not in the original."""
     first = make_url(fresh_database(postgres_server))
     with postgres_server.connect(first.database or "") as connection:
         connection.execute("CREATE TABLE proof (word text)")
@@ -63,7 +63,7 @@ def test_a_copy_of_a_database_has_what_that_has(postgres_server: PostgresServer)
 def test_to_settle_waits_for_transactions_of_every_database(
     postgres_server: PostgresServer,
 ) -> None:
-    """What has committed is listed when none of the whole server is older: not before."""
+    """Committed data is listed when no older transaction of the server is left: not before."""
     other = make_url(fresh_database(postgres_server)).database or ""
     waits = threading.Thread(target=settle, daemon=True)
     with postgres_server.connect(other) as connection, connection.transaction():

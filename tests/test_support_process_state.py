@@ -18,7 +18,7 @@ pytestmark = pytest.mark.later  # it tests the tools of the tests
 _LOG = structlog.get_logger(__name__)
 
 
-def test_what_a_test_changes_is_put_back() -> None:
+def test_changes_of_a_test_are_undone() -> None:
     mask = os.umask(0o022)
     os.umask(mask)
     before = (dict(os.environ), Path.cwd(), structlog.get_config(), time.tzname)
@@ -44,6 +44,6 @@ def test_a_logger_that_a_command_has_used_is_still_captured() -> None:
     assert [event["event"] for event in said] == ["afterwards"]
 
 
-def test_chance_is_that_of_the_test_alone(request: pytest.FixtureRequest) -> None:
-    """Not of the tests before it."""
+def test_randomness_depends_on_the_test_alone(request: pytest.FixtureRequest) -> None:
+    """Earlier tests do not influence it."""
     assert random.random() == random.Random(request.node.nodeid).random()

@@ -1,4 +1,4 @@
-"""A second try for a failed test: where there is one, where not, and that it is named."""
+"""A second try for a failed test: which tests have one, and that it is named."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CONFTEST = """
 
 
 def _run(folder: Path, tests: str, *options: str, **environment: str) -> tuple[int, str]:
-    """Run these tests in a process of their own; gives its status and what it wrote."""
+    """Run these tests in a separate process; returns its status and output."""
     (folder / "conftest.py").write_text(dedent(CONFTEST))
     (folder / "test_it.py").write_text(
         "import time, pytest\nfrom conftest import fails_first\n" + dedent(tests)
@@ -94,7 +94,7 @@ def test_a_test_that_fails_twice_has_failed(tmp_path: Path) -> None:
     assert "PASSED THE SECOND TIME" not in said
 
 
-def test_what_comes_and_goes_is_a_failure_where_it_is_looked_for(tmp_path: Path) -> None:
+def test_a_sporadic_failure_counts_in_tests_that_look_for_it(tmp_path: Path) -> None:
     """A kill that loses a record once in a hundred times loses records."""
     for folder in sorted(ONCE_ONLY_FOLDERS):
         (tmp_path / folder).mkdir()
@@ -192,7 +192,7 @@ FRESH = """
 
 
 def test_a_second_try_begins_with_fixtures_that_no_try_has_used(tmp_path: Path) -> None:
-    """What a first try left in its module can neither save nor fail the second one."""
+    """Remains of a first try in its module can neither save nor fail the second one."""
     status, said = _run(tmp_path, FRESH)
     assert status == 0, said
     assert "2 passed" in said

@@ -1,4 +1,4 @@
-"""The four stages of the suite: what a run leaves out, that it says so; nothing is lost."""
+"""The four stages of the suite: left-out tests are named, and none is lost."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ BOTH_ENGINES = "tests/test_smoke.py"
 
 
 def _collected(folder: Path, *options: str) -> tuple[set[str], set[str], str]:
-    """The tests of a run as in CI: which it has, which it leaves out, and what its end says."""
+    """The tests of a run as in CI: included ones, left-out ones, and the summary."""
     (folder / "spy.py").write_text(SPY)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "spy", *options],
@@ -84,7 +84,7 @@ def _collected(folder: Path, *options: str) -> tuple[set[str], set[str], str]:
 @pytest.mark.later
 @pytest.mark.timeout(600)
 def test_the_four_stages_have_every_test_once(tmp_path: Path) -> None:
-    """CI runs all of them: nothing twice, and nothing is left out."""
+    """CI runs all of them: each test once."""
     (tmp_path / "spy.py").write_text(SPY_ON_STAGES)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "spy", "--all-engines"],
@@ -106,8 +106,8 @@ def test_the_four_stages_have_every_test_once(tmp_path: Path) -> None:
         assert all(test.startswith(f"tests/{stage}/") for test in tests), "as in the Makefile"
 
 
-def test_a_run_that_names_a_file_has_what_it_holds(tmp_path: Path) -> None:
-    """Its second engine is left out and named, but where the engine can change the outcome."""
+def test_a_run_that_names_a_file_has_all_its_tests(tmp_path: Path) -> None:
+    """Its second engine is left out and named, except if the engine can change the outcome."""
     had, left, said = _collected(tmp_path, LATER_ALONE, TWO_ENGINES, BOTH_ENGINES)
     assert any(test.startswith(LATER_ALONE) for test in had)
     assert any(test.startswith(BOTH_ENGINES) and "[postgres]" in test for test in had)
@@ -116,7 +116,7 @@ def test_a_run_that_names_a_file_has_what_it_holds(tmp_path: Path) -> None:
 
 
 def test_all_engines_of_a_named_file_run_on_request(tmp_path: Path) -> None:
-    """`--all-engines` leaves nothing of it out, and has nothing to name."""
+    """`--all-engines` leaves nothing of it out, and names nothing."""
     had, left, said = _collected(tmp_path, "--all-engines", TWO_ENGINES)
     assert sum("[postgres" in test for test in had) == sum("[sqlite" in test for test in had) > 0
     assert (left, said) == (set(), "")
@@ -133,10 +133,10 @@ def test_all_engines_of_a_named_file_run_on_request(tmp_path: Path) -> None:
         (("test_it.py",), 4, ""),
     ],
 )
-def test_what_a_stage_leaves_out_is_named_at_its_end(
+def test_tests_left_out_by_a_stage_are_named_at_its_end(
     tmp_path: Path, options: tuple[str, ...], passed: int, said: str, workers: tuple[str, ...]
 ) -> None:
-    """Also by workers, which are given the files by name and whose parent collects nothing."""
+    """By workers too, which get the files by name and whose parent collects nothing."""
     (tmp_path / "conftest.py").write_text(CONFTEST)
     (tmp_path / "test_it.py").write_text(TESTS)
     (tmp_path / "pytest.ini").write_text("[pytest]\ntestpaths = .\n")

@@ -15,7 +15,7 @@ from typing import Any, Final
 ROOT: Final = Path(__file__).parents[1]
 _REF: Final = "#/components/"
 _OF_PEOPLE: Final = ("Countersign-Account", "Countersign-Mode", "Countersign-Reason")
-"""Headers of a person, whom no client is for."""
+"""Headers of people, for whom there is no client."""
 _PEOPLE: Final = ("staff", "members", "sessions")
 """Resources of people, which no client has."""
 

@@ -226,7 +226,7 @@ def _method_doc(one: Operation) -> str:
 
 
 def _doc(text: str, indent: int) -> str:
-    """A comment before what it describes; nothing for no text."""
+    """A comment for the next item; empty without text."""
     if not text:
         return ""
     space = " " * indent

@@ -20,7 +20,7 @@ from countersign.server.routes import ROUTES
 
 
 def table() -> dict[str, dict[str, str]]:
-    """By its path, the help of each group and command, and the place of each command."""
+    """By path: the help of each group and command, and where each command is defined."""
     rows: dict[str, dict[str, str]] = {}
     for path, place in PLACES.items():
         declared = getattr(import_module(module_of(place)), place.partition(":")[2])

@@ -28,7 +28,7 @@ _POLICY: Final = re.compile(r"style-src 'sha256-[^']*'")
 _COPY: Final = re.compile(
     r"(/\* design(, light only)? \*/\n).*?(?=/\* end of design \*/)", re.DOTALL
 )
-"""Light only: where another's sheet sets what is behind the text, and has no dark."""
+"""Light only: another page's sheet sets the background, and has no dark mode."""
 
 
 def with_design(text: str) -> str:

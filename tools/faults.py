@@ -1,13 +1,13 @@
-"""Seeded faults: which of them the suite notices.
+"""Seeded faults: which of them the suite detects.
 
-`faults.toml` has one line of a room each, and what a hurried hand may write in its place. Each is
-made in a copy of the last commit, and the tests that should notice it run there.
+Each entry of `faults.toml` has a line of a room, and a plausible mistake in its place. Each is
+made in a copy of the last commit, and the tests that should detect it run there.
 
     python -m tools.faults [--all] [WORD ...]
 
-Names the faults with one of these words in their file or kind, or all of them; by `--all` also
-tests that are not in the first stage notice. The exit status is 1 if one was missed, and 2 if the
-line of one is not in its file any more.
+Tries the faults with one of these words in their file or kind, or all of them; with `--all` also
+by tests outside of the first stage. The exit status is 1 if one was missed, and 2 if the line of
+one is no longer in its file.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tests.support.stages import APART, LATER
 ROOT: Final = Path(__file__).parents[1]
 SOURCES: Final = ("src", *(f"packages/{one.name}/src" for one in (ROOT / "packages").iterdir()))
 _NEXT_TIME: Final = iter(range(1_000_000_000, 2_000_000_000))
-"""Modification times, each once: bytecode of a fault is never taken for that of another."""
+"""Modification times, each once: bytecode of one fault is never mistaken for that of another."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +97,7 @@ def _write(file: Path, text: str) -> None:
 
 
 def main() -> int:
-    """Try those that are asked for."""
+    """Try the selected ones."""
     words = [word for word in sys.argv[1:] if word != "--all"]
     wanted = [f for f in faults() if not words or any(w in f"{f.file} {f.kind}" for w in words)]
     ends: Counter[str] = Counter()

@@ -217,7 +217,7 @@ def _is_live(route: Route[Any]) -> bool:
 
 
 def _headers_of_person(route: Route[Any]) -> Iterator[dict[str, Any]]:
-    """By which a person says what the call is about, and why personal data is shown."""
+    """Headers of a person: account, mode, and the reason for seeing personal data."""
     if route.console:
         yield _header("Countersign-Account", "Of a person: the account. Left out: the deployment.")
         yield _header(
@@ -234,7 +234,7 @@ def _headers_of_person(route: Route[Any]) -> Iterator[dict[str, Any]]:
             # Elsewhere that of a key is not read.
             **(length if route.console else {}),
         )
-        # What the console alone shows, a key has to give a reason for, too.
+        # Keys must also give a reason for data that otherwise only the console shows.
         yield shown | {"required": route.console}
 
 

@@ -47,7 +47,7 @@ def with_references(document: dict[str, Any]) -> dict[str, Any]:
             if uses[json.dumps(place.value, sort_keys=True)] > 1:
                 name = place.name
                 if shared.get(name, place.value) != place.value and "in" in place.value:
-                    # Such as the filter of a list by what is elsewhere part of a path.
+                    # For example a list filtered by a value that elsewhere is part of a path.
                     name = f"{name}_in_{place.value['in']}"
                 if shared.setdefault(name, place.value) != place.value:
                     msg = f"Two different shared {section} are named {name}."
@@ -62,7 +62,7 @@ def _parameters(struct: dict[str, Any]) -> list[dict[str, Any]]:
     found = []
     for name, given in struct["properties"].items():
         schema = dict(given)
-        if "anyOf" in schema:  # the other one is null: the parameter may be left out
+        if "anyOf" in schema:  # the other one is null: the parameter is optional
             del schema["default"]
             schema = next(s for s in schema.pop("anyOf") if s != {"type": "null"}) | schema
         found.append(

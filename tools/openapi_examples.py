@@ -14,7 +14,7 @@ from msgspec import inspect
 
 
 def request_examples(kind: type, written: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Those that the route writes; without any, all members with an example, and those required."""
+    """The route's own examples; without any, all members with an example, and the required ones."""
     if written:
         return written
     info: inspect.StructType = inspect.type_info(kind)  # type: ignore[assignment]
@@ -38,7 +38,7 @@ def _example(info: inspect.Type, place: str, given: Mapping[str, Any] | None = N
     """An example of this type, with the members that are given.
 
     Raises:
-        LookupError: there is no example in the `Meta` of what has to have one.
+        LookupError: a required `Meta` has no example.
     """
     found: Any = None
     match info:
@@ -62,7 +62,7 @@ def _example(info: inspect.Type, place: str, given: Mapping[str, Any] | None = N
 
 
 def _members(info: inspect.StructType, place: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that are always there, or have an example, or are given; in the order of the type."""
+    """The members that are required, have an example, or are given; in the order of the type."""
     return {
         (name := field.encode_name): (
             given[name] if name in given else _example(field.type, f"{place}.{name}")
@@ -73,7 +73,7 @@ def _members(info: inspect.StructType, place: str, given: Mapping[str, Any]) -> 
 
 
 def _is_shown(kind: inspect.Type) -> bool:
-    """Whether what may be null or absent has an example; that of any time is only its form."""
+    """Whether an optional member has an example; a time's generic one does not count."""
     if isinstance(kind, inspect.UnionType):
         return any(map(_is_shown, kind.types))
     if not isinstance(kind, inspect.Metadata) or isinstance(kind.type, inspect.DateTimeType):

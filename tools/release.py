@@ -1,8 +1,8 @@
-"""A release: packages, their parts list, checksums, and a statement of what was built from what.
+"""A release: packages, their parts list, checksums, and a statement of provenance.
 
     python -m tools.release DIRECTORY
 
-It builds what is committed, not what lies in the checkout, and the same bytes each time: times come
+It builds the last commit, not the checkout, and the same bytes each time: times come
 from the commit. Nothing is signed and nothing is published here; docs/releasing.md has the steps.
 """
 
@@ -37,17 +37,17 @@ _OFFLINE: Final = "packages/evidence/src/countersign_evidence/offline"
 FILES: Final = (
     *(f"{_OFFLINE}/verify.py", f"{_OFFLINE}/verify.html"),
     "clients/php/countersign.php",
-    # With hashes: what the parts list names can be installed.
+    # With hashes: everything in the parts list can be installed.
     "requirements.txt",
 )
 """Files copied into a release unchanged."""
 INSTALLED: Final = ("countersign-evidence", "countersign-service")
 INSTALL: Final = "countersign.txt"
-"""What pip installs of ours: from the files of the release, and without asking a registry."""
+"""Our packages for pip, from the files of the release, without asking a registry."""
 LOCKS: Final = ("requirements.txt", "requirements-build.txt", f"{NPM}/package-lock.json")
 SBOM, PROVENANCE, SUMS = "sbom.cdx.json", "provenance.json", "SHA256SUMS"
 NAMES: Final = "urn:x-countersign"
-"""Begins the names of what has no address."""
+"""The prefix of names without an address."""
 _PIN: Final = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^]]*\])?==([^\s;]+)", re.MULTILINE)
 
 
@@ -188,7 +188,7 @@ def build(target: Path) -> None:
         for package in PYTHON:
             build_package(source / package, target, epoch)
         (target / INSTALL).write_text(install_file(target), encoding="utf-8")
-        # What its lock file names, as `make` installed it.
+        # The packages of its lock file, as `make` installed them.
         (source / NPM / "node_modules").symlink_to(ROOT / NPM / "node_modules")
         # One after the other: npm may be set up to run no scripts of packages.
         _run("npm", "run", "--silent", "build", directory=source / NPM)

@@ -1,7 +1,7 @@
 """The schema as SQL statements, from the tables and what protects their rows.
 
-Servers never run this. A test compares what the migrations make with it, and
-`python -m tools.schema sqlite` prints it, to take a new table's statements from.
+Servers never run this. A test compares the result of the migrations with it, and `python -m
+tools.schema sqlite` prints it, to copy a new table's statements from.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _SQLITE: Final = (
     "CREATE TRIGGER {table}_no_update BEFORE UPDATE ON {table} BEGIN {refuse}; END",
     "CREATE TRIGGER {table}_no_delete BEFORE DELETE ON {table}{stays}BEGIN {refuse}; END",
     # For connections that did not set recursive_triggers: REPLACE is refused before it acts,
-    # whether it would hit a row by one of its keys or by its hidden rowid (-1 if none is given).
+    # whether it would replace a row by one of its keys or by its hidden rowid (-1 if none is
+    # given).
     "CREATE TRIGGER {table}_no_replace BEFORE INSERT ON {table} WHEN {taken} BEGIN {refuse}; END",
 )
 
@@ -50,7 +51,7 @@ _POSTGRESQL: Final = (
 )
 
 # The shred key of a record goes only with its erasure, whichever role asks for it. The schema is
-# named, and nothing is looked up elsewhere: a role that sets its search_path, or makes a temporary
+# named, so that no search path matters: a role that sets its search_path, or makes a temporary
 # table called `erasures`, changes nothing. The embedded database has no roles to keep apart.
 _SHRED_KEYS: Final = (
     """\
@@ -77,8 +78,8 @@ _EVENTS: Final = (
     f"SELECT setval('events_seq_seq', {NUMBERS + 1})",
 )
 
-# Two exceptions from what is append-only. Of the checkpoints, those that prove nothing that a later
-# one does not prove may go after a day: not the last of a log, none that a witness or a time-stamp
+# Two exceptions from append-only. Of the checkpoints, those that prove nothing that a later one
+# does not prove may go after a day: not the last of a log, none that a witness or a time-stamp
 # authority has confirmed, and none around the times when a key began to sign or retired, which say
 # for which sizes a key counts. A record may go once it is noted as ended and has no disclosures.
 _CHECKPOINT_STAYS: Final = """
@@ -99,7 +100,7 @@ _STAYS: Final = {
     "checkpoints": (_CHECKPOINT_STAYS, ("log_id", "size", "at")),
     "records": (_RECORD_STAYS, ("id",)),
 }
-# As above, the schema is named, and nothing is looked up elsewhere.
+# As above, the schema is named.
 _POSTGRESQL_STAYS: Final = """\
 CREATE OR REPLACE FUNCTION {table}_append_only() RETURNS trigger LANGUAGE plpgsql
 SET search_path = pg_catalog AS $$
@@ -113,7 +114,8 @@ BEGIN
   RAISE EXCEPTION '{table} is append-only';
 END $$"""
 
-# From each run of blind indexes to the next, which is one look into the primary key: they are few.
+# The first row of each run of blind indexes, found by one lookup in the primary key: there are few
+# runs.
 _RUNS: Final = """
 WITH RECURSIVE runs (run) AS (
   SELECT min(run) FROM blind_runs UNION ALL
@@ -167,7 +169,7 @@ def schema_statements(dialect_name: str) -> list[str]:
 
 
 def _append_only(dialect_name: str, table: Table) -> Iterable[str]:
-    """Triggers by which the database refuses to change or delete a table's rows."""
+    """Triggers that refuse changes and deletions of a table's rows."""
     condition, columns = _STAYS.get(table.name, ("", ()))
     if dialect_name != "sqlite":
         named = {column: f"${number}" for number, column in enumerate(columns, 1)}

@@ -1,9 +1,9 @@
 """The characters that a certificate shows as they are: run again when the fonts change.
 
-`python -m tools.showable > src/countersign/core/paper/showable.txt` writes ranges of code points
-that show something by themselves, and then, after an empty line, those that combine with what
-stands before them. The characters of the compiler's own fonts cannot be read from outside, so they
-stay as they were found; a test has the compiler set every character of the file.
+`python -m tools.showable > src/countersign/core/paper/showable.txt` writes ranges of visible code
+points, and then, after an empty line, those that combine with the character before them. The
+characters of the compiler's own fonts cannot be read from outside, so the earlier list is kept; a
+test has the compiler set every character of the file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from countersign.core.paper.typeset import FONT_PACKAGES, SHOWABLE
 _IDEOGRAPHIC_SPACE = 0x3000
 _SHOWS_NOTHING = {"Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp"}
 _COMBINES = {"Mn", "Mc", "Me"}
-# They look like nothing, or change what stands before them without a mark.
+# They are invisible, or change the character before them without a mark.
 _INVISIBLE = {
     0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x2800, 0x3164, 0xFFA0,
     *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0),

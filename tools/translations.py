@@ -29,7 +29,7 @@ _ENTRY: Final = re.compile(
 
 
 class Message(NamedTuple):
-    """What is said, and what is said of several."""
+    """A text, and its plural."""
 
     one: str
     several: str
@@ -59,7 +59,7 @@ def _quoted(text: str) -> str:
 
 
 def read_po(text: str) -> dict[str, list[str]]:
-    """Translations by what is translated; the first is the file's head."""
+    """Translations by their source text; the first is the file's head."""
     found: dict[str, list[str]] = {}
     key = ""
     for name, quoted in _ENTRY.findall(text):
@@ -73,7 +73,7 @@ def read_po(text: str) -> dict[str, list[str]]:
 
 
 def write_po(head: str, translated: dict[str, list[str]], plugin: Path = PLUGIN) -> str:
-    """A `.po` of all words of the code; what is not translated is empty."""
+    """A `.po` with all texts of the code; untranslated ones are empty."""
     lines = ['msgid ""', 'msgstr ""', *(_quoted(f"{line}\n") for line in head.splitlines()), ""]
     for one in messages(plugin):
         lines += [f"#. translators: {one.hint}"] if one.hint else []
@@ -124,7 +124,7 @@ def _php(text: str) -> str:
 
 
 def files(plugin: Path = PLUGIN) -> dict[Path, bytes]:
-    """All that is written, by where."""
+    """All written files, by path."""
     languages = plugin / "languages"
     version = re.search(
         r"^ \* Version: +(\S+)$", (plugin / f"{DOMAIN}.php").read_text("utf-8"), re.MULTILINE

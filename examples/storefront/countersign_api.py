@@ -46,7 +46,7 @@ class Countersign:
         return self._ask("POST", "/v1/checkout_sessions", body, once)
 
     def session(self, session_id: str) -> dict[str, Any]:
-        """Read a checkout session: the only thing that says what became of it."""
+        """Read a checkout session: only this says how it ended."""
         return self._ask("GET", f"/v1/checkout_sessions/{quote(session_id, safe='')}")
 
     def cancel(self, session_id: str) -> dict[str, Any]:

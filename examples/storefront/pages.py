@@ -1,4 +1,4 @@
-"""The shop's pages: what is for sale, and what the buyer reads about an order."""
+"""The shop's pages: the products, and an order for its buyer."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ INVENTED = {
 
 @dataclass
 class Order:
-    """An order, and what Countersign last said about its checkout session."""
+    """An order, and the last known state of its checkout session."""
 
     id: str
     visit_id: str
@@ -333,7 +333,7 @@ def order(order: Order) -> Page:
 
 
 def packing(orders: Iterable[Order]) -> Page:
-    """What staff pack, and what they have to do with each parcel; addresses stay elsewhere."""
+    """The orders to pack, and the duties for each parcel; addresses stay elsewhere."""
     parts = [
         f"<h2>Order {order.number}</h2>{summary(order.lines)}<h3>With the parcel:</h3><ul>"
         f"{''.join(f'<li>{escape(duty(one))}</li>' for one in order.obligations) or NO_DUTY}</ul>"
@@ -346,7 +346,7 @@ NO_DUTY = "<li>Nothing more.</li>"
 
 
 def duty(obligation: Mapping[str, Any]) -> str:
-    """An obligation in words; one that this shop does not know as it is."""
+    """An obligation in words; an unknown one as it is."""
     match obligation:
         case {"type": "package_label", "text": text}:
             return f"Print on it, word for word: “{text}”"

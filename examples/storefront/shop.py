@@ -1,14 +1,14 @@
-"""A small shop with goods that need a notice, written with nothing but the HTTP interface.
+"""A small shop with goods that need a notice, written with the HTTP interface alone.
 
 Needs a running Countersign and Python, and no package:
 
     COUNTERSIGN_API_KEY=csign_sk_test_… python3 examples/storefront/shop.py
 
-`make demo` starts both. COUNTERSIGN_BASE_URL is where Countersign is, SHOP_PORT where the shop is,
-and SHOP_WEBHOOK_SECRET the secret of a webhook endpoint for /webhooks, if there is one. Orders are
-in memory, so their receipts are written at once, into the directory SHOP_RECEIPTS_DIR, if it is
-set: for `countersign log monitor --receipts`. With SHOP_INVENTED the shop also sells what
-`invented_notice.toml` is for, which `make demo` publishes.
+`make demo` starts both. COUNTERSIGN_BASE_URL is the address of Countersign, SHOP_PORT the port of
+the shop, and SHOP_WEBHOOK_SECRET the secret of a webhook endpoint for /webhooks, if there is one.
+Orders are in memory, so their receipts are written at once, into the directory SHOP_RECEIPTS_DIR,
+if it is set: for `countersign log monitor --receipts`. With SHOP_INVENTED the shop also sells the
+goods of `invented_notice.toml`, which `make demo` publishes.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Shop:
         return order if order is not None and order.visit_id == visit.id else None
 
     def place(self, visit: Visit, address: Mapping[str, str]) -> Order | str:
-        """An order for what is in the cart, or why this shop cannot take it."""
+        """An order for the cart, or why this shop cannot take it."""
         order = Order(secrets.token_urlsafe(24), visit.id, dict(visit.cart), dict(address))
         with self._lock:
             self._placed += 1
@@ -154,9 +154,9 @@ class Shop:
                 self._keep(order.session["ack_id"], order.session["receipt"])
 
     def _keep(self, ack_id: str, receipt: str) -> None:
-        """Keep what the log has promised: without it no one can show that a record is missing."""
+        """Keep the log's promise: without it no one can show that a record is missing."""
         if self._receipts is not None:
-            # The monitor reads each file of the directory, so the unfinished one is next to it.
+            # The monitor reads each file of the directory, so a draft is written next to it.
             unfinished = self._receipts.parent / f".{self._receipts.name}.{ack_id}"
             unfinished.write_text(receipt, encoding="utf-8", newline="")
             unfinished.replace(self._receipts / f"{ack_id}.txt")
@@ -313,7 +313,7 @@ class Handler(BaseHTTPRequestHandler):
         return "" if found is None else found.value
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
-        """Addresses are not logged: those of orders are the buyers' own."""
+        """Paths are not logged: those of orders are private to the buyers."""
 
 
 def main() -> int:

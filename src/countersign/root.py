@@ -18,7 +18,7 @@ from countersign import __version__
 R = TypeVar("R")
 
 TABLE: Final = Path(__file__).with_name("commands.json")
-"""For each command its help and module, for each group its help. `make docs` writes it."""
+"""Help and module of each command, help of each group. `make docs` writes it."""
 PLACES: Final = {
     "accounts brand": "operate.commands.checkout:brand_command",
     "accounts preview": "operate.commands.checkout:preview_command",
@@ -63,7 +63,7 @@ PLACES: Final = {
     "verify": "countersign_evidence.verify_command:verify",
     "webhooks listen": "operate.commands.webhooks:listen",
 }
-"""In which module each command or group is declared, under which name; operations have theirs at
+"""The module and name that declare each command or group; commands of operations are declared by
 their routes. A module is one of the service, or of the evidence by its whole name."""
 GROUPS: Final = {
     "accounts": "Accounts, one for each vendor.",
@@ -89,7 +89,7 @@ _GROUP: Final = "countersign.commands"
 
 
 class Later(click.Command):
-    """A command whose name and help the table knows; its room is loaded when it is called."""
+    """A command with its name and help in the table; its room is loaded when it is called."""
 
     def __init__(self, path: str, help_: str, find: Callable[[], click.Command]) -> None:
         super().__init__(path.rsplit(maxsplit=1)[-1], help=help_)
@@ -130,8 +130,8 @@ def command_at(place: str) -> click.Command:
 
 
 def packaged_command(name: str) -> click.Command:
-    """The command, or one that says which package is missing."""
-    # Reading what is installed takes longer than all else that a list of commands needs.
+    """The command, or one that names the missing package."""
+    # Reading package metadata takes longer than the rest of listing the commands.
     from importlib.metadata import entry_points  # noqa: PLC0415
 
     for entry in entry_points(group=_GROUP, name=name):

@@ -1,6 +1,6 @@
 """A buyer's ways to an identity check and back, at each provider, and the manners of using a page.
 
-One walk is written once: a provider's way says what its pages are like, a manner how they are used.
+Each walk is written once: a provider's way describes its pages, a manner how they are used.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class Manner:
     press: Callable[[Locator], None] = Locator.click
     select: Callable[[Page, str], None] = _select
     seen: Callable[[Page], object] = lambda _: None
-    """What is done with a page in each of its states, which then is the same."""
+    """Called with a page in each of its states, which it must leave unchanged."""
 
 
 MOUSE: Final = Manner()
@@ -140,7 +140,7 @@ class Walk:
     order: Order
     name: str
     provider: Playing | None
-    """None: the sandbox plays on our own page."""
+    """None: the sandbox's simulated provider, on our own page."""
     operator: Operator
     account: str
     manner: Manner = MOUSE
@@ -180,7 +180,7 @@ class Walk:
         self.page.goto(self.order.url)
 
     def shows(self, text: str, title: str = "identity_title") -> None:
-        """Our page shows this, also after what the manner does with it."""
+        """Our page shows this, also after the manner has used it."""
         for do in (self.manner.seen, lambda _: None):
             expect(self.page.get_by_role("heading", level=1)).to_have_text(self.said(title))
             expect(self.page.get_by_text(self.said(text)).first).to_be_visible()
@@ -195,7 +195,7 @@ class Walk:
         self.manner.press(self.page.locator("button, a").filter(has_text=words))
 
     def leave(self, by: str = "identity_start") -> Page:
-        """Go to the provider's page; gives the window in which it is."""
+        """Go to the provider's page; returns its window."""
         if self.provider is None:
             return self.page
         if self.way.is_apart:
@@ -211,7 +211,7 @@ class Walk:
         for do in (self.manner.seen, lambda _: None):
             expect(window.get_by_role("heading", level=1)).to_have_text(CONSENT)
             do(window)
-        # Nothing is asked by the clock while the buyer walks.
+        # No session is polled by the clock while the buyer walks.
         self.operator.execute(_NOT_DUE, a=self.account)
         return window
 
@@ -236,7 +236,7 @@ class Walk:
         self.come_back()
 
     def come_back(self) -> None:
-        """Go back to our page and say to be done, unless the provider has led there."""
+        """Go back to our page and press "done", unless the provider has redirected there."""
         is_back = self.page.url.startswith(self.here)
         if not is_back:
             self.page.goto(self.here)

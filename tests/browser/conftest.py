@@ -32,7 +32,7 @@ def windows(chromium: Browser) -> Iterator[Windows]:
 
 @pytest.fixture
 def patient() -> Iterator[None]:
-    """Wait longer than usual for what a page will show: machines can be slow."""
+    """Wait longer than usual for the content of a page: machines can be slow."""
     expect.set_options(timeout=30_000)
     yield
     expect.set_options(timeout=5_000)

@@ -1,7 +1,7 @@
 """The ten tasks of docs/console.md in a browser: by mouse, by keyboard, on a phone; counted.
 
-``python -m tests.browser.officer`` does them by mouse, and prints what each takes. docs/console.md
-has the most of each column.
+``python -m tests.browser.officer`` does them by mouse, and prints the duration of each.
+docs/console.md has the most of each column.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ MANNERS: Final[Mapping[str, Manner]] = {
 
 @dataclass(frozen=True)
 class Desk:
-    """A server whose console is on, and the cookies of a person of compliance who is signed in."""
+    """A server with a console, and the cookies of a signed-in compliance officer."""
 
     server: Server
     operator: Operator
@@ -115,7 +115,7 @@ class Officer:
             self._press(found or self.page.locator(f"a[href$='{link}']"))
 
     def go(self, page: str, where: str = "test") -> None:
-        """Choose a page in the menu, which a phone shows when it is opened."""
+        """Choose a page in the menu, which a phone shows only when opened."""
         menu = self.page.locator("nav.pages summary")
         if menu.is_visible():
             self._press(menu)
@@ -134,7 +134,7 @@ class Officer:
         expect(self.page.get_by_text(text).first).to_be_visible()
 
     def take(self, name: str) -> bytes:
-        """Press what gives a file."""
+        """Press the button that gives a file."""
         with self.page.expect_download() as given:
             self.press(name)
         return Path(given.value.path()).read_bytes()
@@ -191,7 +191,7 @@ def decide(one: Officer) -> None:
 
 
 def erase(one: Officer) -> None:
-    """The buyer who was decided on: first what would go, then the act."""
+    """Erase the buyer who was decided on: first the preview, then the act."""
     one.go("erasures")
     one.write("#subject", one.decided)
     one.press("erase_preview")
@@ -256,7 +256,7 @@ def a_desk(folder: Path, browser: Browser) -> Iterator[Desk]:
 
 @contextmanager
 def an_officer(desk: Desk, page: Page, manner: Manner) -> Iterator[Officer]:
-    """Open the search of a shop that has one order, and one buyer who waits."""
+    """Open the search of a shop that has one order and one waiting buyer."""
     with desk.operator.vendor(desk.server) as shop:
         an_order(shop.test)
         page.goto(f"{desk.console}/{shop.account_id}/test/search")

@@ -1,4 +1,4 @@
-"""An order in the shop, and what a buyer does in its page."""
+"""An order in the shop, and a buyer's actions in its page."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def to_review(page: Page) -> None:
 
 
 def acknowledge(page: Page) -> str:
-    """The whole way by mouse; gives the id that is shown."""
+    """The whole way by mouse; returns the shown id."""
     to_review(page)
     agree(page)
     page.get_by_role("button", name="Agree and send").click()

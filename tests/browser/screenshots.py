@@ -1,7 +1,7 @@
 """Takes the pictures of docs/images: the pages of a buyer in two sizes, a dossier, the console.
 
-`make screenshots` runs this module. It starts a service and the example shop of its own, and writes
-the words of each page next to the pictures, so that a test finds pictures of old words. With
+`make screenshots` runs this module. It starts its own service and example shop, and writes the
+words of each page next to the pictures, so that a test detects pictures with old words. With
 `ONLY=console` it takes the pictures of the console alone.
 """
 
@@ -71,7 +71,7 @@ async ([png, most]) => {
 _MARGIN: Final = 16.0
 """Around a part of a page of the console."""
 _TALLEST: Final = 1400.0
-"""Of a page of the console: what is below is not in the picture."""
+"""For a page of the console: lower parts are not in the picture."""
 DEVICES: Final[dict[str, dict[str, Any]]] = {
     "phone": {"viewport": {"width": 360, "height": 640}, "is_mobile": True, "has_touch": True},
     "desktop": {"viewport": {"width": 1024, "height": 640}},

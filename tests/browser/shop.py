@@ -19,7 +19,7 @@ for (const name of ["ready", "acknowledged", "declined", "error"]) {
 
 
 class Shop:
-    """Its one page is that of the checkout; what is sent with its form is shown as text."""
+    """Its one page is the checkout; the fields of its form are shown as text."""
 
     def __init__(self, port: int) -> None:
         self.origin = f"http://127.0.0.1:{port}"
@@ -79,7 +79,7 @@ def running_shop() -> Iterator[Shop]:
             self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Nothing is said about requests."""
+            """Requests are not logged."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         shop = Shop(server.server_address[1])

@@ -42,7 +42,7 @@ def allowed(order: Order, operator: Operator, account: str) -> None:
 
 
 def at_ease(page: Page, milliseconds: int = 2000) -> Page:
-    """Let each form be sent so long after its page was asked for, without waiting for it.
+    """Let forms be sent at once, as if their page had been shown for long enough.
 
     Within half a second it would be the second half of a double click.
     """
@@ -88,7 +88,7 @@ def test_each_state_in_every_look(windows: Windows, order: Order, look: str) -> 
     album.take("adopting 2 first line", words["title"])
     press(page, 2, words)
     if look == "phone":
-        # What the buyer sees next, without a touch: the next line, with its button.
+        # The buyer sees this next without a touch: the next line, with its button.
         expect(page.locator("#line-3")).to_be_in_viewport(ratio=1)
         expect(button(page, 3, words)).to_be_in_viewport(ratio=1)
         album.picture("adopting next line")
@@ -129,7 +129,7 @@ def test_a_buyer_adopts_by_keyboard_alone(windows: Windows, order: Order) -> Non
     for number in range(2, LINES + 1):
         page.wait_for_url(f"**#at-{number}")
         expect(page.locator(f"#at-{number}")).to_be_focused()
-        page.keyboard.press("Enter")  # of a key that is held down: nothing has the focus to press
+        page.keyboard.press("Enter")  # of a key that is held down: nothing to press has the focus
         page.keyboard.press("Tab")
         expect(button(page, number)).to_be_focused()
         page.keyboard.press("Enter")
@@ -140,7 +140,7 @@ def test_a_buyer_adopts_by_keyboard_alone(windows: Windows, order: Order) -> Non
 
 
 def test_enter_in_a_field_presses_no_button_of_a_line(windows: Windows, order: Order) -> None:
-    """It keeps what was typed, and goes on."""
+    """Enter stores the typed text and continues."""
     page = at_ease(windows.open())
     page.goto(order.begin().url)
     keep(page)
@@ -157,7 +157,7 @@ def test_enter_in_a_field_presses_no_button_of_a_line(windows: Windows, order: O
 
 @pytest.mark.parametrize("script", [True, False], ids=["script", "no script"])
 def test_back_after_each_press(windows: Windows, order: Order, script: bool) -> None:
-    """No browser asks whether to send a form again, and nothing is taken twice."""
+    """No browser asks whether to send a form again, and nothing is accepted twice."""
     page = at_ease(windows.open(java_script_enabled=script))
     page.goto(order.begin().url)
     keep(page)
@@ -182,7 +182,7 @@ def test_a_double_click_presses_one_line(windows: Windows, order: Order) -> None
     keep(page)
     with page.expect_navigation():
         button(page, 2).dblclick()
-    # The second half, as it comes where the next page is quick.
+    # The second half, as it is shown if the next page is quick.
     at_ease(page, 250)
     with page.expect_navigation():
         page.reload()
@@ -212,7 +212,7 @@ class Thumb:
             what.tap()
 
     def type(self, number: int) -> None:
-        """Touch a field, and type two letters in it, which are put there at once."""
+        """Touch a field, and type two letters in it."""
         field = self.page.locator(f"#initials-{number}")
         self.press(field)
         self.keys += 2

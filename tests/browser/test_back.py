@@ -40,7 +40,7 @@ def page(request: pytest.FixtureRequest, windows: Windows) -> Page:
 
 
 def go_back(page: Page, title: str) -> None:
-    """Go back to a page with this title, and forth again to the one that was there."""
+    """Go back to a page with this title, and forward again to the previous one."""
     here = page.get_by_role("heading", level=1).inner_text()
     for step, words in ((page.go_back, title), (page.go_forward, here)):
         step()

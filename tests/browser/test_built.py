@@ -1,4 +1,4 @@
-"""The committed file of the component is what web/ makes; what the guide says of it is so."""
+"""The committed file of the component is built from web/, and the guide describes it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_the_component_is_built_from_its_source(tmp_path: Path) -> None:
 
 @pytest.mark.npm
 def test_the_package_has_the_file_and_its_types(tmp_path: Path) -> None:
-    """With README and licence, and nothing of the source."""
+    """With README and licence, without source files."""
     command = [
         "npm",
         "pack",
@@ -80,7 +80,7 @@ def test_the_guide_shows_the_integrity_of_the_file() -> None:
 
 
 def test_the_guide_describes_every_part_property_and_event() -> None:
-    """None that the source has is left out, and none is made up."""
+    """The guide has every one from the source, and no others."""
     page = read(GUIDE)
 
     def named(section: str, column: int = 0) -> set[str]:

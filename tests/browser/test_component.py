@@ -33,7 +33,7 @@ pytestmark = [
 
 
 def test_a_buyer_acknowledges_by_mouse(windows: Windows, order: Order) -> None:
-    """The id that is shown and sent with its form is that of the session; the event has neither."""
+    """The shown id, which is sent with its form, is that of the session; the event has neither."""
     page = enter(windows.open(), order.begin().shop)
     shown = acknowledge(page)
     session = order.read()
@@ -134,8 +134,8 @@ def test_the_interface_is_in_spanish_but_not_the_law(windows: Windows, order: Or
     assert order.acknowledgments()[0]["initials_per_line"] == ["ÑÑ"] * LINES
 
 
-def test_what_was_typed_outlives_a_reload_until_the_end(windows: Windows, order: Order) -> None:
-    """It is kept in the tab, under the session's id; afterwards nothing of it is left."""
+def test_typed_text_survives_a_reload_until_the_end(windows: Windows, order: Order) -> None:
+    """It is kept in the tab, under the session's id, and deleted at the end."""
     page = enter(windows.open(), order.begin().shop)
     page.get_by_label("line 2").fill("RL")
     page.reload()
@@ -162,7 +162,7 @@ def test_initials_can_be_corrected_before_they_are_sent(windows: Windows, order:
     assert order.acknowledgments()[0]["initials_per_line"] == ["AB", "AB", "CD", "AB"]
 
 
-def test_nothing_is_filled_in_for_the_buyer(windows: Windows, order: Order) -> None:
+def test_no_field_is_filled_in_for_the_buyer(windows: Windows, order: Order) -> None:
     """One field for each line, all empty; two boxes, both open."""
     page = enter(windows.open(), order.begin().shop)
     fields = page.locator("countersign-notice input")
@@ -202,7 +202,7 @@ def test_nothing_is_sent_without_both_statements(windows: Windows, order: Order)
 
 
 def test_a_buyer_can_decline(windows: Windows, order: Order) -> None:
-    """After a question; the page hears of it, and its form has nothing to send."""
+    """After a confirmation the page gets an event, and its form has nothing to send."""
     page = enter(windows.open(), order.begin().shop)
     page.get_by_role("button", name="Decline").click()
     expect(title(page)).to_be_focused()
@@ -241,7 +241,7 @@ def test_a_buyer_who_comes_back_from_the_identity_check_goes_on(
 
 
 def test_the_buyer_can_keep_a_copy(windows: Windows, order: Order) -> None:
-    """At an address of its own: the link of a session that is over shows none."""
+    """The copy has its own address: the link of an ended session shows no copy."""
     page = enter(windows.open(), order.begin().shop)
     shown = acknowledge(page)
     with page.expect_popup() as opened:
@@ -286,7 +286,7 @@ def test_states_are_announced(windows: Windows, order: Order) -> None:
 def test_the_order_cannot_be_sent_before_the_notice_is_acknowledged(
     windows: Windows, order: Order
 ) -> None:
-    """`required`: as with any other field, the browser goes to it."""
+    """`required`: as with any other field, the browser moves the focus to it."""
     page = enter(windows.open(), order.begin().shop)
     page.get_by_role("button", name="Pay").click()
     expect(page.get_by_label("line 1")).to_be_focused()

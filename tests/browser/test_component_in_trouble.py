@@ -49,7 +49,7 @@ def lose_answers(page: Page, path: str, times: int) -> list[str]:
 def test_an_answer_that_is_lost_makes_no_second_acknowledgment(
     windows: Windows, order: Order
 ) -> None:
-    """The same request is sent again by itself, and the first result is found."""
+    """The same request is retried automatically, and finds the first result."""
     windows.expect_trouble("ERR_CONNECTION_RESET")
     page = enter(windows.open(), order.begin().shop)
     lost = lose_answers(page, "acknowledge", 1)
@@ -59,7 +59,7 @@ def test_an_answer_that_is_lost_makes_no_second_acknowledgment(
 
 
 def test_a_network_that_stays_away_leaves_a_choice(windows: Windows, order: Order) -> None:
-    """What was typed stays, and trying again finds the one acknowledgment."""
+    """Typed text stays, and a retry finds the one acknowledgment."""
     windows.expect_trouble("ERR_CONNECTION_RESET")
     page = enter(windows.open(), order.begin().shop)
     lost = lose_answers(page, "acknowledge", 3)
@@ -93,7 +93,7 @@ def test_a_reload_after_a_lost_answer_finds_the_acknowledgment(
 
 
 def test_two_tabs_lead_to_one_acknowledgment(windows: Windows, order: Order) -> None:
-    """The one that comes second shows what the first one did."""
+    """The second tab shows the result of the first."""
     windows.expect_trouble("409")
     first, second = (enter(windows.open(), order.begin().shop), windows.open())
     enter(second, order.shop)
@@ -133,8 +133,8 @@ def test_another_origin_cannot_show_the_notice(windows: Windows, order: Order) -
     assert order.read()["status"] == "open"
 
 
-def test_a_token_that_is_none_is_refused_for_good(windows: Windows, order: Order) -> None:
-    """There is nothing to try again."""
+def test_an_invalid_token_is_refused_permanently(windows: Windows, order: Order) -> None:
+    """A retry is not offered."""
     windows.expect_trouble("401")
     order.begin()
     order.shop.client_token = order.shop.client_token[:-6] + "000000"

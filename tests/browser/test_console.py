@@ -167,7 +167,7 @@ def test_an_order_is_found_read_and_held(
 def test_every_page_is_readable(
     server: Server, vendor: tuple[str, httpx2.Client], windows: Windows
 ) -> None:
-    """On a narrow phone in the dark too, and on paper; at most 80 KB, nothing from elsewhere."""
+    """On a narrow phone, in the dark and on paper; at most 80 KB, without external resources."""
     account, client = vendor
     an_order(client)
     page = windows.open()
@@ -202,7 +202,7 @@ def test_every_page_is_readable(
 def test_a_developer_makes_a_key_and_sees_no_personal_data(
     server: Server, vendor: tuple[str, httpx2.Client], windows: Windows
 ) -> None:
-    """The key is shown once, and works; what is destroyed needs the tick."""
+    """The key is shown once, and works; destructive acts need a tick."""
     account, client = vendor
     order = an_order(client)
     page = windows.open()
@@ -310,7 +310,7 @@ def test_staff_reach_an_account_that_the_menu_does_not_name(
     expect(page.get_by_role("heading", level=1)).to_have_text(EN["page_search"])
 
 
-def test_who_is_signed_out_sees_nothing(
+def test_a_signed_out_person_sees_nothing(
     server: Server, vendor: tuple[str, httpx2.Client], windows: Windows
 ) -> None:
     """Also with the cookies of before: the session has ended on the server."""
@@ -360,7 +360,7 @@ def test_an_owner_invites_a_person_and_ends_the_own_sessions(
 def test_a_person_signs_in_at_a_provider(
     tmp_path: Path, provider: OpenIdProvider, windows: Windows, *, scripts: bool
 ) -> None:
-    """From another site and back, with cookies that no other site is sent; then once more there."""
+    """From another site and back, with cookies that no other site receives; then a second time."""
     with serving(tmp_path / "data", **provider.environment) as started:
         page = windows.open(java_script_enabled=scripts)
 

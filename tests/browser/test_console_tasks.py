@@ -22,7 +22,7 @@ def desk(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.mark.parametrize("manner", list(MANNERS))
 def test_the_ten_tasks_are_done(desk: Desk, windows: Windows, manner: str) -> None:
-    """What a person ends with is accessible, and never wider than 320 pixels on a phone."""
+    """Each page at the end of a task is accessible, and at most 320 pixels wide on a phone."""
     how = MANNERS[manner]
     page = windows.open(storage_state=desk.cookies, **how.window)
     with an_officer(desk, page, how) as officer:

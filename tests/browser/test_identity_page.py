@@ -33,7 +33,7 @@ pytestmark = [
 ]
 EN = WORDS["en"]
 SOON = 60_000
-"""Milliseconds in which the loops of a server have done their work."""
+"""Milliseconds within which the background loops of a server have run."""
 
 
 def said(name: str) -> str:
@@ -55,7 +55,7 @@ def order(client: httpx2.Client, server: Server) -> Order:
 
 @pytest.fixture
 def checked(order: Order, stripe: Playing) -> Order:
-    """Give an order whose identity checks are made by the simulated Stripe."""
+    """An order whose identity checks the simulated Stripe makes."""
     assert stripe.url
     order.begin(collect=["identity", "acknowledgment"], shipping_zip=ZIP)
     return order
@@ -102,9 +102,7 @@ def test_the_whole_way_works_step_by_step_on_a_small_slow_phone_by_touch(
     acknowledge(page)
 
 
-def test_a_check_that_is_begun_again_leads_on_in_a_slow_network(
-    windows: Windows, checked: Order
-) -> None:
+def test_a_restarted_check_continues_in_a_slow_network(windows: Windows, checked: Order) -> None:
     """The page is informed of the new check before the response to its form has arrived."""
     page = windows.open()
     session = page.context.new_cdp_session(page)
@@ -119,9 +117,7 @@ def test_a_check_that_is_begun_again_leads_on_in_a_slow_network(
         heading(page, CONSENT)
 
 
-def test_the_page_follows_a_check_that_is_made_on_another_device(
-    windows: Windows, checked: Order
-) -> None:
+def test_the_page_follows_a_check_on_another_device(windows: Windows, checked: Order) -> None:
     page, phone = windows.open(), windows.phone()
     page.goto(checked.url)
     leave(page)

@@ -73,7 +73,7 @@ def test_a_buyer_reads_why_each_try_was_refused_and_passes_with_the_last_one(wal
     walk.shows_notice()
 
 
-def test_a_decision_that_comes_later_is_shown_by_the_page_that_waits(walk: Walk) -> None:
+def test_a_waiting_page_shows_a_later_decision(walk: Walk) -> None:
     walk.begin()
     walk.check(Outcome.LATER)
     walk.shows("identity_deciding")
@@ -91,7 +91,7 @@ def test_a_buyer_who_never_came_back_begins_again_in_another_browser(walk: Walk)
     walk.shows_notice()
 
 
-def test_a_check_counts_nothing_once_the_link_has_expired(walk: Walk) -> None:
+def test_a_check_has_no_effect_once_the_link_has_expired(walk: Walk) -> None:
     walk.begin(expires_in_seconds=600)
     window = walk.leave()
     advance(walk.order.client, seconds=601)
@@ -103,7 +103,7 @@ def test_a_check_counts_nothing_once_the_link_has_expired(walk: Walk) -> None:
     assert (found["status"], found["cleared"], found["cbid"]) == ("expired", None, None)
 
 
-def test_two_tabs_lead_to_one_check_that_both_show(walk: Walk) -> None:
+def test_two_tabs_share_one_check(walk: Walk) -> None:
     walk.begin()
     first, second = walk.page, walk.page.context.new_page()
     second.goto(walk.here)
@@ -120,7 +120,7 @@ def test_two_tabs_lead_to_one_check_that_both_show(walk: Walk) -> None:
 
 
 @pytest.mark.parametrize("walk", [n for n, way in WAYS.items() if way.opens_once], indirect=True)
-def test_a_buyer_who_has_finished_is_not_sent_to_a_page_that_is_over(walk: Walk) -> None:
+def test_a_finished_buyer_is_not_sent_to_an_ended_page(walk: Walk) -> None:
     """Where the provider does not lead back, going on shows the decision."""
     walk.begin()
     walk.find(walk.leave(), Outcome.NEVER)
@@ -156,6 +156,6 @@ def test_every_state_is_passed_in_each_manner(walk: Walk, manner: Manner) -> Non
 
 
 @pytest.mark.parametrize("walk", ["veriff", "plaid", SANDBOX], indirect=True)
-def test_every_state_is_accessible_where_our_page_differs(walk: Walk) -> None:
-    """Where our page differs from that for Stripe, whose states are in `test_identity_page`."""
+def test_every_state_of_differing_pages_is_accessible(walk: Walk) -> None:
+    """Only pages that differ from those for Stripe, whose states are in `test_identity_page`."""
     go_through(walk, ACCESSIBLE)

@@ -72,7 +72,7 @@ class Album:
         page.emulate_media(media="screen")
         if look != "no script":
             assert_accessible(page)
-        # Redirects and what a script reports have no body.
+        # Redirects and reports of scripts have no body.
         seen = [one for one in self.answers if one.status == 200]
         assert len(seen) <= REQUESTS_MAX, [one.url for one in seen]
         [html] = [len(one.body()) for one in seen if one.headers["content-type"][:9] == "text/html"]

@@ -62,7 +62,7 @@ class Oscar:
         )[0]
 
     def change(self, statement: str, *values: object) -> None:
-        """What staff do in the dashboard, in the database."""
+        """Change the database as staff do in the dashboard."""
         with closing(sqlite3.connect(self.database, timeout=20)) as connection, connection:
             connection.execute(statement, values)
 
@@ -128,7 +128,7 @@ class Customer(Shopper):
         assert self.can_log_in(name, "sandbox")
 
     def check_out(self, product: str) -> httpx2.Response:
-        """Order a product as a guest; gives where that leads."""
+        """Order a product as a guest; returns the next page."""
         page = self.get("/catalogue/")
         found = re.search(rf"/catalogue/{product}_(\d+)/", page)
         assert found is not None, page
@@ -160,7 +160,7 @@ def staff(oscar: Oscar) -> Iterator[Customer]:
 
 
 def fill_and_order(walk: Walk, zip_code: str) -> None:
-    """From a product to the order, by what a person sees."""
+    """From a product to the order, using only visible elements."""
     page = walk.page
     page.goto(f"{walk.shop}/catalogue/")
     page.get_by_role("link", name="Free-float handguard, 15 inch").last.click()
@@ -203,7 +203,7 @@ def test_a_customer_buys_and_then_orders_to_another_address(oscar: Oscar, window
 
 
 def test_the_dispatch_ships_and_reports(oscar: Oscar, guest: Customer, staff: Customer) -> None:
-    """Only to the address that was decided, which staff can change in the dashboard."""
+    """Only to the address of the decision; staff can change addresses in the dashboard."""
     guest.buy()
     oscar.is_now("Released")
     order = oscar.last()
@@ -246,7 +246,7 @@ def test_a_refunded_order_does_not_leave(oscar: Oscar, guest: Customer, staff: C
     order = oscar.last()
     assert (order["status"], order["paid"], order["refunded"]) == ("Refunded", 129, 129)
     assert "Do not ship" in staff.post("/dashboard/dispatch/", purchase=purchase, ship="1").text
-    # What follows later is about an order that is over.
+    # Later events are about an ended order.
     oscar.client.sandbox.move_buyer(cbid=order["cbid"], status="revoked")
     oscar.has_processed_the_last("buyer.revoked")
     assert (oscar.last()["status"], oscar.last()["refunded"]) == ("Refunded", 129)
@@ -311,8 +311,8 @@ def test_an_order_is_shown_to_its_buyer_alone(oscar: Oscar, guest: Customer) -> 
         assert "Paid and released" not in other.get(place)
 
 
-def test_a_shop_with_a_live_key_has_a_password_of_its_own(oscar: Oscar, tmp_path: Path) -> None:
-    """It does not start with the one that everyone knows, nor keeps it for users of a sandbox."""
+def test_a_shop_with_a_live_key_has_its_own_password(oscar: Oscar, tmp_path: Path) -> None:
+    """It does not start with the published password, nor keeps it for users of a sandbox."""
     (tmp_path / "shop").mkdir()
     with (
         closing(sqlite3.connect(oscar.database)) as sandbox,

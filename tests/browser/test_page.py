@@ -55,7 +55,7 @@ class Order:
         return found
 
     def acknowledgment(self) -> dict[str, Any]:
-        """The only one that there is."""
+        """The only acknowledgment."""
         [found] = self.client.get("/v1/acknowledgments").raise_for_status().json()["data"]
         assert found["ack_id"] == self.read()["ack_id"]
         whole: dict[str, Any] = found
@@ -179,7 +179,7 @@ def branded(order: Order, operator: Operator, account: str) -> Order:
 
 @pytest.mark.timeout(300)
 def test_every_state_is_accessible(windows: Windows, branded: Order) -> None:
-    """In every look; the vendor's logo is shown."""
+    """In every look, with the vendor's logo."""
     windows.expect_trouble("404")
     order = branded
     page = windows.open()
@@ -275,7 +275,7 @@ def test_the_focus_is_on_the_first_error_with_its_words(windows: Windows, order:
     expect(page.locator("#initials-4")).to_be_focused()
 
 
-def test_what_was_typed_outlives_a_reload_and_leaves_no_trace_at_the_end(
+def test_typed_text_survives_a_reload_and_leaves_no_trace_at_the_end(
     windows: Windows, order: Order
 ) -> None:
     page = windows.open()

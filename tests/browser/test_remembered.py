@@ -64,7 +64,7 @@ def operator(server: Server) -> Iterator[Operator]:
 
 @pytest.fixture
 def shops(server: Server, operator: Operator) -> Iterator[list[Shop]]:
-    """Give what makes a link of each of two shops, whose live keys use the simulated Stripe."""
+    """Fixture: creates links of two shops, whose live keys use the simulated Stripe."""
     base = server.deployment.settings["PUBLIC_URL"]
     with ExitStack() as stack:
         provider = stack.enter_context(playing("stripe"))
@@ -264,7 +264,7 @@ def press_by_key(page: Page, name: str) -> None:
     button.press("Enter")
 
 
-def test_the_consent_is_given_by_keyboard_alone(windows: Windows, shops: list[Shop]) -> None:
+def test_consent_can_be_given_by_keyboard_alone(windows: Windows, shops: list[Shop]) -> None:
     page = windows.open()
     authenticator(page)
     verify(page, shops[0]())

@@ -84,7 +84,7 @@ def test_a_buyer_walks_through_every_step_by_keyboard(
     assert "95814" in str(found(provider, made))
 
 
-def test_a_buyer_without_javascript_is_led_back_too(
+def test_a_buyer_without_javascript_is_redirected_back_too(
     provider: Playing, shop: str, windows: Windows
 ) -> None:
     """The first page is enough: ZIP code, result, one button."""

@@ -129,7 +129,7 @@ def test_a_buyer_goes_through_every_step(windows: Windows, provider: str) -> Non
 
 
 def test_one_form_is_enough(windows: Windows) -> None:
-    """The first page has the ZIP code and the result; a wrong ZIP code is said, accessibly."""
+    """The first page has the ZIP code and the result; a wrong ZIP code is reported accessibly."""
     with shop() as back, playing("stripe") as played:
         page = windows.open(java_script_enabled=True, **PHONE)
         windows.expect_trouble("400")

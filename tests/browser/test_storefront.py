@@ -38,7 +38,7 @@ def by(*devices: str) -> pytest.MarkDecorator:
 
 
 def arrive(walk: Walk, title: str) -> None:
-    """This page is shown; nothing in it is inaccessible or wider than the window."""
+    """This page is shown; it is accessible and not wider than the window."""
     expect(walk.page.get_by_role("heading", level=1)).to_have_text(title)
     assert_accessible(walk.page)
     assert walk.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -74,7 +74,7 @@ def test_buying_by_the_link(walk: Walk, windows: Windows) -> None:
 
 @by("phone", "dark")
 def test_buying_with_the_component(walk: Walk) -> None:
-    """A verified buyer has nothing but the initials to type, in the shop's own page."""
+    """A verified buyer only types the initials, in the shop's own page."""
     page = walk.page
     walk.add("handguard")
     walk.order_here()

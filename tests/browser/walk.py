@@ -8,7 +8,7 @@ from tests.storefront.shopper import ADDRESS
 
 
 class Walk:
-    """The steps of a purchase, each by what a person sees."""
+    """The steps of a purchase, each using only visible elements."""
 
     def __init__(self, page: Page, shop: str) -> None:
         self.page, self.shop = page, shop
@@ -33,7 +33,7 @@ class Walk:
             field.select_option(value) if name in {"state", "residence"} else field.fill(value)
 
     def order(self, **address: str) -> None:
-        """Order what is in the cart, which leads to the page of the notice."""
+        """Order the cart, which leads to the page of the notice."""
         self.fill(**address)
         self.press("Order")
 
@@ -55,7 +55,7 @@ class Walk:
         apart.identify()
         apart.page.get_by_label("Your initials for line 1").wait_for()
         apart.page.close()
-        # What a window does that is looked at again; one without a screen never is.
+        # A hidden window that becomes visible reloads; headless windows are never hidden.
         self.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
         self.page.get_by_label("Your initials for line 1").wait_for()
 

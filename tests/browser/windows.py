@@ -1,4 +1,4 @@
-"""Windows of a real browser, in which nothing goes wrong unseen."""
+"""Windows of a real browser that report every error."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LOOKS: Final[dict[str, dict[str, Any]]] = {
     "400 % zoom": {"viewport": {"width": 320, "height": 256}},
     "phone": {"viewport": {"width": 360, "height": 640}},
 }
-"""How a page can be shown; each is a state of the window, not of what is in it."""
+"""How a page can be shown; each is a state of the window, not of its content."""
 _WCAG: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 
 
@@ -50,7 +50,7 @@ class Windows:
         """Open an empty page in a profile of its own."""
         context = self._browser.new_context(**options)
         self._contexts.append(context)
-        # Violations of a policy are on the console, too, but without what was blocked.
+        # Violations of a policy are on the console, too, without the blocked content.
         context.add_init_script(
             "addEventListener('securitypolicyviolation', e =>"
             " console.error('CSP', e.violatedDirective, e.blockedURI))"
@@ -74,7 +74,7 @@ class Windows:
         return page
 
     def expect_trouble(self, pattern: str) -> None:
-        """What is said about it on a console is as it should be."""
+        """Expected messages on the console are allowed."""
         self._expected.append(pattern)
 
     def close(self) -> None:
@@ -112,14 +112,14 @@ def violations(page: Page) -> list[str]:
 
 
 def assert_accessible(page: Page) -> None:
-    """Nothing in the page breaks WCAG 2.2 AA, as far as a machine can see."""
+    """The page does not break WCAG 2.2 AA, as far as a machine can see."""
     assert violations(page) == []
 
 
 def assert_accessible_in_every_look(page: Page) -> None:
-    """The same in all colours and sizes, where nothing has to be scrolled sideways either.
+    """The same in all colours and sizes, without horizontal scrolling.
 
-    One walk for all of them: a way through the pages takes longer than to look at them.
+    One walk covers all looks: walking through the pages takes longer than checking them.
     """
     usual = page.viewport_size
     found = {}

@@ -66,7 +66,7 @@ def notice_bytes(lines: Sequence[tuple[str, str]] = LINES, **other: object) -> b
 
 
 def party(kind: str, index: int, **members: object) -> DossierRecord:
-    """The record of a party, true to the format in what a certificate takes from it."""
+    """The record of a party, with the members in the format that a certificate uses."""
     no_one = {"legal_name": None, "address": None, "licence": None, "contact": None}
     about: dict[str, Any] = {} if kind == "capture_process" else no_one
     return checked(
@@ -127,13 +127,10 @@ def made_dossier(
 ) -> Dossier:
     """A dossier of a live acknowledgment alone, all of it shown, unless arguments differ.
 
-    Args:
-        personal: values of personal fields, in the place of those of `PERSONAL`.
-        lines: id and text of each line of the notice.
-        notice: members of the notice to add or replace.
-        subject: members of the record to replace.
-        show: the names of the personal fields that are shown; None for all.
-        changed: fields of the dossier to replace.
+    Args: personal: values of personal fields, in place of those of `PERSONAL`. lines: id and text
+        of each line of the notice. notice: members of the notice to add or replace. subject:
+        members of the record to replace. show: the names of the personal fields that are shown;
+        None for all. changed: fields of the dossier to replace.
     """
     fields = dict(PERSONAL)
     fields["initials_per_line"] = ["JD"] * len(lines) if lines is not LINES else ["JD", "J.D."]
@@ -178,7 +175,7 @@ def made_dossier(
 
 
 def evidence(dossier: Dossier) -> dict[str, bytes]:
-    """Files as they go along with it, proofs and keys made up."""
+    """Attached files, with made-up proofs and keys."""
     files: dict[str, bytes] = {}
     for one in dossier.records:
         name = f"records/{one.id}"

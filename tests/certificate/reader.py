@@ -13,7 +13,7 @@ def words_of(pdf: bytes) -> str:
 
 
 def lines_of(pdf: bytes) -> list[str]:
-    """The lines of all pages, each as it stands on its page."""
+    """The lines of all pages, as they are on the page."""
     return [line for page in _read(pdf).pages for line in page.extract_text().splitlines()]
 
 

@@ -44,7 +44,7 @@ ANY: Final = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
         for name, text in HOSTILE.items()
     ],
 )
-def test_a_certificate_is_made_whatever_is_written_anywhere_in_it(text: str) -> None:
+def test_a_certificate_is_made_from_any_text_in_any_field(text: str) -> None:
     """As initials, as the notice and as every field that a vendor fills in."""
     notice = {
         "title": text,
@@ -67,7 +67,7 @@ def test_a_certificate_is_made_whatever_is_written_anywhere_in_it(text: str) -> 
     assert "How to verify it" in words
 
 
-def test_markup_is_shown_and_never_carried_out() -> None:
+def test_markup_is_shown_and_never_interpreted() -> None:
     """Text that looks like a typesetter command stays text."""
     personal = {"session_id": MARKUP, "initials_per_line": ["#1+1", "*JD*"]}
     words = words_of(make_certificate(made_dossier(personal)))
@@ -119,8 +119,8 @@ def test_combining_characters_stay_with_their_base() -> None:
 
 
 @pytest.mark.later
-def test_every_character_that_is_called_showable_has_a_glyph_in_every_style_used() -> None:
-    """The table says what the fonts inside the compiler hold; the compiler is the judge."""
+def test_every_showable_character_has_a_glyph_in_every_style_used() -> None:
+    """The table lists the fonts inside the compiler; the compiler is the judge."""
     alone = [chr(point) for first, last in SHOWABLE for point in range(first, last + 1)]
     marks = [chr(point) for first, last in COMBINING for point in range(first, last + 1)]
     text = "".join(alone) + "".join(f"x{mark}" for mark in marks)
@@ -134,7 +134,7 @@ def test_every_character_that_is_called_showable_has_a_glyph_in_every_style_used
 
 
 def test_long_words_are_broken_where_the_column_ends() -> None:
-    """The widest letters there are take several lines, and none of them leaves the page."""
+    """The widest letters take several lines, and none of them leaves the page."""
     personal = {"initials_per_line": ["W" * 32, "JD"], "session_id": "W" * 255}
     lines = [("A", "W" * 400), ("B", "The last line.")]
     broken = lines_of(make_certificate(made_dossier(personal, lines=lines)))
@@ -144,8 +144,8 @@ def test_long_words_are_broken_where_the_column_ends() -> None:
     assert max(len(word) for word in words) <= 45
 
 
-def test_long_words_stay_on_the_page_and_come_back_whole_when_copied() -> None:
-    """The breaks are no characters: what is copied from the page has nothing added to it."""
+def test_long_words_stay_on_the_page_and_are_copied_whole() -> None:
+    """The breaks are no characters: text copied from the page has nothing added."""
     long = "".join(f"{number:04d}" for number in range(255))
     agent = {"user_agent": long, "source": "body", "truncated": False}
     words = words_of(make_certificate(made_dossier({"user_agent": agent})))

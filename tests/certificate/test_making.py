@@ -22,7 +22,7 @@ print(sha256(make_certificate(made_dossier())).hexdigest())
 
 
 def test_the_same_facts_give_the_same_bytes_in_any_process() -> None:
-    """A dossier that is asked for again is the same file: no clock, no chance, no environment."""
+    """A dossier requested again is the same file: no clock, chance or environment matters."""
     make_certificate(made_dossier({"session_id": "another one before it"}))
     here = sha256(make_certificate(made_dossier())).hexdigest()
     answer = subprocess.run(
@@ -56,7 +56,7 @@ async def _many() -> tuple[list[bytes], int]:
     return found, turns
 
 
-def test_the_loop_goes_on_while_certificates_are_made() -> None:
+def test_the_event_loop_runs_while_certificates_are_made() -> None:
     """The compiler does not hold up the requests of others."""
     found, turns = asyncio.run(_many())
     assert set(found) == {made()}
@@ -85,7 +85,7 @@ async def _crowd() -> None:
     await certificates.close()
 
 
-def test_a_crowd_has_to_come_back_and_those_inside_are_served() -> None:
+def test_excess_callers_are_refused_and_waiting_ones_served() -> None:
     """One in the making and thirty-two waiting; more would only wait without a result."""
     asyncio.run(_crowd())
 
@@ -113,8 +113,8 @@ async def _neighbours() -> tuple[list[str], int]:
     return order, sum(isinstance(outcome, Overloaded) for outcome in outcomes)
 
 
-def test_an_account_that_asks_for_many_holds_no_other_up() -> None:
-    """It alone is refused what is too much, and a neighbour waits for one of its at most."""
+def test_an_account_with_many_requests_delays_no_other() -> None:
+    """Only that account is refused, and a neighbour waits for at most one of its documents."""
     order, refused = asyncio.run(_neighbours())
     assert refused == 48 - (DOCUMENTS_WAITING_MAX + 1)
     assert order[:6] == ["hostile", "innocent"] * 3

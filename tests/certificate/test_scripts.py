@@ -57,8 +57,8 @@ def text() -> str:
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_text_that_is_copied_from_a_certificate_is_the_initials_as_typed(script: str) -> None:
-    """In each script; and none of it is spelled out for want of a font."""
+def test_text_copied_from_a_certificate_is_the_typed_initials(script: str) -> None:
+    """In each script, and no character is spelled out for lack of a font."""
     typed = SCRIPTS[script]
     assert showable(typed) == typed
     # In a row that begins with a number a reader may order the words from the left, and takes what
@@ -68,7 +68,7 @@ def test_text_that_is_copied_from_a_certificate_is_the_initials_as_typed(script:
         assert squeezed(word) in text(), ascii(word)
 
 
-def test_each_language_of_chinese_characters_has_its_own_forms() -> None:
+def test_each_language_with_chinese_characters_has_its_own_glyphs() -> None:
     """One code point is written differently in Japan, Korea, Taiwan and China."""
     for script, font in (
         ("simplified Chinese", "SC"),
@@ -94,8 +94,8 @@ def test_every_font_is_inside_and_every_letter_has_its_code_points() -> None:
         assert "/ToUnicode" in font
 
 
-def test_no_rule_of_pdf_ua_that_a_machine_can_check_is_broken(tmp_path: Path) -> None:
-    """By a checker that is not ours: the document, a long one, and one in Arabic."""
+def test_no_machine_checkable_rule_of_pdf_ua_is_broken(tmp_path: Path) -> None:
+    """By an independent checker: the document, a long one, and one in Arabic."""
     long = [
         (f"L{number}", "Words of a line. " * (60 if number == 7 else 1)) for number in range(60)
     ]
@@ -119,7 +119,7 @@ def test_no_rule_of_pdf_ua_that_a_machine_can_check_is_broken(tmp_path: Path) ->
 
 
 def test_a_line_that_goes_over_pages_has_its_id_on_each() -> None:
-    """A page that is separated from the others says which line is on it."""
+    """A page that is separated from the others still says which line is on it."""
     lines = [("A", "Short."), ("B", "Words of a long line. " * 600), ("C", "The last.")]
     pdf = make_certificate(made_dossier(lines=lines))
     pages = [page.extract_text() for page in PdfReader(io.BytesIO(pdf)).pages]

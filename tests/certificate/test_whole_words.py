@@ -41,7 +41,7 @@ def test_every_word_of_the_shipped_notice_is_whole() -> None:
     assert "What is odd, and no failure • at of rec_1 is odd" in words_of(pdf)
 
 
-def test_a_word_that_is_longer_than_its_column_is_broken_with_a_hyphen() -> None:
+def test_a_word_longer_than_its_column_is_hyphenated() -> None:
     """At its own hyphens and slashes first; an identifier is broken without one."""
     own = "-".join(["extraordinarily"] * 6)
     letters, identifier = "Donaudampfschifffahrtsgesellschaft" * 3, "a1b2" * 40

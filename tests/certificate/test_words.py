@@ -1,4 +1,4 @@
-"""What a certificate says, and what it must never claim."""
+"""The statements of a certificate, and statements that it must never make."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NOON = 1_795_262_400
 STAMPED = Stamped("timestamps/tsa.tsr", "2026-11-22T04:05:06Z")
 
 
-def test_a_certificate_says_everything_that_is_shown_and_where_it_comes_from() -> None:
+def test_a_certificate_gives_the_source_of_everything_shown() -> None:
     """The notice, the initials next to its lines, the act, the seal: all on the pages."""
     facts = made_dossier()
     words = words_of(make_certificate(facts))
@@ -71,7 +71,7 @@ def test_a_certificate_says_everything_that_is_shown_and_where_it_comes_from() -
 
 
 def test_the_evidence_itself_is_attached_to_the_byte() -> None:
-    """A reader with only the PDF has the record, what is shown, the notice and the proof."""
+    """A reader with only the PDF has the record, its shown fields, the notice and the proof."""
     facts = made_dossier()
     attached = files_of(make_certificate(facts))
     assert attached == {name.rpartition("/")[2]: body for name, body in evidence(facts).items()}
@@ -198,8 +198,8 @@ def test_withheld_erased_and_not_given_are_three_different_things() -> None:
     assert words_of(make_certificate(absent)).count("not given") == 5
 
 
-def test_a_version_that_no_one_named_is_said_to_be_assumed() -> None:
-    """The vendor is not made to say what it did not say."""
+def test_an_unnamed_version_is_marked_as_assumed() -> None:
+    """The certificate does not claim that the vendor named the version."""
     words = words_of(make_certificate(made_dossier(subject={"notice_version_source": "assumed"})))
     assert "assumed: the vendor named none" in words
     assert "asserted: the vendor" not in words
@@ -227,8 +227,8 @@ def test_without_an_outside_witness_the_certificate_says_that_time_rests_on_the_
     assert "only the operator's clock" not in seen
 
 
-def test_the_parties_are_those_whose_records_the_acknowledgment_names() -> None:
-    """Who issued it, who sold, and how the vendor says that it captures; else that no one said."""
+def test_the_parties_are_those_named_in_the_acknowledgment() -> None:
+    """The issuer, the seller, and the vendor's description of its capture; or none recorded."""
     words = words_of(make_certificate(with_parties()))
     for expected in (
         "Issued by Example Operator, Inc. runs this service and its log",
@@ -285,7 +285,7 @@ def test_the_timeline_is_in_order_and_names_the_clock_of_each_event() -> None:
 
 
 def test_a_certificate_claims_no_more_than_is_checked() -> None:
-    """Not that the buyer was shown the words, nor that this paper is what the log holds."""
+    """Neither that the buyer was shown the words, nor that the log contains this paper."""
     words = words_of(plain_certificate())
     assert "That the buyer was shown the notice." in words
     assert "as served" not in words
@@ -300,7 +300,7 @@ TWO_LINES = PROCESS_JSON | {"lines": PROCESS_JSON["lines"][:2]}
 
 
 def hosted_words(subject: Mapping[str, str] = HOSTED, **changed: object) -> str:
-    """The words of a hosted acknowledgment with its process, of which members are changed."""
+    """The words of a hosted acknowledgment with its process, some members of which are changed."""
     ip = {"ip": "203.0.113.7", "source": "header", "peer_ip": "10.0.0.3"}
     personal = {"process": TWO_LINES | changed, "ip": ip}
     return words_of(make_certificate(made_dossier(personal, subject=subject)))
@@ -339,8 +339,8 @@ def test_how_the_initials_of_a_hosted_acknowledgment_were_made() -> None:
     assert "the vendor named it" not in words
 
 
-def test_lines_that_came_in_several_requests_have_their_own_times() -> None:
-    """Each with how long after it was served it came, and whether others came later."""
+def test_lines_from_several_requests_have_their_own_times() -> None:
+    """Each with the time since it was served, and whether others came later."""
     later = "2026-11-20T21:33:00.123Z"
     lines = [{**TWO_LINES["lines"][0], "initialed_at": later}, TWO_LINES["lines"][1]]
     words = hosted_words(lines=lines)
@@ -350,8 +350,8 @@ def test_lines_that_came_in_several_requests_have_their_own_times() -> None:
     assert "other initials 2 times, last" in words
 
 
-def test_changes_while_typing_are_shown_as_the_clients_claim() -> None:
-    """The service sees what is sent, and not what was typed before."""
+def test_changes_while_typing_are_shown_as_claimed_by_the_client() -> None:
+    """The service sees submitted text, not what was typed before."""
     lines = [{**line, "changed_at": None, "changes": 0} for line in TWO_LINES["lines"]]
     claim = {"line": 1, "event": "changed", "at": "2026-11-20T21:30:30.000Z"}
     words = hosted_words(lines=lines, claimed=[claim, claim, {**claim, "line": 2}])
@@ -360,7 +360,7 @@ def test_changes_while_typing_are_shown_as_the_clients_claim() -> None:
 
 
 @pytest.mark.parametrize("binding", ["identity_session", "passkey", "cookie"])
-def test_a_buyer_that_a_check_found_is_said_to_be_found_by_it(binding: str) -> None:
+def test_a_buyer_found_by_a_check_is_described_as_such(binding: str) -> None:
     """Only an identifier that a vendor sent was not checked."""
     check = "ver_01m7xdpk1ref2w6g9w3h0n8t5c"
     found = f"Buyer identifier {PERSONAL['cbid']} found by the identity check {check}"
@@ -371,7 +371,7 @@ def test_a_buyer_that_a_check_found_is_said_to_be_found_by_it(binding: str) -> N
 
 
 def test_a_component_is_the_clients_claim() -> None:
-    """As its digest is, and other programs of that page could change what is shown."""
+    """Like its digest; other programs of that page could change the display."""
     words = hosted_words(
         surface="component", origin="https://shop.example", rendered_digest="ab" * 32,
         reviewed_at=None, script=None, viewport=None, claimed=[], binding="{0}",
@@ -392,7 +392,7 @@ def test_a_component_is_the_clients_claim() -> None:
     assert "Shown by {surface}, of unknown origin claimed by" in hosted_words(surface="{surface}")
 
 
-def test_times_by_the_test_clock_are_said_to_be() -> None:
+def test_times_by_the_test_clock_are_marked() -> None:
     """The record's time is always real; the times of the process follow the sandbox's clock."""
     advanced = hosted_words({**HOSTED, "test_clock": "2026-11-20T21:30:00.000Z"})
     accepted, _, opened = advanced.partition("Notice opened")
@@ -403,15 +403,15 @@ def test_times_by_the_test_clock_are_said_to_be() -> None:
     assert "test clock" not in hosted_words()
 
 
-def test_a_process_that_is_not_shown_is_said_to_be_withheld_or_erased() -> None:
-    """With `vendor_api` there is none, and nothing is said about it."""
+def test_a_hidden_process_is_marked_as_withheld_or_erased() -> None:
+    """With `vendor_api` there is no process, and it is not mentioned."""
     hidden = "How this happened is in a personal field of the acknowledgment, which is withheld or"
     assert hidden in words_of(make_certificate(made_dossier(subject=HOSTED, show=())))
     assert hidden not in words_of(make_certificate(made_dossier(show=())))
 
 
-def test_a_time_is_claimed_only_where_it_is_given() -> None:
-    """That of a time-stamp is what its token states, and a witness may sign one that is no date."""
+def test_a_time_is_claimed_only_if_it_is_given() -> None:
+    """A time-stamp states the time in its token, and a witness may sign one that is no date."""
     dated = words_of(make_certificate(made_dossier(timestamps=(STAMPED,))))
     assert "2026-11-22 04:05:06 UTC = 2026-11-21 20:05:06 PST according to the tokens" in dated
     assert "signatures were not checked here" in dated
@@ -423,7 +423,7 @@ def test_a_time_is_claimed_only_where_it_is_given() -> None:
 
 
 def test_it_prints_whole_on_letter_and_on_a4() -> None:
-    """No wider than the one and no taller than the other, but for the margins."""
+    """Within the margins it is no wider than the one and no taller than the other."""
     reader = PdfReader(io.BytesIO(plain_certificate()), strict=True)
     a4_width, letter_height = 595, 792
     side = 24 / 25.4 * 72
@@ -433,7 +433,7 @@ def test_it_prints_whole_on_letter_and_on_a4() -> None:
 
 
 @pytest.mark.parametrize("capture", ["vendor_api", "hosted"])
-def test_a_certificate_never_claims_what_is_for_a_court_to_decide(capture: str) -> None:
+def test_a_certificate_never_claims_a_legal_conclusion(capture: str) -> None:
     """It may not call itself admissible, certified, tamper-proof or legally binding."""
     words = words_of(make_certificate(made_dossier(subject={"capture": capture}))).lower()
     for claim in (
@@ -468,7 +468,7 @@ def test_the_qr_code_opens_the_verify_page_with_the_digest_of_the_record() -> No
 
 
 def test_other_facts_give_other_words() -> None:
-    """Nothing of one certificate is left in the compiler for the next."""
+    """Nothing of one certificate stays in the compiler for the next."""
     first, second = made_dossier(), made_dossier({"session_id": "sess_other"})
     before = make_certificate(first)
     assert "sess_other" in squeezed(words_of(make_certificate(second)))

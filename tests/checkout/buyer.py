@@ -95,7 +95,7 @@ class Shop:
         return found
 
     def acknowledgment(self, buyer: Buyer) -> dict[str, Any]:
-        """What was acknowledged in the session, as the vendor reads it back."""
+        """The acknowledgment of the session, as the vendor reads it back."""
         path = f"/v1/acknowledgments/{self.read(buyer)['ack_id']}"
         found: dict[str, Any] = self.client.get(path).raise_for_status().json()
         return found

@@ -53,7 +53,7 @@ def own_shop(own: Operator) -> Iterator[Shop]:
 
 @pytest.fixture
 def surf(shop: Shop) -> Callable[..., Surfer]:
-    """Give what makes a session and the browser that its link was sent to."""
+    """Fixture: makes a session and the browser that its link was sent to."""
 
     def make(**changes: object) -> Surfer:
         return shop.opened.enter_context(Surfer(shop.server, shop.buyer(**changes)))

@@ -19,7 +19,7 @@ from tests.http.backstage import Operator
 from tests.support.providers import Playing, playing
 
 ZIP = "94110"
-"""What the simulated pages have, unless they are given another one."""
+"""The default input of the simulated pages."""
 EN = WORDS["en"]
 
 
@@ -72,7 +72,7 @@ def begin(surfer: Surfer, page: Page | None = None) -> str:
 
 
 def go_on(surfer: Surfer, page: Page) -> str:
-    """Go on with the check that there is, where its address opens the page once."""
+    """Continue the current check at a provider whose URLs open the page once."""
     return address(send(surfer, page, "start"))
 
 
@@ -114,7 +114,7 @@ def check(surfer: Surfer, outcome: str, page: Page | None = None) -> Page:
 
 
 def arrive(surfer: Surfer, location: str | None) -> Page:
-    """Be led back, or go back and say to be done, unless the provider's message came first."""
+    """Return by redirect, or go back and press "done", unless the provider's message came first."""
     if location is not None:
         return come_back(surfer, location)
     page = surfer.open(surfer.root)

@@ -176,7 +176,7 @@ def check_headers(response: httpx2.Response) -> None:
 
 @contextmanager
 def held_back(client: httpx2.Client, path: str, fields: Mapping[str, str]) -> Iterator[Finish]:
-    """Send a form of this browser all but its end; what is given sends the rest.
+    """Send a form of this browser except its end; the result sends the rest.
 
     By then the service has read the session.
     """

@@ -1,4 +1,4 @@
-"""Initials typed once and put on each further line by a press: what is taken, and what is recorded.
+"""Initials typed once and copied to each further line by a press: accepted and recorded values.
 
 The browser is one without JavaScript, so each press is a request that the service observes.
 """
@@ -34,13 +34,13 @@ def allowed(shop: Shop, operator: Operator) -> None:
 
 @pytest.fixture
 def begun(surf: Surf) -> tuple[Surfer, Page]:
-    """Give a buyer who has typed the first line's initials, and the page that has the buttons."""
+    """A buyer who has typed the first line's initials, and the page with the buttons."""
     surfer = surf()
     return surfer, press(surfer, surfer.open(), initials_1="AB")
 
 
 def press(surfer: Surfer, page: Page, line: int | None = None, **typed: str) -> Page:
-    """Press the button of a line, or the one that keeps what was typed."""
+    """Press the button of a line, or the one that stores the typed text."""
     form = Form(f"{surfer.root}/press", "post", page.form.fields)
     return surfer.send(form, **typed, **({} if line is None else {"line": str(line)}))
 
@@ -64,7 +64,7 @@ def recorded(surfer: Surfer, shop: Shop, page: Page) -> tuple[list[str], list[st
 
 
 def test_initials_are_typed_once_and_pressed_on_each_further_line(surf: Surf, shop: Shop) -> None:
-    """One request for each line, each with its time; after the last one the review follows."""
+    """One request for each line, each with its time; the review follows the last one."""
     surfer = surf()
     page = surfer.open()
     assert buttons(page) == []
@@ -109,7 +109,7 @@ def test_typing_on_each_line_stays_possible(surf: Surf, shop: Shop) -> None:
     )
 
 
-def test_nothing_is_filled_in_before_its_press(begun: tuple[Surfer, Page]) -> None:
+def test_no_initials_are_filled_in_before_a_press(begun: tuple[Surfer, Page]) -> None:
     """A button shows the initials; the field of its line is empty until they were put there."""
     _, page = begun
     assert typed(page) == ["AB", "", "", ""]
@@ -129,7 +129,7 @@ def test_an_account_that_does_not_allow_it_has_no_buttons(
     assert recorded(surfer, shop, surfer.initial(page))[1] == ["typed"] * LINES
 
 
-def test_a_press_before_anything_was_typed_asks_for_the_first_line(surf: Surf) -> None:
+def test_a_press_before_any_typing_asks_for_the_first_line(surf: Surf) -> None:
     """Also one that a program sends."""
     surfer = surf()
     for line in (None, 2):
@@ -140,7 +140,7 @@ def test_a_press_before_anything_was_typed_asks_for_the_first_line(surf: Surf) -
 
 
 def test_presses_may_come_in_any_order(begun: tuple[Surfer, Page], shop: Shop) -> None:
-    """The page leads to the next line that has none, from the first one if none follows."""
+    """The page goes to the next line without initials, wrapping to the first."""
     surfer, page = begun
     page = press(surfer, page, 4)
     assert page.response.url.fragment == "at-2"
@@ -148,7 +148,7 @@ def test_presses_may_come_in_any_order(begun: tuple[Surfer, Page], shop: Shop) -
     assert recorded(surfer, shop, page)[1] == ["typed", "adopted", "adopted", "adopted"]
 
 
-def test_a_press_that_comes_twice_counts_once(begun: tuple[Surfer, Page], shop: Shop) -> None:
+def test_a_repeated_press_counts_once(begun: tuple[Surfer, Page], shop: Shop) -> None:
     """A double click, a form that is sent again, and two tabs at the same moment."""
     surfer, page = begun
     with ThreadPoolExecutor(4) as pool:
@@ -160,7 +160,7 @@ def test_a_press_that_comes_twice_counts_once(begun: tuple[Surfer, Page], shop: 
     )
 
 
-def test_a_press_of_a_button_that_showed_other_initials_is_not_taken(
+def test_a_press_of_a_button_with_other_initials_is_refused(
     begun: tuple[Surfer, Page], shop: Shop
 ) -> None:
     """Another tab has changed the first line since, or the same form changes it."""
@@ -203,7 +203,7 @@ def test_another_first_line_changes_no_other_line(begun: tuple[Surfer, Page], sh
     )
 
 
-def test_initials_that_were_typed_over_are_typed(begun: tuple[Surfer, Page], shop: Shop) -> None:
+def test_overtyped_initials_count_as_typed(begun: tuple[Surfer, Page], shop: Shop) -> None:
     """And the same text, sent with its form again, changes nothing."""
     surfer, page = begun
     for number in (2, 3, 4):
@@ -277,7 +277,9 @@ def test_the_form_and_the_button_of_another_session_are_of_no_use(surf: Surf) ->
 
 
 @pytest.mark.parametrize("line", ["1", "0", "-1", "5", "02", "²", "2 ", "all", ""])
-def test_no_other_number_is_a_line_with_a_button(begun: tuple[Surfer, Page], line: str) -> None:
+def test_no_other_number_counts_as_a_line_with_a_button(
+    begun: tuple[Surfer, Page], line: str
+) -> None:
     """No button for the first line, and none for all lines."""
     surfer, page = begun
     refused = surfer.send(Form(f"{surfer.root}/press", "post", page.form.fields), line=line)
@@ -312,7 +314,7 @@ def test_a_review_cannot_be_reached_before_every_line_has_initials(
 
 
 def test_the_component_begins_with_no_line(begun: tuple[Surfer, Page], shop: Shop) -> None:
-    """It takes typed initials alone: what a page has kept of some lines is not mixed with them."""
+    """It accepts typed initials alone: initials that a page stored for some lines stay out."""
     surfer, page = begun
     press(surfer, page, 2)
     assert surfer.buyer.acknowledge().status_code == 200

@@ -1,4 +1,4 @@
-"""Typed, pressed, gone back, changed, in two tabs: what is recorded is what the service observed.
+"""Typed, pressed, gone back, changed, in two tabs: the record has the service's observations.
 
 Histories are drawn at random, and compared after each step with plain facts about each line.
 """
@@ -28,13 +28,13 @@ NOTHING: Final = ("",) * LINES
 
 @dataclass(frozen=True)
 class Tried:
-    """What happens: a look, a review, or a form with these texts."""
+    """An act: a view, a review, or a form with these texts."""
 
     what: str
     texts: tuple[str, ...] = NOTHING
     line: int = 0
     label: str = ""
-    """What the button of that line showed, which another tab may have changed since."""
+    """The text on the button of that line, which another tab may have changed since."""
 
     @property
     def surface(self) -> Surface:
@@ -88,7 +88,7 @@ class Plain:
         first = self.lines[0].text
         counts = bool(tried.line) and first == tried.label == (tried.texts[0] or first)
         if self.surface is not tried.surface:
-            # The other one shows what is known as text in its fields, and has sent it.
+            # The other one shows the known initials as text in its fields, and has sent it.
             self.surface, self.reviewed = tried.surface, False
             for line in self.lines:
                 line.how = line.how and "typed"

@@ -99,7 +99,7 @@ WRONG: Final[dict[str, tuple[Mood, str]]] = {
 def test_a_returned_buyer_is_not_redirected_to_the_provider_again(
     shop: Shop, operator: Operator, name: str, locale: str
 ) -> None:
-    """At each provider the page says what is known, and the result follows when it is there."""
+    """For each provider, the page shows the known state, and the result as soon as there is one."""
     words = WORDS[locale]
     with counter(shop, operator, name) as desk:
         surfer = desk.buyer(locale=locale)
@@ -124,7 +124,7 @@ def test_a_returned_buyer_is_not_redirected_to_the_provider_again(
 
 @pytest.mark.parametrize("trouble", PASSING)
 def test_a_temporary_failure_needs_no_action_of_the_buyer(desk: Counter, trouble: str) -> None:
-    """The vendor learns the reason, and gets no event: there is nothing to do."""
+    """The vendor sees the reason and gets no event, since no action is needed."""
     mood, reason = PASSING[trouble]
     surfer = desk.buyer()
     location = finish(begin(surfer), "verified")
@@ -163,8 +163,8 @@ def test_a_mistake_of_the_vendor_is_shown_to_vendor_and_buyer(
     assert desk.shop.read(surfer.buyer)["reasons"] == []
 
 
-def test_another_provider_is_offered_where_one_is_set_up_wrong(desk: Counter) -> None:
-    """What is wrong at one says nothing of the other."""
+def test_another_provider_is_offered_if_one_is_misconfigured(desk: Counter) -> None:
+    """A misconfigured provider says nothing about the other."""
     with playing("persona") as other:
         surfer = desk.buyer()
         location = finish(begin(surfer), "verified")
@@ -192,8 +192,8 @@ def test_a_pending_decision_is_still_shown_as_pending(desk: Counter) -> None:
     assert send(surfer, deciding, "check").heading == EN["title"]
 
 
-def test_another_browser_with_the_link_is_not_said_to_be_back(desk: Counter) -> None:
-    """It was not led back, and is not led on to the page of a check that it has not begun."""
+def test_another_browser_with_the_link_does_not_count_as_returned(desk: Counter) -> None:
+    """The other browser did not return, and is not redirected to a check that it has not begun."""
     surfer = desk.buyer()
     location = finish(begin(surfer), "verified")
     other = desk.shop.opened.enter_context(Surfer(desk.shop.server, surfer.buyer))
@@ -206,7 +206,7 @@ def test_another_browser_with_the_link_is_not_said_to_be_back(desk: Counter) -> 
 
 
 def test_a_buyer_who_returns_unfinished_can_continue(desk: Counter) -> None:
-    """Where the provider responds, what it says counts, and not the return."""
+    """The provider's response counts, not the return."""
     surfer = desk.buyer()
     url = begin(surfer)
     [made] = [seen for seen in desk.provider.served.requests if seen.method == "POST"][:1]

@@ -1,4 +1,4 @@
-"""A buyer whom another identity check does not help is not asked for one."""
+"""A buyer is not asked for another identity check that cannot help."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_one_person_has_one_identifier_by_link(shop: Shop, operator: Operator, n
 
 
 @pytest.mark.parametrize("locale", ["en", "es"])
-def test_a_revoked_buyer_is_led_to_the_vendor_and_not_to_another_check(
+def test_a_revoked_buyer_is_sent_to_the_vendor_and_not_to_another_check(
     desk: Counter, operator: Operator, locale: str
 ) -> None:
     """The session and one event have the reason, and no further check can be started."""
@@ -104,8 +104,8 @@ def test_another_document_may_be_of_somebody_else(desk: Counter) -> None:
     assert check(surfer, "verified", page, who="another").heading == WORDS["en"]["title"]
 
 
-def test_a_person_who_comes_back_is_known(desk: Counter) -> None:
-    """Who failed and is verified later with the same document is one buyer."""
+def test_a_returning_person_is_recognised(desk: Counter) -> None:
+    """A person who failed, and is verified later with the same document, is one buyer."""
     surfer = desk.buyer()
     page = check(surfer, "wrong_zip", who="another")
     assert check(surfer, "verified", page).heading == WORDS["en"]["title"]

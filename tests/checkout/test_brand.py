@@ -60,7 +60,7 @@ def test_a_page_shows_name_colour_and_logo_of_the_account(
 
 
 @pytest.mark.parametrize("kind", PICTURES)
-def test_the_command_takes_pictures_by_what_they_are(
+def test_the_command_detects_image_types_by_content(
     deployment: Deployment, operator: Operator, tmp_path: Path, kind: str
 ) -> None:
     account = operator.account()
@@ -117,7 +117,7 @@ WAYS = {
 }
 
 
-def test_a_page_leads_to_the_shop_and_says_who_operates_it(
+def test_a_page_links_to_the_shop_and_names_its_operator(
     shop: Shop, surf: Surf, operator: Operator
 ) -> None:
     assert not [tag for tag, _ in surf().open().elements if tag == "footer"]
@@ -154,7 +154,7 @@ def test_a_return_address_at_another_site_is_refused(
     assert deployment.read("accounts", "brand", account) == before
 
 
-def test_the_pages_of_an_account_can_be_looked_at_without_a_session(
+def test_the_pages_of_an_account_can_be_previewed_without_a_session(
     deployment: Deployment, operator: Operator, tmp_path: Path
 ) -> None:
     account, logo, out = operator.account(), tmp_path / "logo.png", tmp_path / "pages" / "of acme"

@@ -51,7 +51,7 @@ def test_a_cart_that_needs_nothing_gets_no_session(shop: Shop) -> None:
     assert "needs nothing" in response.json()["error"]["message"]
 
 
-def test_a_cart_and_a_notice_are_not_both_said(shop: Shop) -> None:
+def test_a_cart_and_a_notice_exclude_each_other(shop: Shop) -> None:
     assert refusal(shop.create(cart=CART)) == (400, "invalid_request")
 
 

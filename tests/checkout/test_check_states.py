@@ -47,14 +47,14 @@ pytestmark = pytest.mark.long
 
 BROWSERS: Final = ["a", "a", "b"]
 TRIED_AGAIN: Final = {None, "document_expired"}
-"""What the page of the provider has seen before it is used again."""
+"""The provider page's earlier input, before it is used again."""
 POSITIVE: Final = frozenset({"verified", "later", "never"})
 OUTCOMES: Final = [
     *("verified", "verified", "later", "never", "wrong_zip", "wrong_zip"),
     *("underage", "document_expired", "cancelled"),
 ]
 SAID: Final = {"open", "pending", "ended", "refused", "verified", "revoked"}
-"""What can come of a check that was started."""
+"""Possible outcomes of a started check."""
 MAY: Final[Mapping[str | None, set[str]]] = {
     None: {"open", *SAID},
     "open": SAID,
@@ -63,17 +63,17 @@ MAY: Final[Mapping[str | None, set[str]]] = {
     "refused": SAID,
     "verified": {"verified", "revoked"},
     "revoked": SAID,
-    # Of a check without a decision; between two acts none is only reserved.
+    # For a check without a decision; between two acts none is only reserved.
     "dropped": {"dropped"},
 }
 KINDS: Final = [(Collected.IDENTITY,), (Collected.IDENTITY, Collected.ACKNOWLEDGMENT)]
 which = st.integers(0, 1)
 any_of = st.integers(0, 59)
-"""Which of what there is."""
+"""One of the available ones."""
 
 
 def state(check: IdentityCheck | None) -> str | None:
-    """The state in this test's own words; None: nothing is known."""
+    """The state in this test's own words; None: unknown."""
     if check is None:
         return None
     if check.status is None:
@@ -90,7 +90,7 @@ def _is_open(session: Session) -> bool:
 
 @dataclass
 class Known:
-    """What has happened to one session."""
+    """The history of one session."""
 
     id: str
     owners: dict[int, str] = field(default_factory=dict)
@@ -119,7 +119,7 @@ class Walk(RuleBasedStateMachine):
     @precondition(lambda self: not all(_is_open(self._read(one)) for one in self.all))
     @rule()
     def begin_other_sessions(self) -> None:
-        """In the place of those that have ended."""
+        """Replaces the ended ones."""
         for number, one in enumerate(self.all):
             if not _is_open(self._read(one)):
                 self.all[number] = Known(self.checks.create(*KINDS[number]).id)
@@ -176,7 +176,7 @@ class Walk(RuleBasedStateMachine):
 
     @rule(step=st.sampled_from([timedelta(hours=25), timedelta(days=16)]))
     def much_later(self, step: timedelta) -> None:
-        """Verifications expire, and what is not decided is given up."""
+        """Verifications expire, and undecided sessions are given up."""
         sessions = [self._read(one) for one in self.all]
         if any(_is_open(one) and not one.asked.is_undecided for one in sessions):
             return
@@ -209,12 +209,12 @@ class Walk(RuleBasedStateMachine):
     @precondition(lambda self: self._buyers())
     @rule(pick=any_of)
     def erase(self, pick: int) -> None:
-        """With the buyer goes all that is known of the checks; nothing brings it back."""
+        """All data of the buyer's checks is erased; nothing brings it back."""
         (one, cbid), privacy = self._buyers(pick)[0], self.checks.stage.opened.privacy
         plan = self.checks.do(plan_erasure(privacy, cbid, DEPLOYMENT))
         self.checks.do(erase_planned(privacy, plan, ErasureReason.REQUEST))
         assert self._read(one).content is None
-        # Of one who was revoked the revocation remains.
+        # A revocation stays.
         tables = [
             "started_checks",
             "pending_sessions",
@@ -314,7 +314,7 @@ class Walk(RuleBasedStateMachine):
         return found[first:] + found[:first]
 
     def _try(self, act: Awaitable[Session | tuple[Session, bool]]) -> Session | None:
-        """What comes of it; None if it was refused."""
+        """The result; None if it was refused."""
         try:
             found = self.checks.do(act)
         except Refusal:
@@ -324,7 +324,7 @@ class Walk(RuleBasedStateMachine):
 
 @pytest.mark.later
 @pytest.mark.timeout(300)
-def test_an_identity_check_goes_only_where_its_states_lead(stage: Stage) -> None:
+def test_an_identity_check_moves_only_to_allowed_states(stage: Stage) -> None:
     with ExitStack() as stack:
 
         class Here(Walk):

@@ -76,7 +76,7 @@ def test_a_check_belongs_to_the_browser_that_has_begun_it(checks: Checks) -> Non
 
 
 @pytest.mark.parametrize("arrivals", ["a", "aa", "b", "", "ab", "ba", "a-", "-a"])
-def test_of_two_browsers_that_come_back_from_a_check_neither_is_the_buyers(
+def test_if_two_browsers_return_from_a_check_neither_is_the_buyers(
     checks: Checks, arrivals: str
 ) -> None:
     """`a` began it, `b` has the link, and `-` has not."""
@@ -114,7 +114,7 @@ def test_a_return_from_a_rejection_does_not_count_for_a_later_approval(checks: C
 
 
 def test_a_return_before_a_rejection_does_not_count_for_a_later_approval(checks: Checks) -> None:
-    """It was led back while the provider decided; the check then goes on at the same page."""
+    """The browser returned before the decision; the check then continues at the same page."""
     session = checks.begin(checks.create(Collected.IDENTITY), browser="a")
     now, seen_before = checks.stage.clock.now, session.check_revision
 
@@ -139,7 +139,7 @@ def test_a_return_before_a_rejection_does_not_count_for_a_later_approval(checks:
     assert (begun.browser, begun.is_back, begun.back_at) == ("a", None, None)
 
 
-def test_what_is_verified_stays_so_until_its_buyer_is_revoked(checks: Checks) -> None:
+def test_a_verified_outcome_stays_until_its_buyer_is_revoked(checks: Checks) -> None:
     """Whatever the provider says of it later; the decisions are counted all the same."""
     session = checks.begin(checks.create(Collected.IDENTITY, Collected.ACKNOWLEDGMENT))
     now = checks.stage.clock.now
@@ -156,7 +156,7 @@ def test_what_is_verified_stays_so_until_its_buyer_is_revoked(checks: Checks) ->
     assert rules.take_over(session, now, revoked, 99).asked.identity == revoked
 
 
-def test_a_buyer_who_goes_on_after_the_end_meets_the_decision(checks: Checks) -> None:
+def test_a_buyer_who_continues_after_the_end_gets_the_decision(checks: Checks) -> None:
     """Stripe has no page for a submission in another window."""
     session = checks.begin(checks.create(Collected.IDENTITY), "stripe")
     checks.submit(session, "verified")
@@ -194,7 +194,7 @@ def test_a_buyer_who_never_returns_is_still_verified(checks: Checks) -> None:
     assert checks.events(session.id) == ["checkout_session.completed"]
 
 
-def test_where_nothing_is_submitted_the_session_stays_open(checks: Checks) -> None:
+def test_without_a_submission_the_session_stays_open(checks: Checks) -> None:
     session = checks.begun()
     after = checks.follow(session)
     checks.stage.wait(timedelta(minutes=1))
@@ -243,7 +243,7 @@ def test_a_verified_session_names_no_other_buyer(checks: Checks) -> None:
     assert session.asked.young == ()
 
 
-def test_a_decision_that_takes_time_is_pending_until_it_is_there(checks: Checks) -> None:
+def test_a_slow_decision_is_pending_until_it_is_made(checks: Checks) -> None:
     session = checks.begun()
     checks.submit(session, "later")
     after = checks.follow(session)
@@ -285,7 +285,7 @@ def test_a_provider_that_the_account_does_not_have_is_refused(checks: Checks) ->
 
 
 @pytest.mark.parametrize("again", [False, True])
-def test_two_tabs_that_begin_at_once_have_one_session_of_the_provider(
+def test_two_tabs_that_begin_at_once_share_one_session_of_the_provider(
     checks: Checks, again: bool
 ) -> None:
     session = checks.create(Collected.IDENTITY, Collected.ACKNOWLEDGMENT)
@@ -302,7 +302,7 @@ def test_two_tabs_that_begin_at_once_have_one_session_of_the_provider(
 
 
 def test_a_session_of_somebody_else_never_counts(checks: Checks) -> None:
-    """Not even if it stood in the place of one's own."""
+    """Not even in place of the buyer's own session."""
     mine, yours = checks.begun(), checks.begun()
     checks.submit(yours, "verified")
     swapped = replace(mine, content=msgspec.structs.replace(mine.asked, checks=yours.asked.checks))
@@ -335,8 +335,8 @@ def test_after_its_end_nothing_changes_a_session(checks: Checks) -> None:
     assert [checks.events(one.id) for one in before] == [[f"checkout_session.{e}"] for e in ends]
 
 
-def test_a_session_that_cannot_be_read_holds_up_no_other(checks: Checks) -> None:
-    """Neither when sessions expire, nor when decisions are taken over."""
+def test_an_unreadable_session_delays_no_other(checks: Checks) -> None:
+    """Neither when sessions expire, nor when decisions are applied."""
     damaged, whole = checks.begun(), checks.begun()
     for one in (damaged, whole):
         checks.submit(one, "verified")
@@ -377,7 +377,7 @@ def test_both_halves_are_in_one_link_and_the_record_says_how_they_belong_togethe
 
 
 def test_a_page_of_an_older_attempt_can_still_be_used(checks: Checks) -> None:
-    """A buyer who begins again in one tab, and goes on in the other."""
+    """A buyer begins again in one tab, and continues in the other."""
     session = checks.begun()
     assert session.asked.check is not None
     again = checks.begin(session, again=True)
@@ -411,7 +411,7 @@ def test_checks_that_an_earlier_version_stored_are_read(checks: Checks) -> None:
 
 
 def address_of(session: Session) -> str | None:
-    """The address at which its buyer continues the newest check."""
+    """The URL where its buyer continues the newest check."""
     return None if session.asked.check is None else session.asked.check.url
 
 

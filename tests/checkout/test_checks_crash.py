@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.crash, pytest.mark.both_engines, pytest.mark.long]
 
 
 def _made(checks: Checks) -> str:
-    """A session of the identity alone, of which no check is started yet."""
+    """A session for the identity alone, without a started check."""
     asked = CheckoutSessionRequest(
         return_url=SHOP, session_id="cart", collect=[Collected.IDENTITY], shipping_zip=ZIP
     )

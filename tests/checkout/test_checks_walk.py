@@ -1,9 +1,9 @@
 """Whatever happens to identity checks, in whatever order: without a decision none verifies.
 
-Histories are made at random: sessions, checks that begin at two providers and again, buyers who
-submit or not, polls, the loop, remembered buyers, ends, and a clock that moves. A few plain rules
-say which provider sessions were decided positively for which session; each session is compared
-with them after every step.
+Histories are random: sessions, checks that begin at two providers and again, buyers who submit or
+not, polls, the loop, remembered buyers, ends, and a clock that moves. A few simple rules say which
+provider sessions were decided positively for which session; after every step each session is
+compared with them.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ class Walk(RuleBasedStateMachine):
 
     @rule(number=which)
     def a_stranger_is_remembered(self, number: int) -> None:
-        """Who is not verified walks through nowhere."""
+        """An unverified person passes nowhere."""
         one, stranger = self._pick(number), f"cbid_{'0' * 26}"
         with pytest.raises(CheckoutSessionClosed):
             self.checks.do(

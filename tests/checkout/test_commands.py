@@ -26,7 +26,7 @@ def embedded(tmp_path: Path) -> Deployment:
 
 
 def test_a_link_made_by_hand_leads_a_buyer_to_the_end(embedded: Deployment) -> None:
-    """Without a server for the command; what it prints is the link and nothing else."""
+    """The command needs no server, and prints only the link."""
     made = embedded.run("checkout-sessions", "create", *IN_TEST, *ASKED, "--expires-in", "2h")
     token = made.stdout.strip().rpartition("/c/")[2]
     (listed,) = embedded.read("checkout-sessions", "list", *IN_TEST, "--session", "cart-7")
@@ -67,7 +67,7 @@ def test_a_cancelled_link_stops_working_and_is_cancelled_once(embedded: Deployme
 
 
 def test_a_link_that_verifies_a_buyer_is_made_by_hand(embedded: Deployment) -> None:
-    """As the API would make it; what it prints is the link and nothing else."""
+    """As by the API; the command prints only the link."""
     asked = (*IN_TEST, "--session", "cart-7", "--return-url", f"{SHOP}/back", "--zip", "94111")
     create = ("checkout-sessions", "create", "--collect", "identity", *asked)
     printed = embedded.run(*create).stdout
@@ -123,10 +123,10 @@ def test_origins_are_registered_once_as_browsers_write_them(embedded: Deployment
     assert len([trace for trace in traces if "origin" in trace]) == 3
 
 
-def test_live_sessions_return_to_and_stand_in_registered_origins_alone(
+def test_live_sessions_return_to_and_are_embedded_in_registered_origins_alone(
     configured: Configured, configured_vendor: Vendor
 ) -> None:
-    """Exactly: scheme, host and port. One that was taken away is not accepted any more."""
+    """Exactly: scheme, host and port. A removed one is not accepted any more."""
     run, live = configured.deployment.run, configured_vendor.live
     origins, account = ("accounts", "origins"), configured_vendor.account_id
 

@@ -1,4 +1,4 @@
-"""The link of a copy by e-mail: the queue, its limits, and what a mail server makes of it.
+"""The link of a copy by e-mail: the queue, its limits, and results of a mail server.
 
 The deployment is in this process, and its clock stands still until the test moves it.
 """
@@ -133,7 +133,7 @@ def post(stage: Stage) -> Iterator[Post]:
 
 @each_engine
 def test_a_buyer_is_sent_the_link_and_its_end_in_fixed_words(post: Post) -> None:
-    """Nothing that anyone has typed is in it, and no part of the copy."""
+    """It contains no text typed by a person, and no part of the copy."""
     session = post.completed()
     assert post.ask(session, locale="es") is MailAnswer.QUEUED
     assert post.states() == [(None, True, 0)]
@@ -225,7 +225,7 @@ def test_an_error_of_the_sender_ends_no_mail(post: Post) -> None:
     assert {got.recipients[0] for got in post.got.mails} == {ADDRESS, "bea@example.org"}
 
 
-def test_a_mail_that_may_have_been_sent_is_sent_once_more_at_most(post: Post) -> None:
+def test_a_mail_that_may_have_been_sent_is_repeated_at_most_once(post: Post) -> None:
     """The mail server has it, and the connection ends before it says so."""
     post.got.hang_up = True
     post.ask(post.completed())
@@ -241,7 +241,7 @@ def test_a_mail_that_may_have_been_sent_is_sent_once_more_at_most(post: Post) ->
 
 @each_engine
 def test_two_servers_send_a_mail_once(post: Post) -> None:
-    """One that has claimed it has it for a while, whatever the other does."""
+    """A server that has claimed it keeps it for a while, whatever the other does."""
     post.ask(post.completed())
     now = post.stage.clock.now
     database = post.room.access.database
@@ -270,7 +270,7 @@ def test_a_session_has_three_mails(post: Post) -> None:
     assert len(post.got.mails) == 4
 
 
-def test_two_clicks_are_one_mail(post: Post) -> None:
+def test_two_clicks_send_one_mail(post: Post) -> None:
     session = post.completed()
     assert post.ask(session) is MailAnswer.QUEUED
     assert post.ask(session, ADDRESS.upper()) is MailAnswer.QUEUED
@@ -278,7 +278,7 @@ def test_two_clicks_are_one_mail(post: Post) -> None:
 
 
 @each_engine
-def test_one_mailbox_gets_five_a_day_from_everyone_and_no_one_learns_of_it(post: Post) -> None:
+def test_one_mailbox_gets_five_mails_a_day_in_total_and_no_one_learns_of_it(post: Post) -> None:
     """Whichever shops, sessions and spellings are used: who asks is answered as ever."""
     spellings = itertools.cycle(
         (ADDRESS, "Ana.Lopez@EXAMPLE.org", "analopez+1@example.org", "a.n.a.lopez+x+y@example.org")
@@ -343,7 +343,7 @@ def test_waiting_mails_end_after_two_days_without_a_sender(post: Post) -> None:
     assert post.got.tried == []
 
 
-def test_no_address_is_kept_beyond_two_days_however_late_the_last_attempt(stage: Stage) -> None:
+def test_no_address_is_kept_beyond_two_days_even_after_a_late_attempt(stage: Stage) -> None:
     """The page promises it: what fails shortly before has no further hour."""
     with mail_server() as gone:
         pass
@@ -358,7 +358,7 @@ def test_no_address_is_kept_beyond_two_days_however_late_the_last_attempt(stage:
 
 @each_engine
 def test_a_mail_is_erased_with_its_session(post: Post) -> None:
-    """Erased or deleted: nothing is sent, no row is left, and none is accepted any more."""
+    """Erased or deleted: nothing is sent, no row is left, and no new mail is accepted."""
     erased, deleted = post.completed(), post.completed()
     post.ask(erased)
     post.ask(deleted, "bea@example.org")
@@ -374,7 +374,7 @@ def test_a_mail_is_erased_with_its_session(post: Post) -> None:
 
 
 def test_a_claimed_mail_of_an_erased_session_is_not_sent(post: Post) -> None:
-    """The session is looked at again right before."""
+    """The session is read again right before."""
     session = post.completed()
     post.ask(session)
     now, database = post.stage.clock.now, post.room.access.database
@@ -409,10 +409,10 @@ def test_no_one_is_sent_a_mail_before_the_session_is_completed(post: Post) -> No
     assert post.ask(made.session) is None
 
 
-def test_the_log_says_no_address_and_no_words_of_the_mail_server(
+def test_the_log_has_no_address_and_no_text_of_the_mail_server(
     post: Post, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Such as those of one that repeats to whom it does not pass a mail on."""
+    """For example of a mail server whose refusal repeats the recipient."""
     post.got.to_recipient = f"550 5.1.1 <{ADDRESS}> is unknown"
     post.ask(post.completed())
     post.turn()
@@ -484,5 +484,5 @@ def test_valid_addresses_are_normalised_for_mail_servers() -> None:
 
 
 def test_anything_but_a_plain_address_is_refused() -> None:
-    """Nothing that hides another one, a header or a command can get into a mail."""
+    """No hidden second address, header or command can get into a mail."""
     assert {text: mail_address(text) for text in NO_ADDRESSES if mail_address(text)} == {}

@@ -18,7 +18,7 @@ ENDED = ["checkout_session.completed"]
 
 
 def _killed(shop: Shop, point: int, buyer: Buyer) -> list[str]:
-    """What the victim printed before it was killed, or ended."""
+    """The output of the victim until it was killed, or ended."""
     arguments = (str(point), str(buyer.session["client_token"]))
     done = forked.run(
         "tests.checkout.victim", *arguments, environment=shop.server.deployment.environment
@@ -33,7 +33,7 @@ def _acknowledged(shop: Shop, cart: str) -> list[str]:
 
 
 def _events(shop: Shop, buyer: Buyer, number: int) -> list[str]:
-    """The events of a session, once there are so many.
+    """The events of a session, once there are `number` of them.
 
     PostgreSQL withholds them while an older transaction is open, perhaps one of a killed server.
     """

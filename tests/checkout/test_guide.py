@@ -29,7 +29,7 @@ def test_the_guide_lists_every_field_of_the_call() -> None:
     assert fields == {*CheckoutSessionRequest.__struct_fields__}
 
 
-def test_the_guide_lists_every_status_with_what_to_do() -> None:
+def test_the_guide_lists_every_status_and_its_remedy() -> None:
     rows = GUIDE.rows("## Read the session")
     assert [row[0].strip("`") for row in rows] == [*Status]
     assert all(row[1] and row[2] for row in rows)
@@ -51,7 +51,7 @@ def test_the_guide_states_the_limits() -> None:
 
 
 def test_the_calls_of_the_guide_work(shop: Shop, server: Server, tmp_path: Path) -> None:
-    """The first one is answered with what is shown, and more; the second one reads it back."""
+    """The first response has the shown members and more; the second call reads it back."""
     key = shop.client.headers["authorization"].removeprefix("Bearer ")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
     environment |= {"BASE": server.url, "KEY": key, "CHECKOUT_SESSION_ID": "chk_none"}

@@ -30,12 +30,12 @@ def desk(shop: Shop, operator: Operator) -> Iterator[Counter]:
 
 @pytest.fixture
 def linked(desk: Counter) -> Linked:
-    """Give what makes such a session and a browser with its link."""
+    """Fixture: makes such a session and a browser with its link."""
     return lambda: desk.buyer(**IDENTITY)
 
 
 def is_first(page: Page) -> bool:
-    """Whether it says what is asked for, and nothing of a check that was begun."""
+    """Whether the page shows the first step, without a begun check."""
     waits = EN["identity_waiting"].replace("{provider}", "Stripe")
     asks = EN["identity_intro"].rpartition("{vendor}")[2]
     return asks in page.text and waits not in page.text and EN["identity_done"] not in page.text
@@ -60,7 +60,7 @@ def test_a_session_shows_the_buyer_that_it_was_given(shop: Shop) -> None:
     assert buyer.session["cbid"] == shop.read(buyer)["cbid"] == cbid
 
 
-def test_the_first_page_says_who_asks_and_only_its_browser_goes_on_with_a_check(
+def test_the_first_page_names_the_vendor_and_only_its_browser_continues_a_check(
     desk: Counter, linked: Linked
 ) -> None:
     """Another one begins its own; the vendor reads which session of the provider is the newest."""
@@ -88,10 +88,10 @@ def test_a_decision_that_takes_longer_than_the_link_is_not_promised(
     assert send(surfer, deciding, "check").heading == EN["done_title"]
 
 
-def test_a_buyer_goes_on_at_the_next_of_two_providers_while_one_is_down(
+def test_a_buyer_continues_at_the_second_of_two_providers_while_the_first_is_down(
     desk: Counter, linked: Linked
 ) -> None:
-    """The page names the one that is down if it is chosen."""
+    """If the buyer chooses the failing provider, the page names it."""
 
     def down(request: Request, reply: Reply) -> Reply:
         return Reply(status=500, headers=(), body=b"")

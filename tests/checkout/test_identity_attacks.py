@@ -52,7 +52,7 @@ def requests(desk: Counter) -> int:
         "%00%ff=%",
     ],
 )
-def test_nothing_of_a_return_is_read(desk: Counter, query: str) -> None:
+def test_parameters_of_a_return_are_ignored(desk: Counter, query: str) -> None:
     surfer = desk.buyer()
     url = begin(surfer)
     surfer.client.follow_redirects = False
@@ -66,7 +66,7 @@ def test_nothing_of_a_return_is_read(desk: Counter, query: str) -> None:
     assert desk.status(surfer) == "open"
 
 
-def test_only_a_browser_that_the_provider_leads_back_may_be_remembered(desk: Counter) -> None:
+def test_only_a_browser_redirected_by_the_provider_may_be_remembered(desk: Counter) -> None:
     """A vendor can begin the check itself, and hand the provider's address to the buyer."""
     vendor = desk.buyer(collect=["identity"])
     location = finish(begin(vendor), "verified")
@@ -91,12 +91,12 @@ def test_only_the_browser_that_began_a_check_may_be_remembered(desk: Counter) ->
     assert EN["remembered_offer_title"] in come_back(buyer, location).text
     assert EN["remembered_offer_title"] in come_back(buyer, location).text
     assert EN["remembered_offer_title"] not in vendor.open(vendor.root).text
-    # Who is the buyer of two that come back from one check is not known any more.
+    # If two browsers return from one check, neither is known to be the buyer's.
     for browser in (vendor, buyer):
         assert EN["remembered_offer_title"] not in come_back(browser, location).text
 
 
-def test_no_browser_is_given_the_address_of_a_check_that_another_one_began(desk: Counter) -> None:
+def test_no_browser_gets_the_address_of_another_browsers_check(desk: Counter) -> None:
     buyer = desk.buyer()
     begin(buyer)
     numbers = "SELECT attempt FROM started_checks WHERE reference = :id ORDER BY attempt"
@@ -130,7 +130,7 @@ def test_a_return_into_another_session_has_no_effect(desk: Counter) -> None:
     assert EN["elsewhere_title"] in pages.pop()
     assert requests(desk) == before
     assert EN["identity_title"] == victim.open(victim.root).heading
-    # What the thief was verified as is no check of the victim, either.
+    # A verification of the thief is no check of the victim, either.
     assert come_back(thief, location).heading == EN["title"]
     assert desk.shop.read(victim.buyer)["cbid"] is None
 
@@ -147,7 +147,7 @@ def test_a_check_of_one_session_says_nothing_in_another(desk: Counter) -> None:
     assert desk.shop.read(second.buyer)["cbid"] is None
 
 
-def test_looking_starts_nothing_and_asks_nothing(desk: Counter) -> None:
+def test_viewing_the_page_starts_and_requests_nothing(desk: Counter) -> None:
     surfer = desk.buyer()
     surfer.open()
     before = requests(desk)
@@ -167,7 +167,7 @@ def test_looking_starts_nothing_and_asks_nothing(desk: Counter) -> None:
     assert requests(desk) == before + 1
 
 
-def test_a_return_asks_only_while_there_is_something_to_hear(desk: Counter) -> None:
+def test_a_return_asks_only_while_news_is_possible(desk: Counter) -> None:
     surfer = desk.buyer()
     check(surfer, "underage")
     before = requests(desk)
@@ -176,7 +176,7 @@ def test_a_return_asks_only_while_there_is_something_to_hear(desk: Counter) -> N
     assert requests(desk) == before
 
 
-def test_a_browser_cannot_have_the_provider_asked_without_end(desk: Counter) -> None:
+def test_a_browser_cannot_cause_endless_requests_to_the_provider(desk: Counter) -> None:
     surfer = desk.buyer()
     begin(surfer)
     before = requests(desk)
@@ -223,7 +223,7 @@ def test_no_page_leads_anywhere_but_to_the_provider_of_the_check(desk: Counter) 
         assert all(link.startswith(own) for link in one.links.values())
 
 
-def test_the_pretended_provider_decides_nothing_where_there_is_a_real_one(desk: Counter) -> None:
+def test_the_simulated_provider_decides_nothing_if_there_is_a_real_one(desk: Counter) -> None:
     surfer = desk.buyer()
     page = surfer.open()
     forged = replace(page.form, action=f"{surfer.root}/identity")

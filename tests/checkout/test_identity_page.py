@@ -41,7 +41,7 @@ DOWN = EN["provider_down"].replace("{provider}", "Stripe")
 
 
 def ends(words: str) -> str:
-    """What these words say after the name of the shop, if they have it."""
+    """The end of these words after the name of the shop, if they have it."""
     return words.rpartition("{vendor}")[2]
 
 
@@ -56,7 +56,7 @@ def form(page: Page, what: str) -> int:
     return sum(one.action.endswith(f"/{what}") for one in page.forms)
 
 
-def test_a_check_that_succeeds_leads_on_to_the_notice(desk: Counter) -> None:
+def test_a_successful_check_continues_to_the_notice(desk: Counter) -> None:
     surfer = desk.buyer()
     page = surfer.open()
     assert page.heading == EN["identity_title"]
@@ -146,7 +146,7 @@ def test_another_zip_code_is_explained_by_what_this_provider_can_check(
 
 
 def test_the_time_until_when_it_is_waited_is_the_readers_own(desk: Counter) -> None:
-    """A script says it in the zone of the browser; without one, it is that of UTC."""
+    """A script shows it in the zone of the browser; without one, it is in UTC."""
     surfer = desk.buyer(collect=["identity"], notice_id=None)
     deciding = check(surfer, "later")
     [time] = [have for name, have in deciding.elements if name == "time"]
@@ -155,7 +155,7 @@ def test_the_time_until_when_it_is_waited_is_the_readers_own(desk: Counter) -> N
     assert " UTC (20" in deciding.text
 
 
-def test_a_check_that_is_decided_later_follows_by_itself(desk: Counter) -> None:
+def test_a_later_decision_of_a_check_is_applied_by_itself(desk: Counter) -> None:
     surfer = desk.buyer(collect=["identity"], notice_id=None)
     deciding = check(surfer, "later")
     assert EN["identity_deciding"] in deciding.text
@@ -166,7 +166,7 @@ def test_a_check_that_is_decided_later_follows_by_itself(desk: Counter) -> None:
     assert desk.shop.events(surfer.buyer) == ["checkout_session.completed"]
 
 
-def test_a_buyer_whom_the_provider_does_not_lead_back_says_to_be_done(desk: Counter) -> None:
+def test_a_buyer_without_a_redirect_from_the_provider_reports_being_done(desk: Counter) -> None:
     surfer = desk.buyer()
     assert finish(begin(surfer), "never") is None
     waiting = surfer.open(surfer.root)
@@ -249,7 +249,7 @@ def test_a_provider_that_does_not_respond_is_tried_again(desk: Counter) -> None:
     assert send(surfer, waiting, "check").heading == EN["title"]
 
 
-def test_the_buyer_chooses_where_there_are_several_providers(desk: Counter) -> None:
+def test_the_buyer_chooses_among_several_providers(desk: Counter) -> None:
     with playing("persona") as other:
         desk.use(other)
         surfer = desk.buyer()
@@ -290,7 +290,7 @@ def test_every_state_is_in_spanish_and_light(desk: Counter) -> None:
     ("outcome", "said"),
     [("cancelled", "reason_session_canceled"), ("expired", "reason_session_expired")],
 )
-def test_the_pretended_provider_gives_up_as_real_ones_do(
+def test_the_simulated_provider_gives_up_as_real_ones_do(
     surf: Surf, outcome: str, said: str
 ) -> None:
     surfer = surf(collect=BOTH)
@@ -306,7 +306,7 @@ def test_the_pretended_provider_decides_later(surf: Surf) -> None:
     assert send(surfer, deciding, "check").heading == EN["title"]
 
 
-def test_a_session_without_a_notice_says_nothing_of_one(surf: Surf) -> None:
+def test_a_session_without_a_notice_mentions_none(surf: Surf) -> None:
     surfer = surf(collect=["identity"], notice_id=None)
     asked = surfer.follow(surfer.open(), EN["decline"])
     assert asked.heading == EN["decline_identity_title"]
@@ -324,7 +324,7 @@ def test_continuing_with_the_same_provider_session_is_noticed_at_once(desk: Coun
     assert come_back(surfer, finish(url, "verified")).heading == EN["done_title"]
 
 
-def test_a_played_check_ends_where_the_account_gets_a_provider(
+def test_a_simulated_check_ends_when_the_account_gets_a_provider(
     shop: Shop, operator: Operator, surf: Surf
 ) -> None:
     surfer = surf(collect=["identity"], notice_id=None, shipping_zip="94110")
@@ -337,7 +337,7 @@ def test_a_played_check_ends_where_the_account_gets_a_provider(
 
 
 def test_the_page_names_the_provider_of_its_button(desk: Counter) -> None:
-    """Also after the account has changed its provider, where it is the one that is started."""
+    """It is the provider that will be started, even after the account has changed its provider."""
     surfer = desk.buyer()
     failed = check(surfer, "underage")
     assert "Stripe" in failed.text
@@ -351,7 +351,7 @@ def test_the_page_names_the_provider_of_its_button(desk: Counter) -> None:
         assert url.startswith(persona.url)
 
 
-def test_of_a_check_that_is_decided_the_page_speaks_to_the_browser_that_has_begun_it(
+def test_the_page_of_a_decided_check_is_for_the_browser_that_began_it(
     desk: Counter,
 ) -> None:
     """Another one may begin a check of its own; the first one goes on waiting, also then."""

@@ -37,7 +37,7 @@ def desks(server: Server, operator: Operator) -> Iterator[Mapping[str, Counter]]
 
 @pytest.fixture(
     params=[
-        # One provider is enough for what an engine can change.
+        # One provider is enough to test differences between engines.
         pytest.param(name, marks=() if name == "stripe" else pytest.mark.one_engine)
         for name in sorted(SIMULATORS)
     ]
@@ -54,7 +54,7 @@ def named(desk: Counter, text: str) -> str:
 
 
 def reach(desk: Counter, outcome: str) -> Surfer:
-    """A buyer who has met this outcome, and whose page is as the provider left it."""
+    """A buyer with this outcome, whose page is as the provider left it."""
     surfer = desk.buyer(collect=["identity"], notice_id=None)
     arrive(surfer, choose(begin(surfer), outcome))
     return surfer
@@ -118,7 +118,7 @@ def test_a_buyer_reads_why_a_check_failed_and_tries_again(desk: Counter, outcome
 def test_a_later_decision_ends_a_session_without_a_viewer(
     desks: Mapping[str, Counter], operator: Operator
 ) -> None:
-    """By a provider's message; and where that is lost, by asking again."""
+    """By a provider's message, or if that is lost, by polling."""
     buyers = []
     for desk in desks.values():
         buyers.append((desk, reach(desk, "later")))

@@ -35,7 +35,7 @@ def test_a_browser_gets_the_language_that_it_likes_best(accepted: str, locale: s
 
 
 def test_a_page_is_in_the_language_of_its_browser(surf: Surf, shop: Shop) -> None:
-    """The record says which one its sentences were in; the vendor reads that it gave none."""
+    """The record has the language of its sentences; the vendor sees that it gave none."""
     surfer = surf()
     surfer.client.headers["accept-language"] = "es-MX,es;q=0.9"
     assert surfer.complete().heading == ES["done_title"]
@@ -44,7 +44,7 @@ def test_a_page_is_in_the_language_of_its_browser(surf: Surf, shop: Shop) -> Non
     assert shop.read(surfer.buyer)["locale"] is None
 
 
-def test_what_the_vendor_or_the_buyer_has_chosen_comes_first(surf: Surf, shop: Shop) -> None:
+def test_choices_of_the_vendor_or_the_buyer_come_first(surf: Surf, shop: Shop) -> None:
     chosen = surf(locale="en")
     chosen.client.headers["accept-language"] = "es"
     assert chosen.open().heading == EN["title"]

@@ -81,7 +81,7 @@ def test_the_last_page_sends_the_link_and_says_that_it_will(posted: Posted) -> N
 
 
 def test_an_invalid_address_is_reported_at_its_field(posted: Posted) -> None:
-    """In the title first, and the field names what is wrong with it; nothing is kept of it."""
+    """First in the title, and the field names the error; the address is not stored."""
     surfer, before = posted.surfer(), posted.number
     wrong = surfer.send(
         offered(surfer.complete()), email="ana@example.org\r\nBcc: mallory@x.example"
@@ -99,7 +99,7 @@ def test_an_invalid_address_is_reported_at_its_field(posted: Posted) -> None:
     assert EN["mail_queued"] in surfer.send(offered(wrong), email="bea@example.org").text
 
 
-def test_the_language_of_the_page_is_that_of_the_mail(posted: Posted) -> None:
+def test_the_mail_has_the_language_of_the_page(posted: Posted) -> None:
     surfer = posted.surfer(locale="es")
     page = surfer.send(offered(surfer.complete()), email="bea@example.org")
     assert ES["mail_queued"] in page.text
@@ -121,15 +121,15 @@ def test_after_three_mails_the_page_says_that_there_are_no_more(posted: Posted) 
     assert posted.number == before
 
 
-def test_an_address_of_the_page_claims_nothing_that_is_not_so(posted: Posted) -> None:
+def test_an_address_cannot_make_the_page_claim_anything_false(posted: Posted) -> None:
     """Somebody else may have made it."""
     surfer = posted.surfer()
     surfer.complete()
     assert EN["mail_queued"] not in surfer.open(f"{surfer.root}?mail=queued").text
 
 
-def test_only_the_form_of_this_session_and_browser_is_taken(posted: Posted) -> None:
-    """Not one of another session, another browser, without a cookie, or of another site."""
+def test_only_the_form_of_this_session_and_browser_is_accepted(posted: Posted) -> None:
+    """Not one of another session or browser, without a cookie, or from another site."""
     one, other = posted.surfer(), posted.surfer()
     form, foreign = offered(one.complete()), offered(other.complete())
     second = Surfer(posted.shop.server, one.buyer)
@@ -149,8 +149,8 @@ def test_only_the_form_of_this_session_and_browser_is_taken(posted: Posted) -> N
     assert posted.number == before
 
 
-def test_nothing_is_sent_before_the_end_or_where_there_is_no_copy(posted: Posted) -> None:
-    """Neither of an open session, nor of one that was declined, nor of the identity alone."""
+def test_no_mail_is_sent_before_the_end_or_without_a_copy(posted: Posted) -> None:
+    """Not for an open session, a declined one, or one for the identity alone."""
     surfer, before = posted.surfer(), posted.number
     notice = surfer.open()
     assert mail_form(notice) is None
@@ -164,16 +164,16 @@ def test_nothing_is_sent_before_the_end_or_where_there_is_no_copy(posted: Posted
 
 
 def test_a_get_of_the_forms_address_redirects_to_the_page(posted: Posted) -> None:
-    """Such as Back, or a reload."""
+    """For example after Back, or a reload."""
     surfer = posted.surfer()
     surfer.complete()
     assert surfer.open(f"{surfer.root}/mail").heading == EN["done_title"]
 
 
-def test_without_a_mail_server_there_is_no_form_and_no_address_of_one(
+def test_without_a_mail_server_there_is_neither_form_nor_address(
     shop: Shop,
 ) -> None:
-    """The answer is that of any unknown address."""
+    """The response is that of any unknown address."""
     with Surfer(shop.server, shop.buyer()) as surfer:
         done = surfer.complete()
         assert mail_form(done) is None

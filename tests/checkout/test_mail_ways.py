@@ -77,7 +77,7 @@ def test_a_mail_goes_encrypted_and_under_a_password(
 
 @pytest.mark.openssl
 @pytest.mark.parametrize("scheme", ["smtp+starttls", "smtps"])
-def test_a_certificate_of_no_known_authority_gets_no_mail(
+def test_a_server_with_a_certificate_of_no_known_authority_gets_no_mail(
     stage: Stage, served: ssl.SSLContext, scheme: str
 ) -> None:
     ways: dict[str, Any] = {"starttls": served} if scheme == "smtp+starttls" else {"tls": served}
@@ -105,7 +105,7 @@ def test_a_server_that_offers_no_encryption_gets_no_mail(stage: Stage) -> None:
 
 @pytest.mark.crash
 @pytest.mark.one_engine
-def test_killed_between_sending_and_noting_the_mail_is_sent_once_more_and_no_further(
+def test_a_kill_between_sending_and_noting_repeats_the_mail_once(
     tmp_path: Path,
 ) -> None:
     """Twice: the third server does not send it, and the row says that no one knows."""

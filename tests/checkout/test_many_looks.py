@@ -1,4 +1,4 @@
-"""Many looks at one session: each costs what one look costs, and none is refused."""
+"""Many views of one session: each costs the same, and none is refused."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def statuses(replies: Sequence[Reply]) -> set[int]:
 
 @pytest.mark.both_engines
 @pytest.mark.parametrize("surface", ["page", "component", "pages in two languages"])
-def test_looks_at_once_are_all_answered_and_noted_once(
+def test_concurrent_looks_are_all_answered_and_noted_once(
     own_shop: Shop, own: Operator, writes: Writes, surface: str
 ) -> None:
     """Sixty-four looks at one link cost no more writes than looks: not the square of them."""
@@ -92,7 +92,7 @@ def test_looks_at_once_are_all_answered_and_noted_once(
 
 
 def test_claims_at_once_take_turns(own_shop: Shop, own: Operator, writes: Writes) -> None:
-    """What a page reports costs one write each, however many arrive at the same time."""
+    """Reports of a page cost one write each, however many arrive at the same time."""
     _, _, component = entered(own_shop)
     claims = 16
 
@@ -113,7 +113,7 @@ def test_claims_at_once_take_turns(own_shop: Shop, own: Operator, writes: Writes
 def test_a_flood_of_changes_of_one_session_is_refused_and_bounded(
     own_shop: Shop, own: Operator, writes: Writes
 ) -> None:
-    """Those beyond the line can come back, and everything else goes on."""
+    """Refused callers can retry, and everything else continues."""
     _, _, component = entered(own_shop)
     claims = 100
 
@@ -136,7 +136,7 @@ def test_a_flood_of_changes_of_one_session_is_refused_and_bounded(
 def test_a_look_is_noted_although_something_else_changed_the_session(
     own_shop: Shop, own: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only another look at the same text stands for it: a report of the page does not."""
+    """Only another view of the same text replaces it: a report of the page does not."""
     path, page, _ = entered(own_shop)
     original, lost = store._write_change, [True]
 

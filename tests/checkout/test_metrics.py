@@ -1,4 +1,4 @@
-"""What the metrics say of links: checks that were started, who passed, and who waits for news."""
+"""Metrics of links: started checks, passed buyers, and waiting ones."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _pass(checks: Checks, cbid: str) -> None:
 
 
 def test_started_checks_are_counted_by_provider_and_outcome(checks: Checks) -> None:
-    """One for each that the provider was to make, whether it did or not."""
+    """One for each requested check, whether the provider made it or not."""
     session = checks.begun()
     down = Reply(status=500, body=b"")
     with checks.providers[1].mood(lambda *_: down), pytest.raises(ProviderUnavailable):
@@ -55,7 +55,7 @@ def test_started_checks_are_counted_by_provider_and_outcome(checks: Checks) -> N
 
 
 def test_remembered_buyers_are_counted_by_passkey_or_cookie(checks: Checks) -> None:
-    """And who is not verified is not: no one passed."""
+    """An unverified person is not counted: no one passed."""
     session = checks.begun()
     checks.submit(session, "verified")
     cbid = checks.follow(session).cbid

@@ -61,7 +61,7 @@ def found(client: httpx2.Client, kind: str, **query: str) -> list[dict[str, Any]
 
 
 def bought(shop: Shop, reference: str | None = ORDER, **more: object) -> dict[str, Any]:
-    """A session in which a known buyer has initialed, and that is cleared."""
+    """A cleared session in which a known buyer has initialed."""
     cbid = verify(shop.client, shipping_zip=ZIP).json()["cbid"]
     buyer = shop.buyer(cbid=cbid, shipping_zip=ZIP, order_reference=reference, **more)
     assert buyer.acknowledge().status_code == 200
@@ -71,7 +71,7 @@ def bought(shop: Shop, reference: str | None = ORDER, **more: object) -> dict[st
 
 
 def test_a_session_gives_its_reference_to_acknowledgment_and_clearance(shop: Shop) -> None:
-    """All three return it, and are found by it."""
+    """All three return the reference, and are found by it."""
     session = bought(shop)
     bought(shop, "another")
     bought(shop, None)
@@ -101,7 +101,7 @@ def test_a_search_by_reference_finds_one_accounts_objects(shop: Shop, other_shop
 def test_an_acknowledgment_with_another_reference_than_its_session_is_refused(
     shop: Shop, other_shop: Shop
 ) -> None:
-    """Nothing is written. The same one, none, or one of another account's session is taken."""
+    """Nothing is written. The same one, none, or one of another account's session is accepted."""
     session = shop.buyer(order_reference="A-1", session_id="cart-8").session["session_id"]
     other_shop.buyer(order_reference="B-1", session_id="cart-9")
     refused = send(shop.client, session_id=session, order_reference="A-2")
@@ -160,7 +160,7 @@ def test_a_clearance_with_another_reference_than_its_acknowledgment_is_refused(
     assert found(shop.client, "clearances") == []
 
 
-def test_a_clearance_without_a_reference_has_that_of_its_acknowledgment(shop: Shop) -> None:
+def test_a_clearance_without_a_reference_gets_that_of_its_acknowledgment(shop: Shop) -> None:
     """Whether it is granted or not; and it is the same clearance with the reference and without."""
     vendor = Asking(shop.client, "A-1")
     refused = vendor.decided(None, product_class="barrel")
@@ -171,8 +171,8 @@ def test_a_clearance_without_a_reference_has_that_of_its_acknowledgment(shop: Sh
     assert [row["clearance_id"] for row in rows] == [granted, refused]
 
 
-def test_a_reference_that_comes_with_the_clearance_is_kept_there(shop: Shop) -> None:
-    """A clearance of before that has none is decided again; one that has another refuses."""
+def test_a_reference_sent_with_the_clearance_is_stored_there(shop: Shop) -> None:
+    """An earlier clearance without a reference is decided again; another reference refuses."""
     vendor = Asking(shop.client, None)
     first = vendor.decided(None)
     named = vendor.decided("A-1")
@@ -235,8 +235,8 @@ def test_an_expired_clearance_sets_no_order_reference(desk: Desk) -> None:
     assert (again.cleared, again.clearance_id != first.clearance_id) == (True, True)
 
 
-def test_the_clearance_of_another_order_does_not_say_what_this_one_is_called(desk: Desk) -> None:
-    """The decision is about what is wrong: the acknowledgment is used."""
+def test_the_clearance_of_another_order_does_not_set_this_ones_reference(desk: Desk) -> None:
+    """The decision is about the real obstacle: the acknowledgment is used."""
     vendor = Ordering(desk, "of-other-references")
     assert vendor.clear("A-1").cleared
     address = {"line1": "1 Main St", "city": "San Francisco", "state": "CA", "postal_code": ZIP}
@@ -262,7 +262,7 @@ def test_naming_a_cleared_order_does_not_prolong_its_clearance(desk: Desk) -> No
 def test_a_reference_that_is_empty_or_too_long_is_refused(
     shop: Shop, way: str, reference: str
 ) -> None:
-    """By its characters as they are composed; the field is named."""
+    """The limit counts composed characters; the error names the field."""
     for kind in LISTS:
         if way == "query":
             answer = shop.client.get(f"/v1/{kind}", params={"order_reference": reference})
@@ -288,7 +288,7 @@ TEXTS = st.text(min_size=1, max_size=80) | st.text("e\u0301\u0958\u1100\u1161\u1
 @example("x" * 64)
 @example("x" * 65)
 def test_a_reference_is_its_composed_characters_if_these_are_64_at_most(given_: str) -> None:
-    """In bodies and in queries; what is composed once stays as it is."""
+    """In bodies and in queries; composed text stays unchanged."""
     composed = unicodedata.normalize("NFC", given_)
     fits = len(composed) <= 64 and "\x00" not in given_ and len(given_) <= 256
     body = encode({"initials_per_line": [], "order_reference": given_})
@@ -308,7 +308,7 @@ def test_a_reference_is_its_composed_characters_if_these_are_64_at_most(given_: 
         read_query(query, AcknowledgmentsQuery)
 
 
-def test_the_same_order_is_found_however_its_characters_were_composed(shop: Shop) -> None:
+def test_an_order_is_found_in_any_unicode_composition(shop: Shop) -> None:
     sent = send(shop.client, order_reference="Cafe\u0301 7")
     [row] = found(shop.client, "acknowledgments", order_reference="Caf\u00e9 7")
     assert (row["ack_id"], row["order_reference"]) == (sent.json()["ack_id"], "Caf\u00e9 7")
@@ -316,7 +316,7 @@ def test_the_same_order_is_found_however_its_characters_were_composed(shop: Shop
 
 
 Line = tuple[int, Mode, int | None, bool]
-"""An order: of which account and mode, with which reference, and whether its clearance names it."""
+"""An order: its account, mode and reference, and whether its clearance names it."""
 NOTICE = "of-order-references"
 
 
@@ -330,7 +330,7 @@ NOTICE = "of-order-references"
         max_size=8,
     )
 )
-def test_lists_by_reference_are_those_of_a_plain_list(desk: Desk, lines: Sequence[Line]) -> None:
+def test_lists_by_reference_match_those_of_an_oracle(desk: Desk, lines: Sequence[Line]) -> None:
     """For each account, mode and reference, page by page; the oracle is a list comprehension."""
     desk.publish(notice_file(f"{NOTICE}-{id(lines)}", "1"))
     notice_id = f"{NOTICE}-{id(lines)}"
@@ -425,7 +425,7 @@ def test_an_erased_reference_is_found_no_more_in_any_file(own_shop: Shop) -> Non
 def test_an_operator_finds_an_order_and_prints_its_certificate(
     own_shop: Shop, tmp_path: Path
 ) -> None:
-    """By the reference alone, at any account; each look is in the audit, which names no order."""
+    """By the reference alone, at any account; each look is in the audit, without the order."""
     session, deployment = bought(own_shop), own_shop.server.deployment
     bought(own_shop, "another order")
     ack_id = session["ack_id"]
@@ -458,8 +458,8 @@ def test_an_operator_finds_an_order_and_prints_its_certificate(
     assert "100042" not in json.dumps(audit)
 
 
-def test_a_look_that_cannot_be_made_is_not_in_the_audit(own_shop: Shop) -> None:
-    """The text that is looked for is refused before, and a clearance is no acknowledgment."""
+def test_an_impossible_look_is_not_in_the_audit(own_shop: Shop) -> None:
+    """An invalid search is refused before, and a clearance is no acknowledgment."""
     session, deployment = bought(own_shop), own_shop.server.deployment
     before = deployment.read("audit")
     for option in ("--order-reference", "--session"):

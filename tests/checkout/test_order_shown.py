@@ -65,7 +65,7 @@ def test_the_destination_is_that_of_the_cart(surf: Surf) -> None:
     assert "CA 94111" in page.text
 
 
-def test_the_order_is_in_nothing_that_is_kept_or_returned(
+def test_the_order_is_in_no_stored_or_returned_data(
     surf: Surf, shop: Shop, operator: Operator
 ) -> None:
     surfer = surf(order=ORDER)

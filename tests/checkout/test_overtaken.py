@@ -1,4 +1,4 @@
-"""What a session was read for is not done to it once it has changed, or is erased."""
+"""If a session has changed, or was erased, since it was read, the act is not done."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _known(desk: Counter) -> str:
 
 @contextmanager
 def _erased_while_asked(desk: Counter, cbid: str) -> Iterator[list[Request]]:
-    """Erase the buyer as soon as the provider has something to say; gives what it was asked."""
+    """Erase the buyer as soon as the provider responds; returns the requests to it."""
     asked: list[Request] = []
 
     async def erase(opened: bootstrap.Deployment) -> None:
@@ -99,8 +99,8 @@ def _nothing_is_left(desk: Counter, surfer: Surfer) -> None:
     assert (found["status"], found["cbid"], found["session_id"]) == ("expired", None, None)
 
 
-def test_a_check_that_is_started_while_its_session_is_erased_is_refused(desk: Counter) -> None:
-    """The provider's session is no one's here: nothing follows it, and nothing is shown of it."""
+def test_a_check_started_while_its_session_is_erased_is_refused(desk: Counter) -> None:
+    """The provider's session belongs to no one here: it is not followed, and not shown."""
     cbid = _known(desk)
     surfer = _surfer(desk, cbid=cbid)
     form = _form(surfer.open(), "start")
@@ -113,7 +113,7 @@ def test_a_check_that_is_started_while_its_session_is_erased_is_refused(desk: Co
 
 
 def test_a_return_while_the_session_is_erased_brings_no_buyer_back(desk: Counter) -> None:
-    """The provider says `verified`, and no one is there any more whom that could be about."""
+    """The provider says `verified`, but its buyer no longer exists."""
     cbid = _known(desk)
     surfer = _surfer(desk, cbid=cbid)
     location = finish(address(surfer.send(_form(surfer.open(), "start"))), "verified")
@@ -125,7 +125,7 @@ def test_a_return_while_the_session_is_erased_brings_no_buyer_back(desk: Counter
 
 
 def _made(desk: Counter) -> int:
-    """How many sessions the provider was asked to make."""
+    """The number of sessions that the provider was asked to create."""
     return sum(request.method == "POST" for request in desk.provider.served.requests)
 
 
@@ -153,7 +153,7 @@ CHANGES: Mapping[str, tuple[Change, str]] = {
 
 @pytest.mark.parametrize("what", ["start", "check", "decline"])
 @pytest.mark.parametrize("change", sorted(CHANGES))
-def test_a_form_whose_end_comes_after_the_session_has_ended_changes_nothing(
+def test_a_form_completed_after_the_session_ended_changes_nothing(
     desk: Counter, change: str, what: str
 ) -> None:
     """It was read while the session was open: starting, asking and declining are refused alike."""
@@ -172,10 +172,10 @@ def test_a_form_whose_end_comes_after_the_session_has_ended_changes_nothing(
     assert desk.shop.events(surfer.buyer) == [f"checkout_session.{status}"]
 
 
-def test_a_start_whose_end_comes_after_that_of_another_tab_goes_on_with_the_same_check(
+def test_a_start_completed_after_another_tabs_continues_the_same_check(
     desk: Counter,
 ) -> None:
-    """Links of this provider open once: it is asked again with the same key, and attempt."""
+    """Links of this provider open once: it is asked again with the same key and attempt."""
     surfer = _surfer(desk)
     form = _form(surfer.open(), "start")
     with held_back(surfer.client, form.action, form.fields) as end:
@@ -187,7 +187,7 @@ def test_a_start_whose_end_comes_after_that_of_another_tab_goes_on_with_the_same
 
 
 def test_a_review_is_not_noted_for_another_tabs_initials(shop: Shop, operator: Operator) -> None:
-    """A record would say so, and who has agreed to the first ones would have sent the others."""
+    """Otherwise a person who agreed to the first initials would have sent the others."""
     with Surfer(shop.server, shop.buyer()) as surfer:
         assert surfer.initial(surfer.open()).heading == EN["review_title"]
 

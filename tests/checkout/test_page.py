@@ -70,7 +70,7 @@ def test_three_requests_lead_from_the_link_to_the_acknowledgment(surf: Surf, sho
 
 
 @pytest.mark.parametrize("days", [0, 29])
-def test_a_link_that_is_over_shows_nothing_of_the_buyer_without_the_cookie(
+def test_an_ended_link_shows_nothing_of_the_buyer_without_the_cookie(
     operator: Operator, shop: Shop, days: int
 ) -> None:
     """Links lie in mails and chats: who finds one learns how the session ended, and no more."""
@@ -126,7 +126,7 @@ def test_initials_can_be_corrected_before_they_are_sent(surf: Surf, shop: Shop) 
     assert [line["changes"] for line in acknowledgment["process"]["lines"]] == [0, 1, 0, 0]
 
 
-def test_blank_lines_are_named_and_what_was_typed_is_kept(surf: Surf, shop: Shop) -> None:
+def test_blank_lines_are_named_and_typed_text_is_kept(surf: Surf, shop: Shop) -> None:
     surfer = surf()
     page = surfer.open()
     wrong = surfer.send(page.form, initials_1="AB", initials_3="\u200b", initials_4="A" * 33)
@@ -160,7 +160,7 @@ def test_both_boxes_have_to_be_ticked(surf: Surf, shop: Shop) -> None:
     assert surfer.agree(wrong).heading == EN["done_title"]
 
 
-def test_a_buyer_may_decline_after_being_asked(surf: Surf, shop: Shop) -> None:
+def test_a_buyer_may_decline_after_a_confirmation(surf: Surf, shop: Shop) -> None:
     surfer = surf()
     asked = surfer.follow(surfer.open(), EN["decline"])
     assert asked.heading == EN["decline_title"]
@@ -172,7 +172,7 @@ def test_a_buyer_may_decline_after_being_asked(surf: Surf, shop: Shop) -> None:
     assert f"{SHOP}/back?cart=7&checkout_session_id={surfer.buyer.id}" in declined.links.values()
 
 
-def test_an_ended_session_says_how_it_ended_to_those_who_have_its_link(
+def test_an_ended_session_tells_how_it_ended_to_people_with_its_link(
     surf: Surf, shop: Shop
 ) -> None:
     cancelled, expired = surf(), surf(expires_in_seconds=60)
@@ -248,7 +248,7 @@ def test_the_language_can_be_changed_at_every_step_and_the_record_has_the_senten
     english = surfer.follow(review, "English")
     assert english.heading == EN["review_title"]
     assert surfer.follow(english, EN["change"]).heading == EN["title"]
-    # The Spanish review is still open in another tab, and it is the one that is sent.
+    # The Spanish review is still open in another tab, and is the one sent.
     assert surfer.agree(review).heading == ES["done_title"]
     process = shop.acknowledgment(surfer.buyer)["process"]
     assert (process["locale"], process["consent"]) == ("es", ES["consent"])

@@ -78,7 +78,7 @@ def test_cookie_and_code_of_a_session_are_of_no_use_for_another(surf: Surf, shop
     page = own.open()
     value = own.client.cookies[f"cs-{own.buyer.id}"]
     code = page.form.fields["csrf"]
-    # The code of the cookie is none for a form, and the other way around.
+    # The cookie's code is not valid for a form, and vice versa.
     for planted in (value, code, "", "x" * 43, f"{value}x"):
         cookie = f"cs-{other.buyer.id}={planted}; cs-{own.buyer.id}={value}"
         with make_client(shop.server, Cookie=cookie) as stranger:
@@ -92,7 +92,7 @@ def test_cookie_and_code_of_a_session_are_of_no_use_for_another(surf: Surf, shop
     assert {shop.read(one.buyer)["status"] for one in (own, other)} == {"open"}
 
 
-def test_a_code_of_the_copy_opens_nothing_else(surf: Surf) -> None:
+def test_the_code_of_a_copy_opens_nothing_else(surf: Surf) -> None:
     surfer, other = surf(), surf()
     key = surfer.complete().links[EN["copy_link"]].rpartition("/")[2]
     other.complete()
@@ -101,7 +101,7 @@ def test_a_code_of_the_copy_opens_nothing_else(surf: Surf) -> None:
     assert surfer.open(f"{surfer.root}/decline/{key}").status == 404
 
 
-def test_initials_for_another_text_are_not_taken(surf: Surf, shop: Shop) -> None:
+def test_initials_for_another_text_are_refused(surf: Surf, shop: Shop) -> None:
     surfer = surf()
     page = surfer.open()
     for digest in ("0" * 64, "", None):
@@ -131,14 +131,14 @@ def test_a_review_cannot_be_skipped_or_sent_to_another_session(surf: Surf, shop:
     assert shop.read(other.buyer)["status"] == "open"
 
 
-def test_a_used_link_collects_nothing_more(surf: Surf, shop: Shop) -> None:
+def test_a_used_link_collects_no_more_initials(surf: Surf, shop: Shop) -> None:
     surfer = surf()
     form = surfer.open()
     review = surfer.initial(form)
     surfer.agree(review)
     with Surfer(shop.server, surfer.buyer) as thief:
         assert thief.open().heading == EN["done_title"]
-        # The link of a session that is over gives no cookie, and without one there is no form.
+        # The link of an ended session sets no cookie, and without one there is no form.
         assert thief.initial(form, "XY").status == 404
         assert thief.agree(review).status == 404
     assert surfer.initial(form, "XY").heading == EN["done_title"]
@@ -225,7 +225,7 @@ def test_markup_in_the_name_of_a_vendor_is_shown_as_text(
 @pytest.mark.parametrize(
     "query", ["?return_url=https://evil.example", "?next=//evil.example", "?lang=//evil.example"]
 )
-def test_no_address_leads_away_but_the_one_of_the_vendor(surf: Surf, query: str) -> None:
+def test_the_only_link_to_another_site_is_the_vendors(surf: Surf, query: str) -> None:
     surfer = surf()
     surfer.client.follow_redirects = False
     assert surfer.client.get(surfer.path + query).headers["location"] == surfer.root

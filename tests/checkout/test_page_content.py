@@ -44,7 +44,7 @@ def test_every_address_of_a_form_can_be_loaded_again(surf: Surf) -> None:
         assert surfer.open(surfer.root + what).heading == EN["done_title"]
 
 
-def test_scanners_of_mail_use_nothing_up_and_record_nothing(surf: Surf, shop: Shop) -> None:
+def test_mail_scanners_use_up_and_record_nothing(surf: Surf, shop: Shop) -> None:
     surfer = surf()
     for _ in range(2):
         assert surfer.client.head(surfer.path).status_code == 200
@@ -162,7 +162,7 @@ def test_an_identity_check_that_fails_says_why_and_can_be_repeated(
     assert process["verification"].startswith("ver_")
 
 
-def test_a_provider_that_is_down_changes_nothing(surf: Surf, shop: Shop) -> None:
+def test_an_unreachable_provider_changes_nothing(surf: Surf, shop: Shop) -> None:
     surfer = surf(collect=["identity"])
     down = surfer.send(surfer.open().form, outcome="provider_down")
     assert (down.status, EN["provider_unavailable"] in down.text) == (200, True)
@@ -250,7 +250,7 @@ def test_style_and_script_of_a_page_are_named_by_their_digests(surf: Surf) -> No
     assert not [name for _, have in page.elements for name in have if name.startswith("on")]
 
 
-def test_a_live_session_says_nothing_of_a_rehearsal(shop: Shop, operator: Operator) -> None:
+def test_a_live_session_mentions_no_rehearsal(shop: Shop, operator: Operator) -> None:
     name = f"live-{uuid.uuid4().hex[:8]}"
     operator.publish(notice_file(name, "1"))
     operator.act(lambda opened: done(register, opened.access, shop.vendor.account_id, SHOP))
@@ -278,7 +278,7 @@ def test_a_notice_that_is_stopped_meanwhile_is_not_acknowledged(
 
 
 def test_a_rejected_form_redirects_to_the_buyers_page(surf: Surf) -> None:
-    """It keeps its status; of a session that the browser may not see, nothing is said."""
+    """The status stays; a session that the browser may not see is not revealed."""
     surfer, stranger = surf(), surf()
     form = surfer.open().form
     refused = surfer.send(form, csrf="0")

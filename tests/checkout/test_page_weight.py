@@ -11,7 +11,7 @@ from tests.checkout.buyer import Shop
 from tests.checkout.surfer import Page, Surfer
 from tests.support.service import Server
 
-# No engine changes what a page weighs.
+# Page weights do not depend on the engine.
 pytestmark = pytest.mark.one_engine
 
 PAGE_BYTES_MAX: Final = 20 * 1024
@@ -26,7 +26,7 @@ def order(character: str) -> dict[str, Any]:
 
 
 def weights(server: Server, shop: Shop, character: str, locale: str) -> dict[str, int]:
-    """What each page of a purchase weighs."""
+    """The weight of each page of a purchase."""
     both = {"collect": ["identity", "acknowledgment"], "shipping_zip": "94110", "locale": locale}
     found: dict[str, int] = {}
 
@@ -56,7 +56,7 @@ def test_no_page_is_above_20_kb_also_with_the_longest_order(
 def test_an_order_in_letters_of_many_bytes_is_all_that_makes_a_page_heavier(
     server: Server, shop: Shop
 ) -> None:
-    """The text is the vendor's: nothing of it is left out, and nothing is compressed next to it."""
+    """The text is the vendor's: it is complete, and other text is not compressed with it."""
     for character in ('"', "\U0001f4e6"):
         found = weights(server, shop, character, "es")
         assert max(found.values()) <= ODD_BYTES_MAX, (character, found)

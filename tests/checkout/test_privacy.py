@@ -56,7 +56,7 @@ def test_erasing_the_acknowledgment_erases_what_its_session_holds(own_shop: Shop
     assert not any(_is_erased(row) and row["session_id"] for row in listed)
 
 
-def test_erasing_a_buyer_erases_what_every_session_of_the_buyer_holds(own_shop: Shop) -> None:
+def test_erasing_a_buyer_erases_the_data_in_every_session_of_the_buyer(own_shop: Shop) -> None:
     """Ended or open; an open one then collects nothing any more, and is expired."""
     ended, cbid = _known(own_shop)
     assert ended.decline().status_code == 200

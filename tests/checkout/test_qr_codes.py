@@ -19,7 +19,7 @@ def of_length(length: int) -> str:
     return ADDRESS.ljust(length, "x")
 
 
-def test_a_code_is_made_once_however_many_look_and_by_another_thread(
+def test_a_code_is_made_once_for_all_requests_and_by_another_thread(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The event loop serves others meanwhile, and a reload costs nothing."""
@@ -44,7 +44,7 @@ def test_a_code_is_made_once_however_many_look_and_by_another_thread(
 
 @pytest.mark.parametrize("length", [ADDRESS_LENGTH_MAX + 1, 2_953, 2_954, 4_096])
 def test_a_long_address_has_no_code(length: int) -> None:
-    """No camera reads it, and beyond 2,953 bytes there is none."""
+    """Cameras cannot read it, and beyond 2,953 bytes no code is possible."""
     assert asyncio.run(QrCodes().of(of_length(length), "code")) is None
 
 

@@ -77,13 +77,13 @@ class Rivals:
 
 @pytest.fixture
 def rivals(shop: Shop, servers: Sequence[Server]) -> Iterator[Rivals]:
-    """Give those who act at the same moment."""
+    """Fixture: concurrent callers."""
     with ExitStack() as stack:
         yield Rivals(shop, servers, stack)
 
 
 def at_once(acts: Sequence[Callable[[], httpx2.Response]]) -> list[httpx2.Response]:
-    """What they are answered when all act at the same moment."""
+    """Their responses when all act at the same moment."""
     start = Barrier(len(acts))
 
     def one(act: Callable[[], httpx2.Response]) -> httpx2.Response:
@@ -107,7 +107,7 @@ def _ended(shop: Shop, buyer: Buyer, cart: str) -> dict[str, Any]:
     return found
 
 
-def test_of_acceptance_refusal_and_cancellation_at_once_one_ends_the_session(
+def test_one_of_concurrent_acceptance_refusal_and_cancellation_ends_the_session(
     shop: Shop, rivals: Rivals
 ) -> None:
     """It is answered 200, and the others learn that the session is closed."""
@@ -124,7 +124,7 @@ def test_of_acceptance_refusal_and_cancellation_at_once_one_ends_the_session(
 def test_concurrent_acceptances_with_different_initials_record_one(
     shop: Shop, rivals: Rivals
 ) -> None:
-    """And only the one whose initials they are is answered that the session is completed."""
+    """Only the browser whose initials were recorded gets the response "completed"."""
     for number in range(ROUNDS):
         cart = f"two-{number}"
         buyer = shop.buyer(session_id=cart)

@@ -1,4 +1,4 @@
-"""Checkout sessions over HTTP: what a vendor creates, reads and cancels, and what a token does."""
+"""Checkout sessions over HTTP: a vendor creates, reads and cancels them; rights of tokens."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_the_return_address_carries_the_id_of_the_session_alone(shop: Shop) -> N
         assert "cbid" not in ended
 
 
-def test_where_the_facts_suffice_the_order_is_decided(shop: Shop) -> None:
+def test_an_order_is_decided_if_the_facts_suffice(shop: Shop) -> None:
     cbid = verify(shop.client, shipping_zip="94111").json()["cbid"]
     buyer = shop.buyer(cbid=cbid, shipping_zip="94111", product_class="accessory")
     ended = buyer.acknowledge().json()
@@ -154,7 +154,7 @@ def test_a_buyer_may_decline(shop: Shop) -> None:
     assert _late(buyer) == (409, "checkout_session_closed")
 
 
-def test_a_cancelled_session_collects_nothing(shop: Shop) -> None:
+def test_a_cancelled_session_collects_no_initials(shop: Shop) -> None:
     buyer = shop.buyer()
     address = f"/v1/checkout_sessions/{buyer.id}/cancel"
     assert shop.client.post(address, json={}).json()["status"] == "cancelled"
@@ -245,7 +245,7 @@ def test_a_notice_that_does_not_exist_is_not_found(shop: Shop) -> None:
     assert refusal(shop.create(notice_id="nothing")) == (404, "notice_not_found")
 
 
-def test_identity_comes_first_whatever_the_order_asked_for(shop: Shop) -> None:
+def test_identity_comes_first_for_any_order(shop: Shop) -> None:
     buyer = shop.buyer(collect=["acknowledgment", "identity"])
     current = buyer.current()
     assert (current["steps"], current["step"]) == (["identity", "acknowledgment"], "identity")
@@ -315,7 +315,7 @@ def test_any_page_can_load_the_component(shop: Shop) -> None:
     assert again.status_code == 304
 
 
-def test_a_browser_may_ask_first_whether_it_may_ask(shop: Shop) -> None:
+def test_a_browser_may_send_a_preflight(shop: Shop) -> None:
     buyer = shop.buyer(origin=SHOP)
     response = buyer.client.options("/v1/checkout_sessions/current/acknowledge")
     assert (response.status_code, response.content) == (204, b"")
@@ -352,7 +352,7 @@ def test_a_session_without_initials_is_not_shown_as_completed_by_claims(shop: Sh
     assert shop.read(buyer)["status"] == "open"
 
 
-def test_a_line_was_shown_when_the_notice_was_served_not_when_it_was_initialed(
+def test_a_line_counts_as_shown_when_the_notice_was_served_not_when_it_was_initialed(
     shop: Shop,
 ) -> None:
     buyer = shop.buyer()

@@ -1,4 +1,4 @@
-"""A buyer who is verified no longer acknowledges nothing, and who is not verified has no name."""
+"""An expired or revoked buyer acknowledges nothing, and an unverified one has no name."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def refused(checks: Checks, session: Session) -> Session:
     return session
 
 
-def test_a_buyer_who_is_revoked_after_the_identity_step_acknowledges_nothing(
+def test_a_buyer_revoked_after_the_identity_step_cannot_acknowledge(
     checks: Checks,
 ) -> None:
     session = verified(checks)

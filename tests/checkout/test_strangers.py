@@ -45,7 +45,7 @@ def limited(tmp_path: Path) -> Iterator[Operator]:
 
 @pytest.fixture
 def limited_shop(limited: Operator) -> Iterator[Shop]:
-    """Give a shop on that deployment, which makes its sessions at a server without limits."""
+    """A shop on that deployment, whose sessions are created on a server without limits."""
     with (
         running_server(limited.deployment, RATE_LIMIT="off") as started,
         limited.vendor(started) as vendor,
@@ -72,7 +72,7 @@ def call_of(path: str, headers: dict[str, str]) -> Call:
 
 
 class Slow(Incoming):
-    """A body of which the last byte does not come until it is let."""
+    """A body whose last byte comes only on command."""
 
     def __init__(self, size: int, let: asyncio.Event) -> None:
         self._sent = False
@@ -106,7 +106,7 @@ class Unread(Incoming):
 
 
 @pytest.mark.parametrize("way", ["initials", "component"])
-def test_slow_bodies_on_one_link_leave_the_buyers_of_others_untouched(
+def test_slow_bodies_on_one_link_do_not_affect_other_buyers(
     own: Operator, own_shop: Shop, way: str
 ) -> None:
     """Four hundred and fifty at once fill the places of their own session alone."""
@@ -158,7 +158,7 @@ def test_slow_bodies_on_one_link_leave_the_buyers_of_others_untouched(
         (f"{CURRENT}/decline", 401),
     ],
 )
-def test_a_body_for_nothing_is_refused_before_it_is_read(
+def test_a_body_without_a_use_is_refused_before_it_is_read(
     own: Operator, own_shop: Shop, path: str, status: int
 ) -> None:
     """An unknown form or session, or a wrong token."""
@@ -216,7 +216,7 @@ def test_a_link_is_opened_so_often_and_no_more(
 
 
 def test_invalid_tokens_and_sessions_are_not_cached(limited: Operator, limited_shop: Shop) -> None:
-    """A stranger who makes them up fills no memory, and takes nothing from a buyer."""
+    """A stranger who makes them up fills no memory, and uses up no buyer's quota."""
     path, page, component = entered(limited_shop)
     token = component["authorization"]
     made_up = [token[:-8] + f"{n:08d}" for n in range(20)]

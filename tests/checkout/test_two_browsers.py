@@ -1,4 +1,4 @@
-"""One link in two browsers: initials belong to the one in which they were typed."""
+"""One link in two browsers: initials belong to the browser where they were typed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def second(shop: Shop, buyer: Buyer) -> Surfer:
 
 
 def test_a_second_browser_finds_no_initials_of_the_first(surf: Surf, shop: Shop) -> None:
-    """Neither a review of them, nor fields with them: one who agrees has typed them there."""
+    """Neither a review of them, nor fields with them: whoever agrees has typed them there."""
     first = surf()
     review = first.initial(first.open(), "XX")
     assert review.heading == EN["review_title"]
@@ -38,7 +38,7 @@ def test_a_second_browser_finds_no_initials_of_the_first(surf: Surf, shop: Shop)
 
 
 def test_the_first_browser_keeps_its_own(surf: Surf, shop: Shop) -> None:
-    """Also where another one has typed others meanwhile, and some of them are to be corrected."""
+    """Even if another one has typed others meanwhile, some of which need corrections."""
     first = surf()
     review = first.initial(first.open(), "XX")
     other = second(shop, first.buyer)
@@ -50,10 +50,8 @@ def test_the_first_browser_keeps_its_own(surf: Surf, shop: Shop) -> None:
     assert set(shop.acknowledgment(first.buyer)["initials_per_line"]) == {"XX"}
 
 
-def test_a_client_with_the_token_alone_shares_nothing_with_a_browser(
-    surf: Surf, shop: Shop
-) -> None:
-    """The component and a program have no cookie: what they send is shown in no browser."""
+def test_a_client_with_only_the_token_shares_nothing_with_a_browser(surf: Surf, shop: Shop) -> None:
+    """The component and a program have no cookie: no browser shows their input."""
     surfer = surf()
     surfer.initial(surfer.open(), "XX")
     assert surfer.buyer.acknowledge().json()["status"] == "completed"
@@ -63,7 +61,7 @@ def test_a_client_with_the_token_alone_shares_nothing_with_a_browser(
 
 
 def test_a_mere_viewer_displaces_no_initials(surf: Surf, shop: Shop) -> None:
-    """However many scanners of mail open the link: what was typed stays for its browser."""
+    """However many mail scanners open the link, the typed text stays for its browser."""
     first = surf()
     review = first.initial(first.open(), "XX")
     for _ in range(6):

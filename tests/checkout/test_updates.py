@@ -62,7 +62,7 @@ def test_the_head_of_a_stream_ends_at_once(surf: Surf) -> None:
 @pytest.mark.parametrize(
     "query", ["", "?revision=", "?revision=-1", "?revision=²", "?revision=1e9"]
 )
-def test_a_stream_needs_the_revision_that_is_shown(surf: Surf, query: str) -> None:
+def test_a_stream_needs_the_shown_revision(surf: Surf, query: str) -> None:
     surfer = surf()
     surfer.client.head(surfer.path)
     response = surfer.client.get(f"{surfer.root}/updates{query}")
@@ -80,7 +80,7 @@ def test_there_is_no_stream_without_the_cookie(surf: Surf, shop: Shop) -> None:
             assert response.status_code == 404
 
 
-def test_a_session_has_a_few_streams_and_those_who_leave_make_room(surf: Surf) -> None:
+def test_a_session_has_a_few_streams_and_closed_ones_make_room(surf: Surf) -> None:
     surfer, other = surf(), surf()
     for one in (surfer, other):
         one.client.head(one.path)
@@ -145,8 +145,8 @@ def test_the_newest_stream_of_an_account_ends_its_oldest_and_none_of_another(
     own.act(fill)
 
 
-def test_a_stream_that_gave_way_ends_when_all_others_have_left(own: Operator) -> None:
-    """Nothing is looked at then: it would stay open for as long as its browser."""
+def test_a_displaced_stream_ends_when_all_others_have_left(own: Operator) -> None:
+    """Nothing watches the session then: the stream would stay open for as long as its browser."""
 
     async def leave(opened: Deployment) -> None:
         updates = Unchanged(opened.database, 100)
@@ -165,7 +165,7 @@ async def all_of(stream: AsyncGenerator[bytes, None]) -> list[bytes]:
     return [piece async for piece in stream]
 
 
-def test_where_all_streams_are_taken_the_fullest_account_makes_room(own: Operator) -> None:
+def test_if_all_streams_are_taken_the_fullest_account_makes_room(own: Operator) -> None:
     async def fill(opened: Deployment) -> None:
         updates = Unchanged(opened.database, 0.001)
         streams = [s for n in range(4) for s in await some(updates, f"acct_{n}", Mode.LIVE, 4)]

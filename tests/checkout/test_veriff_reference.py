@@ -1,4 +1,4 @@
-"""A Veriff session of somebody else is none of mine: what it is about, only Veriff can say."""
+"""A Veriff session of somebody else is not mine: only Veriff knows whom it is about."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def saying(reply: Reply, **members: Any) -> Reply:  # noqa: ANN401 - any JSON
 
 
 def is_not_verified(desk: Counter, surfer: Surfer) -> None:
-    """Neither on the page nor for the shop, and no one is written because of it."""
+    """Neither on the page nor for the shop, and no buyer is written because of it."""
     assert surfer.open(surfer.root).heading == EN["identity_title"]
     found = desk.shop.read(surfer.buyer)
     assert (found["status"], found["cbid"]) == ("open", None)
@@ -47,10 +47,10 @@ def is_not_verified(desk: Counter, surfer: Surfer) -> None:
 
 @pytest.mark.parametrize("by_end_user", [False, True])
 @pytest.mark.parametrize("names_theirs", [False, True])
-def test_a_session_that_was_made_for_another_reference_verifies_no_one(
+def test_a_session_for_another_reference_verifies_no_one(
     desk: Counter, names_theirs: bool, by_end_user: bool
 ) -> None:
-    """Or for none; what Veriff says of it is signed, and final."""
+    """Or for none; Veriff's statement about it is signed, and final."""
     mine, theirs = desk.buyer(), desk.buyer()
     location = finish(begin(mine), "verified")
     named = theirs.buyer.id if names_theirs else None
@@ -61,12 +61,12 @@ def test_a_session_that_was_made_for_another_reference_verifies_no_one(
         assert send(mine, mine.open(mine.root), "check").status == 200
     assert desk.shop.read(mine.buyer)["reasons"] == ["session_not_bound"]
     is_not_verified(desk, mine)
-    # Nothing came of it: what Veriff says of the session as it is counts.
+    # It has no effect: Veriff's statement about the real session counts.
     assert come_back(mine, location).heading == EN["title"]
 
 
-def test_the_decision_about_another_session_is_none_of_mine(desk: Counter) -> None:
-    """Signed by Veriff as it is, and given in the place of the one that was asked for."""
+def test_the_decision_about_another_session_is_not_used_for_mine(desk: Counter) -> None:
+    """Correctly signed by Veriff, and returned in place of the requested one."""
     mine, theirs = desk.buyer(), desk.buyer()
     location, other = (finish(begin(surfer), "verified") for surfer in (mine, theirs))
     replies = list[Reply]()
@@ -84,7 +84,7 @@ def test_the_decision_about_another_session_is_none_of_mine(desk: Counter) -> No
 
 
 @pytest.mark.parametrize("names_mine", [False, True])
-def test_a_session_that_was_made_for_somebody_else_is_not_started_as_mine(
+def test_a_session_created_for_somebody_else_is_not_used_as_mine(
     desk: Counter, names_mine: bool
 ) -> None:
     """Whether Veriff names the other reference, or gives one session to both."""

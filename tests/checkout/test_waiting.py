@@ -91,7 +91,7 @@ def test_the_decision_arrives_without_the_buyer(checks: Checks) -> None:
     assert checks.events(session.id) == ["checkout_session.completed"]
 
 
-def test_a_check_that_is_never_decided_gives_the_buyer_the_time_to_try_again(
+def test_an_undecided_check_leaves_the_buyer_time_to_try_again(
     checks: Checks,
 ) -> None:
     """The service stops asking before the session ends, and says so as after any other no."""
@@ -117,7 +117,7 @@ def test_a_check_that_is_never_decided_gives_the_buyer_the_time_to_try_again(
     assert checks.follow(again).status is Status.COMPLETED
 
 
-def test_a_session_whose_decision_was_no_ends_at_its_time(checks: Checks) -> None:
+def test_a_session_with_a_negative_decision_ends_at_its_time(checks: Checks) -> None:
     session = _submitted(checks, *IDENTITY, outcome="underage")
     assert session.expires_at == session.created_at + LIFETIME
     _later(checks, LIFETIME)
@@ -133,7 +133,7 @@ def test_a_decision_within_the_time_takes_none_of_it(checks: Checks) -> None:
     assert checks.events(session.id) == ["checkout_session.expired"]
 
 
-def test_a_session_waits_no_longer_than_the_provider_is_asked(checks: Checks) -> None:
+def test_a_session_waits_only_as_long_as_the_provider_is_polled(checks: Checks) -> None:
     """Giving up is a decision, too: it comes first, and the buyer may begin again after it."""
     assert FOLLOWED_FOR < UNDECIDED_MAX
     session = _submitted(checks, *IDENTITY)
@@ -154,14 +154,14 @@ def test_a_session_that_waits_can_be_cancelled(checks: Checks) -> None:
     assert checks.events(session.id) == ["checkout_session.cancelled"]
 
 
-def test_a_session_to_which_nothing_was_submitted_waits_for_no_one(checks: Checks) -> None:
+def test_a_session_without_a_submission_does_not_wait(checks: Checks) -> None:
     session = checks.follow(checks.begun())
     assert session.expires_at == session.created_at + LIFETIME
     _later(checks, LIFETIME)
     assert checks.events(session.id) == ["checkout_session.expired"]
 
 
-def test_a_newer_check_that_is_given_up_takes_no_decision_from_the_buyer(checks: Checks) -> None:
+def test_a_newer_abandoned_check_removes_no_decision(checks: Checks) -> None:
     """Another browser with the link began it, while the provider decides about the first."""
     session = checks.begin(checks.create(*IDENTITY), browser="a")
     other = checks.begin(session, browser="b")
@@ -181,7 +181,7 @@ def test_a_newer_check_that_is_given_up_takes_no_decision_from_the_buyer(checks:
 def test_while_a_provider_decides_another_browser_can_begin_a_check_of_its_own(
     checks: Checks,
 ) -> None:
-    """Who has the link could otherwise keep the buyer from it for days."""
+    """Otherwise anyone with the link could keep the buyer from a check for days."""
     session = checks.begin(checks.create(*IDENTITY), browser="a")
     checks.submit(session, "later")
     session = checks.follow(session)

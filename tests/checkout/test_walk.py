@@ -1,8 +1,8 @@
 """In any order of events, checkout sessions end once, and only when complete.
 
-Histories are made at random: sessions, what buyers and vendors do with them, also from a state that
-is old by then or at the same moment as another; new versions of the notice, erasures, and a clock
-that moves. After every step, each session is compared with what a few plain rules expect.
+Histories are random: sessions, acts of buyers and vendors on them, also from an outdated state or
+concurrently; new versions of the notice, erasures, and a clock that moves. After every step, each
+session is compared with the expectation of a few simple rules.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ surfaces = st.sampled_from([*Surface])
 
 @dataclass(kw_only=True)
 class Expected:
-    """What should be true of one session."""
+    """The expected state of one session."""
 
     id: str
     collect: frozenset[Collected]
@@ -96,7 +96,7 @@ class Expected:
     erased: bool = False
     swept: bool = False
     seen: list[Session] = field(default_factory=list)
-    """Its states as they were read, for those who act on an old one."""
+    """Its earlier states, for acts on an outdated one."""
 
     def status(self, now: datetime) -> Status:
         if self.ended is not None:
@@ -196,7 +196,7 @@ class Walk(RuleBasedStateMachine):
 
     @rule(number=which, steps=st.integers(2, 6), surface=surfaces, initials=initials_)
     def go_on(self, number: int, steps: int, surface: Surface, initials: tuple[str, ...]) -> None:
-        """The buyer does what comes next, some times."""
+        """The buyer does the next steps, some times."""
         one = self._pick(number)
         for _ in range(steps):
             if one.step is Collected.IDENTITY:
@@ -289,7 +289,7 @@ class Walk(RuleBasedStateMachine):
 
     @rule(number=which, others=st.permutations(["accept", "accept", "decline", "cancel", "sweep"]))
     def end_at_once(self, number: int, others: list[str]) -> None:
-        """Several want to end it at the same moment: one of them does."""
+        """Several want to end it at the same moment: one of them succeeds."""
         one = self._pick(number)
         if one.erased:
             return
@@ -315,7 +315,7 @@ class Walk(RuleBasedStateMachine):
                 assert one.may_be_accepted
                 self._acknowledged(one)
         else:
-            # Who declined already gets the same again.
+            # A buyer who has declined gets the same response again.
             assert {o.status for o in outcomes if isinstance(o, Session)} <= {Status.DECLINED}
         refused = {type(o) for o in outcomes if isinstance(o, BaseException)}
         assert refused <= {CheckoutSessionClosed, NoticeVersionMismatch}
@@ -411,9 +411,9 @@ class Walk(RuleBasedStateMachine):
         *,
         allowed: bool = True,
     ) -> bool:
-        """Whether it was done, which must be so if it is allowed now.
+        """Whether it succeeded, which it must if it is allowed now.
 
-        Those who act on an old state may be refused, and get nothing done that is not allowed.
+        Acts on an outdated state may be refused, and never do anything forbidden.
         """
         is_open = one.status(self.desk.clock.now) is Status.OPEN and not one.erased
         allowed = allowed and is_open and (step is None or one.step is step)
@@ -431,7 +431,7 @@ class Walk(RuleBasedStateMachine):
         return True
 
     def _acknowledged(self, one: Expected) -> None:
-        """The record says what was initialed, and how."""
+        """The record has the initials and how they came."""
         session = self._read(one)
         assert session.ack_id is not None
         one.ended, one.ack_id = Status.COMPLETED, session.ack_id

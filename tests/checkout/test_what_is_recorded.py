@@ -30,8 +30,8 @@ def process_of(shop: Shop, buyer: Buyer) -> dict[str, Any]:
     return found
 
 
-def test_a_review_that_was_only_looked_at_is_not_accepted(surf: Surf, shop: Shop) -> None:
-    """By a scanner of mail: a HEAD shows no one the sentences of the agreement."""
+def test_a_review_requested_without_being_shown_is_not_accepted(surf: Surf, shop: Shop) -> None:
+    """For example by a mail scanner: a HEAD shows no one the sentences of the agreement."""
     surfer = surf()
     form = surfer.open().form
     data = form.fields | dict.fromkeys(form.texts, "AB")
@@ -58,9 +58,7 @@ def test_a_review_that_is_forged_is_not_accepted(surf: Surf, shop: Shop) -> None
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_a_look_of_the_component_forgets_nothing_that_was_typed(
-    surf: Surf, shop: Shop, method: str
-) -> None:
+def test_looking_at_the_component_loses_no_typed_text(surf: Surf, shop: Shop, method: str) -> None:
     """The page continues, and the record names the page as the surface."""
     surfer = surf()
     review = surfer.initial(surfer.open(), "XY")
@@ -73,7 +71,7 @@ def test_a_look_of_the_component_forgets_nothing_that_was_typed(
 
 @pytest.mark.parametrize("named", [SHOP, None])
 def test_the_record_has_the_origin_that_the_request_named(shop: Shop, named: str | None) -> None:
-    """Nothing, where a program that is no browser sent it: also with a session for that origin."""
+    """Nothing, if a program that is no browser sent it: even with a session for that origin."""
     buyer = shop.buyer(origin=SHOP)
     buyer.current()
     with make_client(shop.server, buyer.session["client_token"]) as client:
@@ -104,7 +102,7 @@ def test_claims_about_lines_that_do_not_exist_are_dropped(shop: Shop) -> None:
     assert [one["line"] for one in process_of(shop, buyer)["claimed"]] == [1, lines]
 
 
-def test_a_link_that_is_over_shows_no_copy_and_gives_no_cookie(surf: Surf, shop: Shop) -> None:
+def test_an_ended_link_shows_no_copy_and_gives_no_cookie(surf: Surf, shop: Shop) -> None:
     """It says how the session ended; the copy has a link of its own."""
     surfer = surf()
     done = surfer.complete()
@@ -123,7 +121,7 @@ def test_a_link_that_is_over_shows_no_copy_and_gives_no_cookie(surf: Surf, shop:
         assert elsewhere.get(done.links[EN["copy_link"]]).status_code == 200
 
 
-def test_the_copy_is_for_who_sent_the_initials_and_not_for_every_token(shop: Shop) -> None:
+def test_the_copy_is_for_the_sender_of_the_initials_and_not_for_every_token(shop: Shop) -> None:
     """Its address comes once, in the response to the initials; it needs no cookie."""
     buyer = shop.buyer()
     done = buyer.acknowledge().json()
@@ -144,7 +142,7 @@ def test_a_malformed_query_under_the_page_is_refused(surf: Surf, query: str) -> 
     assert (refused.status_code, Page(refused).heading) == (400, EN["failed_title"])
 
 
-def test_a_look_at_the_certificate_makes_none(surf: Surf) -> None:
+def test_looking_at_the_certificate_makes_none(surf: Surf) -> None:
     """A HEAD has the headers of the file, and no length of a file that was not made."""
     surfer = surf()
     link = surfer.complete().links[EN["certificate"]]
@@ -158,10 +156,8 @@ def test_a_look_at_the_certificate_makes_none(surf: Surf) -> None:
 
 
 @pytest.mark.parametrize("digest", ["0" * 64, "", None])
-def test_a_text_that_did_not_change_is_not_said_to_have_changed(
-    surf: Surf, digest: str | None
-) -> None:
-    """Where initials came for no text that there ever was, the notice is shown again."""
+def test_an_unchanged_text_is_not_reported_as_changed(surf: Surf, digest: str | None) -> None:
+    """If initials came for a text that never existed, the notice is shown again."""
     surfer = surf()
     page = surfer.open()
     again = surfer.send(page.form, notice_digest=digest, **dict.fromkeys(page.form.texts, "AB"))
@@ -170,7 +166,7 @@ def test_a_text_that_did_not_change_is_not_said_to_have_changed(
     assert {again.form.fields[name] for name in again.form.texts} == {""}
 
 
-def test_initials_for_a_text_that_was_never_served_are_not_taken(surf: Surf, shop: Shop) -> None:
+def test_initials_for_an_unserved_text_are_refused(surf: Surf, shop: Shop) -> None:
     """Although it is the text in force: it is served then, and is no new one."""
     reader, surfer = surf(), surf()
     read = reader.open().form
@@ -187,7 +183,7 @@ def test_initials_for_a_text_that_was_never_served_are_not_taken(surf: Surf, sho
 
 @pytest.fixture
 def swept(surf: Surf, shop: Shop, operator: Operator) -> Callable[..., list[Any]]:
-    """Give what ends the sessions of this shop by its clock, and reads those that are named."""
+    """Fixture: ends the sessions of this shop by its clock, and reads the named ones."""
 
     def sweep(*session_ids: str) -> list[Any]:
         ahead = {"seconds": 2 * 86400}
@@ -204,7 +200,7 @@ def swept(surf: Surf, shop: Shop, operator: Operator) -> Callable[..., list[Any]
 
 
 def test_an_expired_session_keeps_no_initials(surf: Surf, swept: Callable[..., list[Any]]) -> None:
-    """What was typed and never sent is gone with the sweep; what was asked for stays."""
+    """Typed but unsent text is deleted by the sweep; the request stays."""
     surfer = surf()
     surfer.initial(surfer.open())
     [session] = swept(surfer.buyer.id)
@@ -212,7 +208,7 @@ def test_an_expired_session_keeps_no_initials(surf: Surf, swept: Callable[..., l
     assert session.content.session_id == "cart-7"
 
 
-def test_a_damaged_session_keeps_no_other_open(
+def test_a_damaged_session_does_not_keep_others_open(
     surf: Surf, shop: Shop, operator: Operator, swept: Callable[..., list[Any]]
 ) -> None:
     """The sweep goes on with the next one, and ends."""

@@ -1,4 +1,4 @@
-"""A vendor's checkout over HTTP, and what it takes to bring about every reason."""
+"""A vendor's checkout over HTTP, with the steps to cause every reason."""
 
 from __future__ import annotations
 
@@ -136,5 +136,5 @@ class Checkout:
         return found
 
     def fulfil(self, clearance_id: str, **answer: object) -> httpx2.Response:
-        """Report what was done."""
+        """Report the fulfilment."""
         return self.client.post(f"{CLEARANCES}/{clearance_id}/fulfilment", json=answer)

@@ -1,6 +1,6 @@
 """When an order may ship: the rules once more, written from the design and sharing no code.
 
-Everything is kept as it happened, in plain words and plain texts; each rule is one obvious line.
+All history is stored as plain text; each rule is one obvious line.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ USUAL_GOODS = {
 
 @dataclass(eq=False)
 class Shop:
-    """An account, and what its operator set for it."""
+    """An account, with its operator's settings."""
 
     name: str
     acknowledgment_max_age: timedelta = timedelta(days=7)
@@ -35,7 +35,7 @@ class Text:
     version: str
     begins: datetime
     number: int
-    """Which publication it was."""
+    """The number of the publication."""
     reviewed: bool
     withdrawn: bool = False
     suffices_for: set[str] = field(default_factory=lambda: set(USUAL_GOODS))
@@ -49,12 +49,12 @@ class Person:
     cbid: str
     mode: str
     sandbox_of: Shop | None
-    """Who simulated it; None: it was verified in truth."""
+    """Who simulated it; None: a real verification."""
     part: str = "verified"
-    """What it plays in the sandbox, or `verified`."""
+    """Its role in the sandbox, or `verified`."""
     verified_until: datetime | None = None
     verified_by: Shop | None = None
-    """The one that sees the time of day; None: only who simulated it is asked."""
+    """The account that sees the time of day; None: only the account that simulated it is asked."""
     age: int = 18
     zips: set[str] = field(default_factory=set)
     revoked: bool = False
@@ -142,7 +142,7 @@ class World:
         return found
 
     def standing(self, asked: Asked) -> list[str]:  # noqa: PLR0911 - a line per rule
-        """What is wrong with the buyer, for the account that asks; nothing: it is verified."""
+        """Reasons against the buyer, for the asking account; none: verified."""
         person = self.person(asked)
         if person is None:
             return ["buyer_not_found"]
@@ -169,7 +169,7 @@ class World:
         return end.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
     def zip_is_compared(self, asked: Asked) -> bool:
-        """Whether there is an address for the account that asks to compare with."""
+        """Whether the asking account has an address to compare with."""
         person = self.person(asked)
         if person is None or person.sandbox_of not in {None, asked.shop}:
             return False

@@ -33,7 +33,7 @@ def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Checkout]:
 
 
 def _killed(shop: Checkout, point: int, ack_id: str, cbid: str) -> list[list[str]]:
-    """What the victim was answered before it was killed, or ended."""
+    """The responses to the victim until it was killed, or ended."""
     arguments = (str(point), shop.vendor.account_id, ack_id, cbid)
     done = forked.run(
         "tests.clearances.victim", *arguments, environment=shop.server.deployment.environment
@@ -89,7 +89,7 @@ def _whole(shop: Checkout, ack_id: str) -> tuple[list[str], list[str]]:
 def test_killed_before_any_statement_an_order_is_cleared_and_closed_whole_or_not_at_all(
     shop: Checkout,
 ) -> None:
-    """What was answered is there; asking again ends in one clearance and one report."""
+    """Everything acknowledged is there; retries end in one clearance and one report."""
     cbid = shop.buyer()
     states = set()
     for point in count(1):

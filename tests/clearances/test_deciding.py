@@ -1,4 +1,4 @@
-"""The one question over HTTP: each reason, what binds, what is used up, and what is the same."""
+"""The one question over HTTP: each reason, bindings, used-up acknowledgments, and repetitions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ZIP_SHIPPED = [{"type": "compared", "what": "zip"}]
 def test_a_cleared_order_is_answered_with_exactly_the_fields_of_the_design(
     checkout: Checkout,
 ) -> None:
-    """With a token, until when it is valid, and what was compared."""
+    """With a token, its expiry, and the comparison."""
     answer = checkout.cleared()
     assert list(answer) == MEMBERS
     assert re.fullmatch(r"clr_[0-9a-hjkmnp-tv-z]{26}", answer["clearance_id"])
@@ -32,8 +32,8 @@ def test_a_cleared_order_is_answered_with_exactly_the_fields_of_the_design(
     assert timedelta(hours=23) < left <= timedelta(hours=24)
 
 
-def test_an_order_that_is_not_cleared_is_answered_with_200_as_well(checkout: Checkout) -> None:
-    """It is an answer, no failure; nothing in it can be taken for a yes."""
+def test_an_uncleared_order_gets_status_200_as_well(checkout: Checkout) -> None:
+    """It is a response, no failure; nothing in it can be mistaken for a yes."""
     answer = checkout.ask("ack_unheard_of", "cbid_unheard_of")
     assert answer.status_code == 200
     assert answer.headers["Cache-Control"] == "no-store"
@@ -181,22 +181,20 @@ CASES: dict[str, tuple[Callable[[Checkout], Reasons], Reasons]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_each_condition_that_fails_is_the_reason_that_is_given(
-    checkout: Checkout, case: str
-) -> None:
-    """One thing is wrong at a time, so one reason is given."""
+def test_each_failed_condition_is_the_given_reason(checkout: Checkout, case: str) -> None:
+    """One condition fails at a time, so one reason is given."""
     ask, expected = CASES[case]
     assert ask(checkout) == expected
 
 
-def test_every_reason_that_there_is_was_brought_about() -> None:
+def test_every_possible_reason_was_provoked() -> None:
     """A new reason fails here until a request has met it."""
     met = {reason for _, expected in CASES.values() for reason in expected}
     met.add("refused_by_vendor")  # by staff: tests/staff/test_blocks.py
     assert {reason.value for reason in ClearanceReason} <= met
 
 
-def test_all_that_speaks_against_an_order_is_given_at_once_in_one_order(
+def test_all_reasons_against_an_order_are_given_at_once_in_fixed_order(
     checkout: Checkout,
 ) -> None:
     """The same list every time, so that a vendor can show or compare it."""
@@ -233,17 +231,17 @@ def test_zip_plus_4_is_compared_by_its_first_five_digits(checkout: Checkout) -> 
     assert checkout.decision(ack_id, cbid) == first
 
 
-def test_an_acknowledgment_without_a_buyer_belongs_to_the_one_of_its_first_clearance(
+def test_an_acknowledgment_without_a_buyer_is_bound_by_its_first_clearance(
     checkout: Checkout,
 ) -> None:
-    """Granted or not, if that buyer is a verified one: no one tries one after the other with it."""
+    """Granted or not, if that buyer is verified: nobody can try one buyer after the other."""
     ack_id, first = checkout.initialed(), checkout.buyer()
     assert checkout.decision(ack_id, first, product_class="barrel")["cleared"] is False
     assert checkout.decision(ack_id, checkout.buyer())["reasons"] == ["buyer_mismatch"]
     assert checkout.decision(ack_id, first)["cleared"] is True
 
 
-def test_a_buyer_who_is_not_verified_does_not_take_an_acknowledgment(checkout: Checkout) -> None:
+def test_an_unverified_buyer_does_not_bind_an_acknowledgment(checkout: Checkout) -> None:
     """A pending verification may end with another identifier."""
     ack_id = checkout.initialed()
     assert checkout.decision(ack_id, checkout.buyer("pending"))["cleared"] is False
@@ -270,7 +268,7 @@ def test_the_same_order_gets_the_same_clearance_byte_for_byte(checkout: Checkout
     assert len(answers) == 1
 
 
-def test_a_clearance_that_is_no_longer_true_is_not_given_again(checkout: Checkout) -> None:
+def test_an_outdated_clearance_is_not_given_again(checkout: Checkout) -> None:
     """Revoking the buyer ends it; reinstating restores it."""
     ack_id, cbid = checkout.initialed(), checkout.buyer()
     first = checkout.decision(ack_id, cbid)
@@ -282,7 +280,7 @@ def test_a_clearance_that_is_no_longer_true_is_not_given_again(checkout: Checkou
     assert checkout.decision(ack_id, cbid) == first
 
 
-def test_a_class_that_nothing_names_is_refused_with_those_that_there_are(
+def test_an_unknown_class_is_refused_with_the_known_ones(
     checkout: Checkout,
 ) -> None:
     """A typing error is no barrel. A notice that names a class makes it known at once."""
@@ -296,7 +294,7 @@ def test_a_class_that_nothing_names_is_refused_with_those_that_there_are(
     assert found["reasons"] == ["notice_not_sufficient"]
 
 
-def test_a_test_key_hears_of_a_class_that_a_live_key_would_be_asked_for(
+def test_a_test_key_is_told_that_a_live_key_needs_a_class(
     checkout: Checkout,
 ) -> None:
     """It is judged without the class, so that an integration can begin; the header warns."""
@@ -315,8 +313,8 @@ def test_a_test_key_hears_of_a_class_that_a_live_key_would_be_asked_for(
     assert warned() is None
 
 
-def test_obligations_are_those_of_the_version_that_was_acknowledged(checkout: Checkout) -> None:
-    """As the file has them, with what was compared at the end; product classes are a rule."""
+def test_obligations_are_those_of_the_acknowledged_version(checkout: Checkout) -> None:
+    """As in the file, with the compared ZIP code at the end; product classes are a rule."""
     notice_id, _ = checkout.notice(
         f'[[obligations]]\ntype = "package_label"\ntext = "{LABEL}"\n'
         '[[obligations]]\ntype = "product_classes"\nsufficient_for = ["slingshot"]\n' + ADULT
@@ -335,7 +333,7 @@ def test_obligations_are_those_of_the_version_that_was_acknowledged(checkout: Ch
 
 
 def test_zip_codes_cannot_be_guessed_with_clearances_either(checkout: Checkout) -> None:
-    """Five a day, over verify and clearances together; then only when to try again is said."""
+    """Five a day, over verify and clearances together; then the response is only Retry-After."""
     ack_id, session = checkout.initialed(), "vs_of_a_guesser"
     sent = {"provider_identity_session_id": session, "shipping_zip": "94110"}
     cbid = verify(checkout.client, **sent).json()["cbid"]
@@ -347,12 +345,12 @@ def test_zip_codes_cannot_be_guessed_with_clearances_either(checkout: Checkout) 
     assert "10005" not in message(refused)
     more = verify(checkout.client, **sent | {"shipping_zip": "10005"})
     assert refusal(more) == (429, "rate_limited")
-    # What was tried before may be asked again.
+    # A ZIP code that was tried before may be asked again.
     assert checkout.decision(ack_id, cbid)["cleared"] is True
     assert checkout.decision(ack_id, cbid, shipping_zip="10004")["cleared"] is False
 
 
-def test_a_refused_guess_binds_nothing_and_is_written_nowhere(checkout: Checkout) -> None:
+def test_a_refused_guess_binds_and_writes_nothing(checkout: Checkout) -> None:
     ack_id, cbid = checkout.initialed(), checkout.buyer()
     spent = checkout.initialed()
     for code in ("10001", "10002", "10003", "10004"):
@@ -363,7 +361,7 @@ def test_a_refused_guess_binds_nothing_and_is_written_nowhere(checkout: Checkout
     assert checkout.decision(ack_id, checkout.buyer())["cleared"] is True
 
 
-def test_a_clearance_reads_back_as_it_was_asked_and_answered(checkout: Checkout) -> None:
+def test_a_clearance_reads_back_as_requested_and_answered(checkout: Checkout) -> None:
     """And its acknowledgment names it."""
     ack_id, cbid = checkout.initialed(), checkout.buyer()
     address = {"line1": "1 Main Street", "state": "CA", "postal_code": "94110-1234"}
@@ -409,7 +407,7 @@ def test_a_question_that_cannot_be_read_is_refused_by_the_field(
     assert named in message(answer)
 
 
-def test_a_repeated_request_is_answered_once_more_and_decided_once(checkout: Checkout) -> None:
+def test_a_repeated_request_is_decided_once(checkout: Checkout) -> None:
     """The Idempotency-Key holds a refusal too: it is an answer like any other."""
     key = {"Idempotency-Key": "asked-once"}
     first = checkout.ask("nonsense", "cbid_nobody", headers=key)
@@ -420,7 +418,7 @@ def test_a_repeated_request_is_answered_once_more_and_decided_once(checkout: Che
     assert refusal(other) == (422, "idempotency_key_reused")
 
 
-def test_asking_and_reading_need_scopes_of_their_own(checkout: Checkout) -> None:
+def test_requesting_and_reading_need_separate_scopes(checkout: Checkout) -> None:
     answer = checkout.cleared()
     path = f"{CLEARANCES}/{answer['clearance_id']}"
     reader, asker = checkout.operator.keys(

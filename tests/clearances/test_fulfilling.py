@@ -1,4 +1,4 @@
-"""What was done for an order: reports add up, step by step until its delivery."""
+"""Reports of fulfilment add up, step by step until the delivery."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _events(shop: Checkout, type_: str) -> list[str]:
     return [event["data"]["clearance_id"] for event in answer.json()["data"]]
 
 
-def test_an_order_that_asks_for_nothing_more_is_closed_by_its_first_report(
+def test_an_order_without_other_obligations_is_closed_by_its_first_report(
     checkout: Checkout,
 ) -> None:
     clearance_id = checkout.cleared()["clearance_id"]
@@ -145,7 +145,7 @@ def test_a_repeated_report_gets_the_earlier_receipt(
     assert len(checkout.back(clearance_id)["fulfilments"]) == 2
 
 
-def test_a_report_brings_no_personal_data_back_that_was_erased(checkout: Checkout) -> None:
+def test_a_report_does_not_bring_erased_personal_data_back(checkout: Checkout) -> None:
     """The other steps can still be reported."""
     ack_id, cbid = checkout.initialed(), checkout.buyer()
     clearance_id = checkout.decision(ack_id, cbid)["clearance_id"]
@@ -157,7 +157,7 @@ def test_a_report_brings_no_personal_data_back_that_was_erased(checkout: Checkou
     assert [one["carrier"] for one in checkout.back(clearance_id)["fulfilments"]] == [None, None]
 
 
-def test_nothing_is_reported_of_an_order_that_was_not_cleared(checkout: Checkout) -> None:
+def test_an_uncleared_order_accepts_no_report(checkout: Checkout) -> None:
     refused = checkout.decision("nonsense", "cbid_nobody")["clearance_id"]
     answer = checkout.fulfil(refused, **SHIPPED)
     assert refusal(answer) == (409, "clearance_not_granted")
@@ -201,7 +201,7 @@ def test_times_are_kept_in_utc(checkout: Checkout) -> None:
 
 
 def test_a_repeated_report_is_answered_once_more_and_written_once(checkout: Checkout) -> None:
-    """Also the one that closed the order."""
+    """Including the report that closed the order."""
     clearance_id = checkout.cleared()["clearance_id"]
     path, key = f"{CLEARANCES}/{clearance_id}/fulfilment", {"Idempotency-Key": "reported-once"}
     first = checkout.client.post(path, json=SHIPPED, headers=key)
@@ -245,7 +245,7 @@ def test_a_report_against_the_order_of_events_has_to_be_confirmed(
     confirmed = report | {"confirm_order_of_events": True}
     receipt = checkout.fulfil(clearance_id, **confirmed)
     assert receipt.status_code == 200
-    # What is known now is known: it is not asked again, and neither is what follows.
+    # Known facts are not asked again, and neither are their consequences.
     for again in (confirmed, report):
         assert checkout.fulfil(clearance_id, **again).json() == receipt.json()
     assert checkout.fulfil(clearance_id, tracking_number="1Z999AA10123456784").status_code == 200
@@ -256,7 +256,7 @@ def test_a_report_against_the_order_of_events_has_to_be_confirmed(
 
 
 def test_the_clocks_of_two_machines_may_be_five_minutes_apart(checkout: Checkout) -> None:
-    """Only what no clock explains is refused; a confirmation that is not needed is not kept."""
+    """Only larger contradictions are refused; an unneeded confirmation is not stored."""
     clearance_id = checkout.cleared()["clearance_id"]
     late = checkout.fulfil(clearance_id, shipped_at=_now(checkout, minutes=6))
     assert refusal(late) == (409, "fulfilment_contradicted")

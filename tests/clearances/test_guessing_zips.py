@@ -28,7 +28,7 @@ ROUNDS = 6
 WORKERS = 2
 SERVERS = 2
 EACH = 3
-"""Callers at each worker: as many as may guess, but for two, and twelve in all."""
+"""Callers at each worker: two fewer than may guess; twelve in all."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ def guessers(
         yield Guessers(clients)
 
 
-def test_two_servers_with_two_workers_let_no_caller_guess_once_more(guessers: Guessers) -> None:
-    """As many as allowed, over verify and clearances together: not one more, and not one fewer."""
+def test_two_servers_with_two_workers_allow_no_extra_guess(guessers: Guessers) -> None:
+    """Exactly as many as allowed, over verify and clearances together."""
     one = guessers.clients[0]
     for number in range(ROUNDS):
         session = f"vs_guessed_{number}"

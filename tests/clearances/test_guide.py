@@ -56,7 +56,7 @@ def may_ship(
 
 
 def test_the_guide_lists_every_reason_in_the_order_of_the_response() -> None:
-    """Each with what it means and what to do next."""
+    """Each with its meaning and the next step."""
     rows = GUIDE.rows("## Reasons")
     assert [row[0].strip("`") for row in rows] == [reason.value for reason in ClearanceReason]
     assert all(len(row) == 3 and row[1] and row[2] for row in rows)
@@ -81,7 +81,7 @@ def test_the_guide_states_the_defaults_of_an_account() -> None:
     }
 
 
-def test_the_question_of_the_guide_is_answered_as_it_says(checkout: Checkout) -> None:
+def test_the_example_request_of_the_guide_gets_the_answer_shown(checkout: Checkout) -> None:
     """The very command, against a real server."""
     block = GUIDE.blocks[0]
     assert block.language == "bash"
@@ -146,7 +146,7 @@ def _token(desk: Desk, who: Principal, cbid: str) -> str:
 def test_the_obligations_of_the_guide_are_a_notice_that_can_be_published(
     checkout: Checkout,
 ) -> None:
-    """And lead to what the table says."""
+    """The table states their effects."""
     (block,) = (block for block in GUIDE.blocks if block.language == "toml")
     notice_id, _ = checkout.notice(block.text)
     ack_id, cbid = checkout.initialed(notice_id), checkout.buyer()
@@ -157,7 +157,7 @@ def test_the_obligations_of_the_guide_are_a_notice_that_can_be_published(
     assert barrel["reasons"] == ["notice_not_sufficient"]
 
 
-def test_the_claims_of_the_guide_are_those_of_a_token(checkout: Checkout) -> None:
+def test_the_guide_shows_the_claims_of_a_real_token(checkout: Checkout) -> None:
     _, claims = checked(
         checkout.cleared()["token"], checkout.client.get(f"{JWKS}?mode=test").json()
     )

@@ -1,4 +1,4 @@
-"""What keeps a live order back whatever its buyer did: an injunction, and goods not named."""
+"""Obstacles for a live order that do not depend on its buyer: an injunction, and unnamed goods."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.acts import done
 
 
 def test_an_injunction_keeps_live_orders_back_until_a_version_is_reinstated(desk: Desk) -> None:
-    """An order whose text is still the same goes on where it stopped."""
+    """An order whose text is still the same continues where it stopped."""
     notices = desk.deployment.notices
     desk.publish(notice_file("stopped-orders", "1"))
     desk.publish(notice_file("stopped-orders", "2", effective_from="2021-01-01"))

@@ -32,7 +32,7 @@ def servers(server: Server) -> Iterator[Sequence[Server]]:
     with ExitStack() as stack:
         found = [server]
         if "DATABASE_URL" in server.deployment.settings:
-            # Of one service, which has one address: tokens name it.
+            # Of one service with one address, because tokens name it.
             other = running_server(server.deployment, PUBLIC_URL=server.url)
             found.append(stack.enter_context(other))
         yield found
@@ -54,7 +54,7 @@ def callers(checkout: Checkout, servers: Sequence[Server]) -> Iterator[list[http
 def at_once(
     callers: Sequence[httpx2.Client], path: str, bodies: Sequence[dict[str, Any]]
 ) -> list[httpx2.Response]:
-    """What all of them are answered when each posts its body at the same moment."""
+    """The responses when each posts its body at the same moment."""
     start = Barrier(len(callers))
 
     def one(number: int, client: httpx2.Client) -> httpx2.Response:
@@ -75,7 +75,7 @@ def _bodies(answers: Sequence[httpx2.Response]) -> list[dict[str, Any]]:
     return [answer.json() for answer in answers]
 
 
-def test_of_several_orders_with_one_acknowledgment_one_is_cleared(
+def test_one_of_several_orders_with_one_acknowledgment_is_cleared(
     checkout: Checkout, callers: list[httpx2.Client]
 ) -> None:
     """The others get the answer that it is used already."""
@@ -92,7 +92,7 @@ def test_of_several_orders_with_one_acknowledgment_one_is_cleared(
         assert against == {("acknowledgment_already_used",)}
 
 
-def test_an_acknowledgment_goes_to_one_of_several_buyers(
+def test_an_acknowledgment_is_bound_to_one_of_several_concurrent_buyers(
     checkout: Checkout, callers: list[httpx2.Client]
 ) -> None:
     """The first one wins; the others are not the buyer that it belongs to."""
@@ -131,10 +131,10 @@ def test_one_of_several_reports_closes_an_order(
         assert len(checkout.back(clearance_id)["fulfilments"]) == 1
 
 
-def test_no_more_zip_codes_can_be_guessed_by_asking_several_servers_at_once(
+def test_concurrent_servers_allow_no_extra_guess_of_zip_codes(
     checkout: Checkout, callers: list[httpx2.Client]
 ) -> None:
-    """The one that the buyer was verified with counts, too; each order is another."""
+    """The buyer's verified ZIP code counts, too; each order is a different one."""
     for number in range(ROUNDS // 3):
         cbid = checkout.buyer()
         bodies = [

@@ -29,7 +29,7 @@ def _found(shop: Checkout, **query: str) -> list[str]:
 def test_clearances_are_found_by_acknowledgment_session_and_buyer_newest_first(
     checkout: Checkout,
 ) -> None:
-    """Those that were granted, and those that were not."""
+    """Granted and refused ones."""
     ack_id, cbid = checkout.initialed(), checkout.buyer()
     barrel = checkout.decision(ack_id, cbid, product_class="barrel")["clearance_id"]
     other = checkout.decision(ack_id, cbid, session_id="cs_other")["clearance_id"]
@@ -44,7 +44,7 @@ def test_clearances_are_found_by_acknowledgment_session_and_buyer_newest_first(
     assert _found(checkout, cbid=cbid, session_id="cs_nobody") == []
 
 
-def test_a_listed_clearance_is_the_one_that_is_read_alone(checkout: Checkout) -> None:
+def test_a_listed_clearance_equals_the_one_read_alone(checkout: Checkout) -> None:
     answer = checkout.cleared(product_class="accessory")
     checkout.fulfil(answer["clearance_id"], carrier=CARRIER)
     alone = checkout.client.get(
@@ -99,7 +99,7 @@ def test_each_decision_and_each_report_is_an_entry_of_the_log(checkout: Checkout
 
 
 def test_nothing_personal_of_an_order_is_in_the_database_in_the_clear(checkout: Checkout) -> None:
-    """Neither in a table nor in what the server has logged."""
+    """Neither in a table nor in the server's log."""
     session = "cs_quillfeather_4711"
     ack_id, cbid = checkout.initialed(session_id=session), checkout.buyer(zip_="94110")
     answer = checkout.decision(
@@ -162,7 +162,7 @@ def _kept(shop: Checkout, table: Table, ids: list[str]) -> list[str]:
 
 
 def test_erasing_a_buyer_does_not_free_its_acknowledgments(checkout: Checkout) -> None:
-    """No row says who it was, and yet no one else can use what it has acknowledged."""
+    """No row says who it was, and still no one else can use its acknowledgments."""
     ack_id, cbid = checkout.initialed(), checkout.buyer()
     assert checkout.decision(ack_id, cbid)["cleared"]
     checkout.server.deployment.run("erase", cbid, "--yes")

@@ -151,7 +151,7 @@ class Orders(RuleBasedStateMachine):
             person = Person(cbid, "test", own, part=part, zips={"94110"})
             person.revoked = part == "revoked"
             if part in {"expired", "revoked"}:
-                # It was verified before, and what it is now is what it plays.
+                # It was verified before, and its present state is simulated.
                 person.verified_until = self.world.now
             self.world.people[cbid] = person
             self.world.guesses[own.name, cbid] = {"94110": self.world.now}
@@ -280,7 +280,7 @@ class Orders(RuleBasedStateMachine):
         goods: str | None,
         named: bool,
     ) -> None:
-        """What a careful vendor does, from beginning to end."""
+        """The acts of a careful vendor, from beginning to end."""
         self.verify(shop=verified_at, code=code, age=age, days=days)
         cbid = [*self.world.people][-1]
         text = self.world.in_force(self.mode)
@@ -414,7 +414,7 @@ def _in_mode(principal: Principal, mode: str) -> Principal:
 
 
 @pytest.mark.timeout(300)
-def test_an_order_is_cleared_if_and_only_if_the_rules_stated_once_more_agree(desk: Desk) -> None:
+def test_an_order_is_cleared_if_and_only_if_the_restated_rules_agree(desk: Desk) -> None:
     """All reasons are the same too, in the same order, over generated histories."""
 
     class OnThisDesk(Orders):

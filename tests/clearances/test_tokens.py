@@ -30,7 +30,7 @@ def _bytes(text: str) -> bytes:
 
 
 def checked(token: str, jwks: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Header and claims of a token whose signature one of these keys has made."""
+    """Header and claims of a token signed by one of these keys."""
     header, claims, signature = token.split(".")
     answer = json.loads(_bytes(header))
     (jwk,) = (key for key in jwks["keys"] if key["kid"] == answer["kid"])
@@ -51,7 +51,7 @@ def _kids(jwks: dict[str, Any]) -> list[str]:
 
 
 def test_the_token_of_a_cleared_order_is_signed_by_a_published_key(checkout: Checkout) -> None:
-    """It says which order may ship, until when, and what has to be done with it."""
+    """It names the order, its expiry, and the warehouse's duties."""
     answer = checkout.cleared(product_class="accessory")
     header, claims = checked(answer["token"], _jwks(checkout.client, mode="test"))
     assert header == {"alg": "EdDSA", "kid": header["kid"], "typ": "test-clearance+jwt"}
@@ -73,7 +73,7 @@ def test_the_token_of_a_cleared_order_is_signed_by_a_published_key(checkout: Che
 
 
 def test_nothing_personal_is_in_a_token(checkout: Checkout) -> None:
-    """Neither who the buyer is, nor the session, nor where the parcel goes."""
+    """Neither the buyer, nor the session, nor the destination."""
     address = {"line1": "1 Quillfeather Lane", "postal_code": "94110-7391"}
     cbid = checkout.buyer()
     answer = checkout.decision(

@@ -1,7 +1,7 @@
 """A process that clears an order and closes it, and is killed on the way.
 
 `python -m tests.clearances.victim POINT ACCOUNT ACK_ID CBID`, see `tests.support.killed`. It prints
-what it was answered as soon as it knows.
+each response as soon as it arrives.
 """
 
 from __future__ import annotations

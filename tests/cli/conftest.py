@@ -16,7 +16,7 @@ class Bench(Deployment):
     """A deployment on which commands are tried out."""
 
     def refused(self, *arguments: str, typed: str = "") -> str:
-        """Run a command that must fail with status 1; gives what it said."""
+        """Run a command that must fail with status 1; returns its message."""
         done = self.run(*arguments, check=False, typed=typed)
         assert done.returncode == 1, done
         assert done.stdout == ""
@@ -24,7 +24,7 @@ class Bench(Deployment):
         return done.stderr
 
     def but(self, **settings: str) -> "Bench":
-        """Give the same deployment under other settings."""
+        """The same deployment with other settings."""
         return Bench(data_dir=self.data_dir, settings=dict(self.settings) | settings)
 
 
@@ -59,7 +59,7 @@ def either(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
 def served(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Bench, Server]]:
-    """Give a deployment with a running server, on each engine; tests may add what they like."""
+    """A deployment with a running server, on each engine; tests may add to it."""
     place = tmp_path_factory.mktemp("served") / "data"
     bench = Bench(data_dir=place, settings=engine_settings(request))
     bench.run("init")

@@ -1,4 +1,4 @@
-"""`countersign serve`, whose worker freezes at SIGUSR1 in a loop that lets nothing else run.
+"""`countersign serve`, whose worker freezes at SIGUSR1 in a loop that blocks everything else.
 
 Its parent loses patience after FROZEN_SECONDS instead of ten.
 """

@@ -1,4 +1,4 @@
-"""Starting things that serve, and waiting for what they say."""
+"""Starting servers, and waiting for their messages."""
 
 import contextlib
 import subprocess
@@ -28,7 +28,7 @@ def running(
     log: Path,
     directory: Path | None = None,
 ) -> Iterator[Process]:
-    """Run a program for the length of the block; what it says goes into a file."""
+    """Run a program until the block ends; its output goes into a file."""
     with log.open("wb") as sink:
         process = subprocess.Popen(
             command,

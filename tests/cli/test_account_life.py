@@ -29,14 +29,14 @@ def said(server: Server, key: str) -> tuple[int, str]:
 
 
 def refused(server: Server, key: str) -> tuple[int, str]:
-    """What a key that has worked is refused with, in time."""
+    """The refusal for a key that worked before, within the time limit."""
     since = time.monotonic()
     while True:
         asked = time.monotonic()
         status, code = said(server, key)
         if status != 200:
             return status, code
-        # However slow this machine is: what was asked later than that must be refused.
+        # However slow this machine is: later requests must be refused.
         assert asked - since < REVOCATION_LAG_SECONDS
         time.sleep(0.1)
 
@@ -67,7 +67,7 @@ def test_a_renamed_account_keeps_its_id_and_its_keys(served: tuple[Bench, Server
     assert "account_exists" in bench.refused("accounts", "rename", "after", "Taken")
     assert "invalid_argument" in bench.refused("accounts", "rename", "after", "acct_1")
     assert "account_not_found" in bench.refused("accounts", "rename", "before the wedding", "x")
-    # To other letters of its own name it can change.
+    # It may change the case of its own name.
     bench.run("accounts", "rename", "after", "After")
     assert listed(bench, account)["name"] == "After"
 

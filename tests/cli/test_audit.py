@@ -13,8 +13,8 @@ from tests.sealing.inside import acknowledge_inside, opened
 NOTICE = "ab1263"
 
 
-def test_every_act_of_an_operator_is_listed_with_who_did_it(initialised: Bench) -> None:
-    """In the order they were done; and nothing personal is in the list."""
+def test_every_act_of_an_operator_is_listed_with_its_actor(initialised: Bench) -> None:
+    """In order, and without personal data."""
     before = len(initialised.read("audit"))
     account = initialised.account("vendor")
 

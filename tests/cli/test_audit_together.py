@@ -21,7 +21,7 @@ NEW = ("restore", "init")
 """These make a deployment."""
 NOTED = {"notices publish", "webhooks add", "webhooks change", "webhooks delete"}
 NOTED |= {"webhooks disable", "webhooks enable", "webhooks rotate-secret"}
-"""These do what is done without an entry, too: by a key, or when a deployment is made."""
+"""These act without an entry, too: for a key, or when a deployment is created."""
 
 
 def everything_in(data_dir: Path) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def everything_in(data_dir: Path) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "command", [c for c in ARGUMENTS if c not in BARE and not c.endswith(READING + NEW)]
 )
-def test_without_its_entry_nothing_is_done(
+def test_without_its_audit_entry_nothing_is_done(
     ready: tuple[Bench, dict[str, str]],  # noqa: F811 - a fixture
     command: str,
 ) -> None:

@@ -100,7 +100,7 @@ def test_shred_keys_as_old_as_the_backup_bring_erased_data_back_with_a_warning(
 def test_shred_keys_older_than_the_backup_are_reported_and_destroy_nothing(
     initialised: Bench, vendor: str, tmp_path: Path
 ) -> None:
-    """What has no key in them is not taken for erased: newer ones may be found."""
+    """Data without a key in them is not taken for erased: newer keys may be found."""
     initialised.run("backup", str(tmp_path / "old"))
     unreadable, *_ = make_evidence(initialised, vendor, tmp_path)
     initialised.run("backup", str(tmp_path / "new"))
@@ -126,7 +126,7 @@ def verified_buyers(bench: Bench, *accounts: str) -> list[str]:
 
 
 def known(bench: Bench, account: str, cbid: str) -> int:
-    """The status with which the buyer is asked for over the API."""
+    """The HTTP status of the buyer over the API."""
     key = bench.key(account)
     with running_server(bench) as server, server.client(key) as client:
         return client.get(f"/v1/buyers/{cbid}/status").status_code
@@ -176,7 +176,7 @@ def test_a_buyer_that_was_erased_after_the_backup_stays_erased(
     assert restored.read("log", "check")["findings"] == []
 
 
-def test_a_hold_in_the_backup_keeps_an_erased_buyer_until_it_is_released(
+def test_a_hold_in_the_backup_keeps_an_erased_buyer_until_its_release(
     initialised: Bench, vendor: str, tmp_path: Path
 ) -> None:
     """It was released before the erasure: the operator is warned, and `init` does the rest."""
@@ -217,7 +217,7 @@ def test_a_buyer_who_came_back_before_the_backup_is_not_erased_again(
 
 
 @pytest.mark.parametrize("content", ["the backup itself", "no database"])
-def test_a_file_that_holds_no_shred_keys_is_refused_and_nothing_is_left(
+def test_a_file_without_shred_keys_is_refused_and_nothing_is_left(
     initialised: Bench, tmp_path: Path, content: str
 ) -> None:
     initialised.run("backup", str(tmp_path / "backup"))

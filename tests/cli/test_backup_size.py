@@ -55,10 +55,8 @@ def claim(database: Path, size: int) -> None:
         file.write(pages.to_bytes(4, "big"))
 
 
-def test_a_backup_is_of_one_moment_although_servers_write(
-    initialised: Bench, tmp_path: Path
-) -> None:
-    """What is written meanwhile is not in it, and does not begin it again; progress is reported."""
+def test_a_backup_is_a_snapshot_although_servers_write(initialised: Bench, tmp_path: Path) -> None:
+    """Concurrent writes are not in it, and do not restart it; progress is reported."""
     database = str(initialised.data_dir / "countersign.db")
     said: list[tuple[int, int]] = []
     with closing(sqlite3.connect(database)) as writer:
@@ -94,7 +92,7 @@ def test_no_byte_of_a_shred_key_is_left_in_a_backup(initialised: Bench, tmp_path
     assert [key for key in keys if key in copy] == []
 
 
-def test_long_work_says_how_far_it_has_come(capsys: pytest.CaptureFixture[str]) -> None:
+def test_long_work_reports_its_progress(capsys: pytest.CaptureFixture[str]) -> None:
     """Once in a period, on standard error; short work says nothing."""
     now = iter([0.0, 1.0, 5.0, 5.0, 6.0, 10.0, 10.0])
     progress = SaidProgress("Copying", 5.0, lambda: next(now))

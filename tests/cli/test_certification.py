@@ -172,7 +172,7 @@ def test_a_clearance_has_a_draft_of_its_own(
 def test_an_exhibit_of_another_order_is_refused(
     ordered: tuple[Deployment, str, str], acknowledged: tuple[Deployment, str], tmp_path: Path
 ) -> None:
-    """And so is a file that was changed, and one that is no evidence at all."""
+    """So is a changed file, and one that is no evidence at all."""
     made, ack_id, clearance_id = ordered
     other = tmp_path / "other.zip"
     made.run("dossier", acknowledged[1], "--output", str(other))
@@ -209,7 +209,7 @@ def test_a_bundle_is_no_exhibit_and_its_program_is_not_recommended(
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["hosted", "full"])
 def test_no_draft_says_that_a_browser_sent_anything(kind: str, name: str) -> None:
-    """The service saw a client with the session's token; who that was, it cannot know."""
+    """The service saw a client with the session's token; it cannot know who that was."""
     text = draft(kind, _facts(name, mode="live"), None).text
     assert "buyer's browser" not in text
     assert "a browser sent" not in text
@@ -225,7 +225,7 @@ def test_an_unknown_acknowledgment_has_no_draft(acknowledged: tuple[Deployment, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_only_words_that_were_read_at_a_named_address_are_quoted(kind: str) -> None:
+def test_only_words_read_at_a_named_address_are_quoted(kind: str) -> None:
     """Every quotation of a template is on the page, with the same addresses: two at least."""
     path = ROOT / "src" / "countersign" / "server" / "certifications" / f"{kind}.md"
     law = path.read_text(encoding="utf-8").partition("## Law")[2].partition("$facts")[0]

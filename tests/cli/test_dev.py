@@ -1,4 +1,4 @@
-"""`dev`, which is `make run`: from nothing to a line that works."""
+"""`dev`, which is `make run`: from nothing to a working line."""
 
 import json
 import re
@@ -21,7 +21,7 @@ COMMAND = ["countersign", "dev"]
 
 
 def run_curl(line: str) -> object:
-    """Run the line as it was printed; where there is no curl, send what it would send."""
+    """Run the printed line; without curl, send the same request."""
     words = shlex.split(line)
     if shutil.which("curl"):
         done = subprocess.run([*words, "-fsS"], capture_output=True, check=True)
@@ -31,8 +31,8 @@ def run_curl(line: str) -> object:
     return httpx2.get(words[3], headers={name: value}).raise_for_status().json()
 
 
-def test_dev_adds_no_demo_account_to_a_deployment_that_others_know(bench: Bench) -> None:
-    """In the shell of a production server, and with nothing but its data directory."""
+def test_dev_adds_no_demo_account_to_a_shared_deployment(bench: Bench) -> None:
+    """In the shell of a production server, with only its data directory."""
     own = bench.but(PUBLIC_URL="https://evidence.example.com", PORT=str(free_port()))
     assert "countersign serve" in own.refused("dev")
     assert not bench.data_dir.exists()
@@ -44,7 +44,7 @@ def test_dev_adds_no_demo_account_to_a_deployment_that_others_know(bench: Bench)
         assert production.read("accounts", "list") == []
 
 
-def test_dev_goes_from_nothing_to_a_line_that_works(bench: Bench, tmp_path: Path) -> None:
+def test_dev_leads_from_nothing_to_a_working_line(bench: Bench, tmp_path: Path) -> None:
     port = free_port()
     own, log = bench.but(PORT=str(port), CONSOLE="true"), tmp_path / "log"
     with running_module(COMMAND, own.environment, log) as process:
@@ -57,8 +57,8 @@ def test_dev_goes_from_nothing_to_a_line_that_works(bench: Bench, tmp_path: Path
         notice = run_curl(line)
         assert isinstance(notice, dict)
         assert notice["bullets"]
-        # The line that it prints invites to an address at which browsers make passkeys. It has the
-        # setting that the other terminal lacks: there is nothing to warn of.
+        # The printed line leads to an address where browsers make passkeys. It has the setting that
+        # the other terminal lacks: no warning is needed.
         (found,) = re.findall(r"console: +COUNTERSIGN_(\w+)=(\w+) \S+ (staff invite .*)", said)
         setting, value, words = found
         invited = bench.but(PORT=str(port), **{setting: value}).run(*shlex.split(words))
@@ -69,7 +69,7 @@ def test_dev_goes_from_nothing_to_a_line_that_works(bench: Bench, tmp_path: Path
         assert docs is not None
         assert httpx2.get(docs[1]).status_code == 200
 
-        # While it runs, commands work as in the README, with nothing but the data directory.
+        # While it runs, commands work as in the README, with only the data directory.
         another = bench.key("demo")
         headers = {"Authorization": f"Bearer {another}"}
         url = f"http://127.0.0.1:{port}/v1/notices"

@@ -1,4 +1,4 @@
-"""`countersign doctor` and `status`: what is wrong and what to do, and nothing is changed."""
+"""`countersign doctor` and `status`: problems and remedies, without changing anything."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def files_of(bench: Bench) -> dict[str, str]:
 
 
 @pytest.mark.both_engines
-def test_a_running_server_is_looked_at_line_by_line(served: tuple[Bench, Server]) -> None:
-    """Nothing is broken but what the tests' PostgreSQL is without on purpose: a safe disk."""
+def test_a_running_server_is_checked_line_by_line(served: tuple[Bench, Server]) -> None:
+    """Nothing is broken except the disk safety, which the tests' PostgreSQL lacks on purpose."""
     _, server = served
     deployment = Bench(data_dir=server.deployment.data_dir, settings=server.deployment.settings)
     postgres = "DATABASE_URL" in deployment.settings
@@ -91,7 +91,7 @@ def test_a_running_server_is_looked_at_line_by_line(served: tuple[Bench, Server]
 
 
 @pytest.mark.one_engine
-def test_all_is_fine_where_all_is_fine(initialised: Bench, tmp_path: Path) -> None:
+def test_everything_is_fine_in_a_healthy_deployment(initialised: Bench, tmp_path: Path) -> None:
     """Exit status 0: a timer stays quiet. How much disk and memory is free, is the machine's."""
     with running_server(initialised) as server:
         deployment = Bench(data_dir=initialised.data_dir, settings=server.deployment.settings)
@@ -113,7 +113,7 @@ def test_nothing_is_written(initialised: Bench) -> None:
 
 @pytest.mark.one_engine
 def test_after_an_unclean_stop_nothing_is_written_either(initialised: Bench) -> None:
-    """The write-ahead log stays as it is: it may be what an expert needs."""
+    """The write-ahead log stays as it is: an expert may need it."""
     database = initialised.data_dir / "countersign.db"
     with closing(sqlite_module().connect(str(database))) as other:
         other.execute("CREATE TABLE added (id INTEGER)")
@@ -125,8 +125,8 @@ def test_after_an_unclean_stop_nothing_is_written_either(initialised: Bench) -> 
 
 
 @pytest.mark.one_engine
-def test_a_server_that_is_down_is_said(initialised: Bench) -> None:
-    """Everything else is looked at all the same."""
+def test_a_stopped_server_is_reported(initialised: Bench) -> None:
+    """Everything else is checked all the same."""
     status, lines = looked(initialised)
     assert status == 2
     severity, words = said(lines, "server")
@@ -149,8 +149,8 @@ def test_a_planned_stop_is_not_broken(initialised: Bench) -> None:
     assert "about to stop" in words
 
 
-def test_before_init_it_is_said_what_to_run(either: Bench) -> None:
-    """On an empty database, or without any: nothing else is a failure of its own."""
+def test_before_init_the_command_to_run_is_shown(either: Bench) -> None:
+    """On an empty database, or without any: nothing else is reported."""
     either.data_dir.mkdir(mode=0o700)
     status, lines = looked(either.but(PORTT="1"))
     assert status == 2
@@ -162,8 +162,8 @@ def test_before_init_it_is_said_what_to_run(either: Bench) -> None:
 
 
 @pytest.mark.one_engine
-def test_a_database_that_is_gone_is_not_taken_for_a_new_deployment(initialised: Bench) -> None:
-    """Its published checkpoints are still there, so all that is missing is said."""
+def test_a_missing_database_is_not_mistaken_for_a_new_deployment(initialised: Bench) -> None:
+    """Its published checkpoints still exist, so everything missing is reported."""
     (initialised.data_dir / "countersign.db").unlink()
     _, lines = looked(initialised)
     assert "Mount its disk, or restore a backup" in said(lines, "database")[1]
@@ -172,7 +172,7 @@ def test_a_database_that_is_gone_is_not_taken_for_a_new_deployment(initialised: 
 
 @pytest.mark.one_engine
 def test_wrong_settings_are_named_all_at_once(initialised: Bench) -> None:
-    """Also a variable that means nothing, and without settings nothing else is looked at."""
+    """Unknown variables too; with wrong settings nothing else is checked."""
     status, lines = looked(initialised.but(PORT="none", WORKERS="0", WEBHOOK_TIMEOUT="3"))
     assert status == 2
     words = " ".join(line["found"] for line in lines["settings"])
@@ -182,7 +182,7 @@ def test_wrong_settings_are_named_all_at_once(initialised: Bench) -> None:
 
 @pytest.mark.one_engine
 @pytest.mark.parametrize("place", [0, 4096 * 20])
-def test_a_damaged_database_is_said_with_what_to_do(initialised: Bench, place: int) -> None:
+def test_a_damaged_database_is_reported_with_a_remedy(initialised: Bench, place: int) -> None:
     """Its first page, or some other."""
     database = initialised.data_dir / "countersign.db"
     with database.open("r+b") as file:
@@ -195,7 +195,7 @@ def test_a_damaged_database_is_said_with_what_to_do(initialised: Bench, place: i
 
 
 @pytest.mark.one_engine
-def test_a_database_that_another_program_keeps_to_itself_is_said(initialised: Bench) -> None:
+def test_a_database_locked_by_another_program_is_reported(initialised: Bench) -> None:
     """A shell that was left open, for example."""
     database = initialised.data_dir / "countersign.db"
     with closing(sqlite_module().connect(str(database), isolation_level=None)) as other:
@@ -207,7 +207,7 @@ def test_a_database_that_another_program_keeps_to_itself_is_said(initialised: Be
     assert "locked" in said(lines, "database")[1]
 
 
-def test_a_schema_of_another_release_is_said(either: Bench) -> None:
+def test_a_schema_of_another_release_is_reported(either: Bench) -> None:
     """By its revision, or by missing objects."""
     either.run("init")
     for statement, words in (
@@ -233,7 +233,7 @@ def change(bench: Bench, statement: str) -> None:
 
 
 @pytest.mark.one_engine
-def test_a_database_server_that_does_not_answer_is_said_in_time(bench: Bench) -> None:
+def test_an_unresponsive_database_server_is_reported_in_time(bench: Bench) -> None:
     """It takes the connection and says nothing, as a stopped machine does; another is not there."""
     bench.data_dir.mkdir(mode=0o700)
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -247,7 +247,7 @@ def test_a_database_server_that_does_not_answer_is_said_in_time(bench: Bench) ->
 
 
 @pytest.mark.one_engine
-def test_keys_that_are_loose_missing_or_wrong_are_said(initialised: Bench) -> None:
+def test_unprotected_missing_or_wrong_keys_are_reported(initialised: Bench) -> None:
     """Before a server that lacks them stops."""
     (initialised.data_dir / "secret.key").chmod(0o644)
     key = initialised.data_dir / "key-encryption.key"
@@ -286,7 +286,7 @@ def test_a_database_behind_the_published_head_is_reported(
 
 
 @pytest.mark.one_engine
-def test_entries_that_were_not_published_for_long_are_said(initialised: Bench) -> None:
+def test_entries_unpublished_for_long_are_reported(initialised: Bench) -> None:
     """The head outside is behind the log, although the last entry is minutes old."""
     head = initialised.data_dir / "heads" / "live.checkpoint"
     before = head.read_bytes()
@@ -304,7 +304,7 @@ def test_entries_that_were_not_published_for_long_are_said(initialised: Bench) -
 
 @contextmanager
 def elsewhere(ahead: float) -> Iterator[str]:
-    """A server on the network whose clock is so many seconds ahead."""
+    """A server on the network whose clock is this many seconds ahead."""
 
     class Answers(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -329,7 +329,7 @@ def elsewhere(ahead: float) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("ahead", "severity"), [(-120.0, "broken"), (-15.0, "warning"), (0.0, "fine"), (120, "broken")]
 )
-def test_a_wrong_clock_is_said(initialised: Bench, ahead: float, severity: str) -> None:
+def test_a_wrong_clock_is_reported(initialised: Bench, ahead: float, severity: str) -> None:
     """Before anything is signed with a time of the future."""
     with elsewhere(ahead) as url:
         _, lines = looked(initialised.but(TIMESTAMP_URLS=url))
@@ -340,7 +340,7 @@ def test_a_wrong_clock_is_said(initialised: Bench, ahead: float, severity: str) 
 
 
 @pytest.mark.one_engine
-def test_a_third_party_that_is_not_there_is_said(initialised: Bench) -> None:
+def test_an_unreachable_third_party_is_reported(initialised: Bench) -> None:
     """And that it has never seen the log."""
     _, lines = looked(initialised.but(TIMESTAMP_URLS="http://127.0.0.1:1/stamp"))
     severity, words = said(lines, "witnesses")
@@ -350,7 +350,7 @@ def test_a_third_party_that_is_not_there_is_said(initialised: Bench) -> None:
 
 
 @pytest.mark.one_engine
-def test_an_identity_provider_that_is_not_there_is_said(initialised: Bench, tmp_path: Path) -> None:
+def test_an_unreachable_identity_provider_is_reported(initialised: Bench, tmp_path: Path) -> None:
     """If an account uses it."""
     account = initialised.account("vendor")
     file = tmp_path / "credentials.json"
@@ -367,7 +367,7 @@ def test_an_identity_provider_that_is_not_there_is_said(initialised: Bench, tmp_
 
 @pytest.mark.one_engine
 def test_the_last_backup_and_its_trial_are_shown(initialised: Bench, tmp_path: Path) -> None:
-    """A missing backup is a warning, and one that was never restored is shown as that."""
+    """A missing backup is a warning, and an untried one is shown as untried."""
     _, lines = looked(initialised)
     assert said(lines, "backup")[0] == "warning"
     initialised.run("backup", str(tmp_path / "one"))
@@ -388,7 +388,7 @@ def test_the_last_backup_and_its_trial_are_shown(initialised: Bench, tmp_path: P
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("either", [POSTGRES], indirect=True)
-def test_a_sequence_that_is_behind_its_table_is_said(either: Bench) -> None:
+def test_a_sequence_behind_its_table_is_reported(either: Bench) -> None:
     """After a restore by hand, for example: the next row would have a number that is taken."""
     either.run("init")
     assert said(looked(either)[1], "sequences")[0] == "fine"
@@ -409,7 +409,7 @@ def test_a_sequence_that_is_behind_its_table_is_said(either: Bench) -> None:
 @pytest.mark.postgres
 @pytest.mark.parametrize("either", [POSTGRES], indirect=True)
 def test_missing_privileges_and_an_old_transaction_are_reported(either: Bench) -> None:
-    """The role of servers has no more rights than it needs, and the doctor needs no other."""
+    """The role of servers has only the rights that it needs, and the doctor needs no other."""
     either.run("init")
     url = either.settings["DATABASE_URL"].replace("+psycopg", "")
     with psycopg.connect(url, autocommit=True) as owner:
@@ -433,8 +433,8 @@ def test_missing_privileges_and_an_old_transaction_are_reported(either: Bench) -
 
 
 @pytest.mark.postgres
-def test_commits_that_wait_and_a_database_that_is_frozen_or_gone_are_said(bench: Bench) -> None:
-    """Each with what to do; and where nothing can be looked at, nothing is said to be fine."""
+def test_waiting_commits_and_a_frozen_or_missing_database_are_reported(bench: Bench) -> None:
+    """Each with its remedy; if nothing can be checked, nothing is reported as fine."""
     with postgres.running_postgres({}) as primary:
         url = postgres.fresh_database(primary)
         deployment = bench.but(DATABASE_URL=url)
@@ -460,7 +460,7 @@ def test_commits_that_wait_and_a_database_that_is_frozen_or_gone_are_said(bench:
     assert {said(lines, name)[0] for name in of_data} == {"missing"}
 
 
-def test_a_check_that_hangs_or_fails_hides_no_other() -> None:
+def test_a_hanging_or_failed_check_hides_no_other() -> None:
     """Each has its line, in the order of the table, and the process ends all the same."""
 
     def hangs(_: Sight) -> Iterator[Any]:
@@ -509,8 +509,8 @@ def test_the_process_ends_although_a_check_hangs(bench: Bench) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_proxy_that_is_not_known_is_said() -> None:
-    """Behind it all browsers have one address; without TLS there is none."""
+def test_an_unknown_proxy_is_reported() -> None:
+    """Behind it all browsers have one address; without TLS there is no proxy."""
     found = {}
     for name, proxies in (("unknown", ""), ("known", "127.0.0.1")):
         environment = {"COUNTERSIGN_PUBLIC_URL": "https://127.0.0.1:1"}

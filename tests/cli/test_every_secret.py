@@ -22,7 +22,7 @@ GUIDE = Path(__file__).parents[2] / "docs" / "keys.md"
 
 
 class Load:
-    """A vendor that sends one acknowledgment after the other with the newest key that it has."""
+    """A vendor that sends one acknowledgment after the other with its newest key."""
 
     def __init__(self, server: Server, key: str) -> None:
         self.key = key
@@ -48,7 +48,7 @@ class Load:
                 self.statuses.append(sent.status_code)
 
     def goes_on(self, after: str) -> None:
-        """Wait for more of them; each was taken."""
+        """Wait for more of them; each was accepted."""
         number = len(self.statuses) + 5
         wait_until(lambda: len(self.statuses) >= number, after)
         assert set(self.statuses) == {httpx2.codes.OK}, after

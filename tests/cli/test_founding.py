@@ -1,4 +1,4 @@
-"""A new deployment is founded by hand, once, and only where nothing of an older one is left."""
+"""A new deployment is created by hand, once, and only if nothing of an older one is left."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ def elsewhere(request: pytest.FixtureRequest, bench: Bench) -> Bench:
 
 
 @pytest.mark.parametrize("words", STARTS)
-def test_without_its_database_a_deployment_is_not_founded_again(
+def test_without_its_database_a_deployment_is_not_created_again(
     lived_in: Bench, request: pytest.FixtureRequest, words: tuple[str, ...]
 ) -> None:
-    """The refusal names what is there and what is missing, and nothing is changed."""
+    """The refusal names the existing and the missing parts, and nothing is changed."""
     lost = elsewhere(request, lived_in)
     before = kept(lost)
     said = " ".join(lost.refused(*words).split())
@@ -77,7 +77,7 @@ def test_without_its_database_a_deployment_is_not_founded_again(
 
 
 @pytest.mark.parametrize("words", STARTS)
-def test_a_disk_that_is_not_mounted_is_not_a_new_deployment(
+def test_an_unmounted_disk_is_not_a_new_deployment(
     lived_in: Bench, request: pytest.FixtureRequest, words: tuple[str, ...]
 ) -> None:
     """The last published checkpoints alone are left, and stay; no directory is made."""
@@ -92,10 +92,10 @@ def test_a_disk_that_is_not_mounted_is_not_a_new_deployment(
     assert not lost.data_dir.exists()
 
 
-def test_tables_without_a_log_do_not_take_the_place_of_one(
+def test_tables_without_a_log_do_not_replace_one(
     lived_in: Bench, request: pytest.FixtureRequest
 ) -> None:
-    """A dump of the tables alone was restored: what was published stays the last one."""
+    """A dump of the tables alone was restored: the published head stays the last one."""
     lost = elsewhere(request, lived_in)
     schema.upgrade(database_url(lost.settings.get("DATABASE_URL"), lost.data_dir))
     for key in lost.data_dir.glob("*.key"):
@@ -107,7 +107,7 @@ def test_tables_without_a_log_do_not_take_the_place_of_one(
     assert [*lost.data_dir.glob("*.key")] == []
 
 
-def test_what_starts_servers_never_founds(either: Bench) -> None:
+def test_start_scripts_never_create_a_deployment(either: Bench) -> None:
     """If everything is on the missing disk, only a person knows that the deployment is not new."""
     said = either.refused("init", "--upgrade")
     assert "error (not_initialised)" in said
@@ -120,8 +120,8 @@ def test_what_starts_servers_never_founds(either: Bench) -> None:
     assert heads == {mode: HeadFiles(either.data_dir / "heads").read(mode) for mode in Mode}
 
 
-def test_a_founding_that_was_killed_is_completed_by_hand(either: Bench) -> None:
-    """Tables alone, of which nothing was published, are no deployment yet: a start says so."""
+def test_a_killed_creation_is_completed_by_hand(either: Bench) -> None:
+    """Tables without a published head are no deployment yet: a start says so."""
     either.data_dir.mkdir()
     schema.upgrade(database_url(either.settings.get("DATABASE_URL"), either.data_dir))
     assert "error (not_initialised)" in either.refused("init", "--upgrade")
@@ -133,7 +133,7 @@ def test_a_founding_that_was_killed_is_completed_by_hand(either: Bench) -> None:
 def test_another_server_of_the_database_starts_with_the_keys_alone(
     bench: Bench, postgres_url: str, tmp_path: Path
 ) -> None:
-    """Nothing but the two key files has to be on a second machine before its first start."""
+    """A second machine needs only the two key files before its first start."""
     first = bench.but(DATABASE_URL=postgres_url)
     first.run("init")
     second = Bench(data_dir=tmp_path / "second", settings=first.settings)

@@ -1,4 +1,4 @@
-"""A server that is there and does nothing: it is found out, says where it is, and is replaced."""
+"""A server that hangs is detected, prints its stack, and is replaced."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.crash, pytest.mark.both_engines, pytest.mark.long]
 
 COMMAND = ["tests.cli.freezing_server"]
 REPLACED_SECONDS_MAX = 30.0
-"""What docs/install.md promises, with a patience of ten seconds; here it is six."""
+"""The promise of docs/install.md for a limit of ten seconds; here it is six."""
 PATIENCE = 6.0
 
 
@@ -78,10 +78,10 @@ def spin(pid: int) -> None:
 
 @pytest.mark.parametrize("number", [1, 2])
 @pytest.mark.parametrize("freeze", [stop, spin])
-def test_a_worker_that_does_nothing_is_replaced(
+def test_a_frozen_worker_is_replaced(
     server: Frozen, freeze: Callable[[int], None], number: int
 ) -> None:
-    """With its stack in the log; the others go on, and so does the work in the background."""
+    """With its stack in the log; the others continue, and so do the background loops."""
     before = server.workers()
     victim = before[number - 1]
     begun = time.monotonic()

@@ -112,7 +112,7 @@ def test_the_secret_key_of_another_deployment_is_refused(
 def test_a_database_that_this_release_cannot_upgrade_is_refused(
     either: Bench, command: str, revision: str, words: str
 ) -> None:
-    """Nothing is made or changed, and the message says what to do."""
+    """Nothing is created or changed, and the message says what to do."""
     either.data_dir.mkdir()
     url = database_url(either.settings.get("DATABASE_URL"), either.data_dir)
     engine = open_engine(url, Purpose.WRITE)

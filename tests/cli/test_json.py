@@ -27,7 +27,8 @@ pytestmark = pytest.mark.long
 _TEST = ("--account", "{account_id}", "--mode", "test")
 _ORDER = ("--session", "s", "--return-url", "https://shop.example/", "--notice", "{notice_id}")
 
-# What each command needs to succeed; `{…}` is filled in. A new command needs a line here.
+# The arguments and prerequisites of each command; `{…}` is filled in. A new command needs a line
+# here.
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     "init": (),
     "accounts create": ("another",),
@@ -153,7 +154,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "checkout-sessions show": (*_TEST, "{checkout_session_id}"),
     "checkout-sessions cancel": (*_TEST, "{checkout_session_id}", "--yes"),
 }
-# With status 1 or 2 where nothing could be judged, as here; the answer is on standard output.
+# With status 1 or 2 if nothing could be judged, as here; the result is on standard output.
 _NO_LOG = ("http://127.0.0.1:9/v1/log/test/1", "--policy", "{policy}")
 JUDGES: dict[str, tuple[str, ...]] = {
     "conformance": ("--account", "{account_id}", "--for", "1s"),
@@ -166,13 +167,13 @@ JUDGES: dict[str, tuple[str, ...]] = {
 # One needs a file that only it reads (tests/dossiers/test_sign_pdf.py), one a database server
 # (tests/cli/test_migrate_database.py).
 ELSEWHERE = {"sign-pdf", "migrate-database"}
-# These answer by serving; `--json` is for what may keep them from it.
+# These answer by serving; They have no `--json`, for a reason.
 SERVERS: dict[str, tuple[str, ...]] = {
     "serve": (),
     "dev": (),
     "webhooks listen": ("--forward-to", "http://127.0.0.1:1/", "--key", "csign_sk_test_none"),
 }
-# Where there is nothing to tell: nothing was sent yet, and the sandbox has no evidence.
+# Nothing was sent yet, and the sandbox has no evidence: there is nothing to show.
 EMPTY = {
     "staff list",
     "members list",
@@ -183,7 +184,7 @@ EMPTY = {
 BARE = {"verify", "simulate-provider", "database grants"}
 BARE |= {"log approver-key", "log sign-approval"}
 BARE |= {"log monitor", "log mirror", "log check-alarm"}
-# They say what is wrong with it.
+# They report the error.
 BARE |= {"doctor", "status"}
 
 
@@ -223,7 +224,7 @@ def ready_once(
 
 @pytest.fixture
 def ready(ready_once: tuple[Path, dict[str, str]], tmp_path: Path) -> tuple[Bench, dict[str, str]]:
-    """Give a copy of it, and what there is in the copy."""
+    """A copy of it, and the objects in the copy."""
     folder, there_is = ready_once
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     here = {k: v.replace(str(folder), str(tmp_path)) for k, v in there_is.items()}
@@ -274,7 +275,7 @@ def _refused(bench: Bench) -> tuple[str, str]:
 
 
 def replaced_key(bench: Bench, _: Mapping[str, str]) -> str:
-    """Have another key sign; gives the one that did before."""
+    """Make another key the signing one; returns the previous one."""
     before: str = next(key for key in bench.read("clearances", "keys") if key["mode"] == "test")[
         "kid"
     ]
@@ -380,7 +381,7 @@ def now(_bench: Bench, _there_is: Mapping[str, str]) -> str:
     return rfc3339(datetime.now(UTC))
 
 
-# What only a few commands need is made for these alone.
+# Objects that only a few commands need are created for these alone.
 MADE: dict[str, Callable[[Bench, Mapping[str, str]], str]] = {
     made.__name__: made
     for made in (

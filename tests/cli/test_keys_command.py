@@ -96,10 +96,10 @@ def test_a_key_is_shown_this_once(vendor: Bench) -> None:
         ("https://evidence.example.com", True),
     ],
 )
-def test_a_live_key_on_a_log_that_no_one_can_name_is_warned_of(
+def test_a_live_key_on_a_log_without_a_public_name_gets_a_warning(
     bench: Bench, url: str, is_known: bool
 ) -> None:
-    """`init` prints the names of the logs, which stay; a trial that goes live gets a warning."""
+    """`init` prints the permanent names of the logs; going live with a trial gets a warning."""
     own = bench.but(PUBLIC_URL=url)
     origin = url.partition("//")[2] + "/v1/log/live/1"
     assert origin in own.run("init").stderr
@@ -127,7 +127,7 @@ def test_an_account_is_named_by_its_id_or_its_name(vendor: Bench) -> None:
     assert of_other["account_id"] == other
 
 
-def test_the_keys_of_an_account_are_those_of_both_modes(vendor: Bench) -> None:
+def test_the_keys_of_an_account_include_both_modes(vendor: Bench) -> None:
     """Or of one; without an account there is no mode to choose."""
     made = [vendor.key("vendor", mode) for mode in ("test", "live")]
     vendor.key(vendor.account("other"))
@@ -141,7 +141,7 @@ def test_the_keys_of_an_account_are_those_of_both_modes(vendor: Bench) -> None:
 
 
 @pytest.mark.parametrize("scope", sorted(PEOPLE_SCOPES))
-def test_no_key_has_what_is_of_people_alone(vendor: Bench, scope: Scope) -> None:
+def test_no_key_has_scopes_of_people_alone(vendor: Bench, scope: Scope) -> None:
     of_test = ("--account", "vendor", "--mode", "test")
     said = vendor.refused("keys", "create", *of_test, "--scope", scope.value)
     assert "only people do" in said
@@ -167,7 +167,7 @@ def test_a_key_can_be_made_with_fewer_powers(vendor: Bench) -> None:
 
 
 @pytest.mark.parametrize("scope", [Scope.KEYS_MANAGE, Scope.ERASURE_WRITE])
-def test_great_powers_have_to_be_asked_for(vendor: Bench, scope: Scope) -> None:
+def test_powerful_scopes_must_be_named(vendor: Bench, scope: Scope) -> None:
     plain = vendor.read("keys", "create", "--account", "vendor", "--mode", "test")
     assert scope not in plain["scopes"]
     made = vendor.read(
@@ -176,7 +176,7 @@ def test_great_powers_have_to_be_asked_for(vendor: Bench, scope: Scope) -> None:
     assert made["scopes"] == [scope]
 
 
-def test_an_unknown_scope_is_refused_with_those_that_there_are(vendor: Bench) -> None:
+def test_an_unknown_scope_is_refused_with_the_known_ones(vendor: Bench) -> None:
     done = vendor.run(
         *("keys", "create", "--account", "vendor", "--mode", "test", "--scope", "acks:all"),
         check=False,

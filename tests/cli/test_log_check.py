@@ -126,7 +126,7 @@ ATTACKS = {
 
 @pytest.fixture(scope="module")
 def honest(initialised_once: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a data directory with acknowledgments, the second of which was erased, and a tile."""
+    """A data directory with acknowledgments, the second of which was erased, and a tile."""
     folder = tmp_path_factory.mktemp("honest")
     bench = Bench(data_dir=folder / "data")
     shutil.copytree(initialised_once, bench.data_dir)
@@ -139,8 +139,8 @@ def honest(initialised_once: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     return bench.data_dir
 
 
-def test_an_honest_database_has_nothing_to_find(honest: Path) -> None:
-    """Else what follows would prove nothing."""
+def test_no_damage_is_found_in_an_honest_database(honest: Path) -> None:
+    """Otherwise the other tests would prove nothing."""
     assert Bench(data_dir=honest).read("log", "check")["findings"] == []
 
 
@@ -156,7 +156,7 @@ def test_it_is_found_and_named(bench: Bench, honest: Path, attack: str) -> None:
     assert answer in done.stdout
 
 
-def test_disclosures_that_open_and_are_others_than_the_record_binds_are_found(
+def test_disclosures_that_open_and_differ_from_the_record_are_found(
     bench: Bench, honest: Path
 ) -> None:
     """A thief of the key-encryption key, too, can seal other words under the right names."""
@@ -187,7 +187,7 @@ def test_disclosures_that_open_and_are_others_than_the_record_binds_are_found(
 
 
 @pytest.mark.parametrize("table", ["log_entries", "records", "disclosures", "checkpoints"])
-def test_a_damaged_database_is_reported_and_not_taken_for_a_bug(
+def test_a_damaged_database_is_reported_and_not_mistaken_for_a_bug(
     bench: Bench, honest: Path, table: str
 ) -> None:
     """Findings before the damage are reported too."""
@@ -211,8 +211,8 @@ def test_a_damaged_database_is_reported_and_not_taken_for_a_bug(
         assert "The database is damaged" in status.stdout.replace("\n", " ")
 
 
-def test_a_withdrawn_notice_does_not_come_back_unseen(bench: Bench, honest: Path) -> None:
-    """By one row that is taken away it is in force again: the check and the doctor say so."""
+def test_a_withdrawn_notice_cannot_return_undetected(bench: Bench, honest: Path) -> None:
+    """Deleting one row would put it in force again: the check and the doctor report that."""
     shutil.copytree(honest, bench.data_dir)
     (version,) = [one["version"] for one in bench.read("notices", "list")]
     bench.run("notices", "withdraw", "ab1263", "--version", version, "--reason", "a test", "--yes")

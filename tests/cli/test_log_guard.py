@@ -27,7 +27,7 @@ pytestmark = pytest.mark.long
 
 RECOVER = ("log", "recover", "--mode", "test", "--yes")
 ROUNDS_SECONDS = 3 * PERIOD_SECONDS
-"""In it a server looks at sealing and publishing more than once."""
+"""In this time a server runs sealing and publishing more than once."""
 
 
 def state(bench: Bench) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def test_a_running_server_leaves_a_head_that_the_database_does_not_know(
     assert "the database does not contain it" in answer["suspended"]
 
 
-def test_a_new_epoch_is_after_every_one_that_was_published(behind: Bench, tmp_path: Path) -> None:
+def test_a_new_epoch_follows_every_published_one(behind: Bench, tmp_path: Path) -> None:
     """Else a second log would go by the name of the first, with another key. It cites the head."""
     kept = head(behind).read_text()
     behind.run(*RECOVER, "--new-epoch", "--reason", "the disk died")
@@ -125,7 +125,7 @@ def test_a_new_epoch_is_after_every_one_that_was_published(behind: Bench, tmp_pa
     assert behind.read("log", "check")["findings"] == []
 
 
-def test_a_head_that_no_one_signed_stops_sealing(initialised: Bench, vendor: str) -> None:
+def test_an_unsigned_head_stops_sealing(initialised: Bench, vendor: str) -> None:
     """With right size and root, and a signature by no key of the log."""
     make_evidence(initialised, vendor, initialised.data_dir.parent)
     text, _, line = head(initialised).read_text().rpartition("\n\n")
@@ -139,7 +139,7 @@ def test_a_head_that_no_one_signed_stops_sealing(initialised: Bench, vendor: str
     assert head(initialised).read_bytes() == before
 
 
-def test_accepted_entries_that_are_lost_stop_sealing_although_none_was_published(
+def test_lost_accepted_entries_stop_sealing_although_none_was_published(
     initialised: Bench, vendor: str, tmp_path: Path
 ) -> None:
     """As by a lost end of the write-ahead log; a new epoch goes on."""
@@ -171,9 +171,7 @@ def two_heads(initialised: Bench, vendor: str, tmp_path: Path) -> Path:
     return older
 
 
-def test_an_older_head_is_not_accepted_for_the_last_one(
-    initialised: Bench, two_heads: Path
-) -> None:
+def test_an_older_head_is_not_accepted_as_the_last_one(initialised: Bench, two_heads: Path) -> None:
     """The stored head shows that more was published."""
     kept = head(initialised).read_bytes()
     words = initialised.refused(*RECOVER, "--published-head", str(two_heads))
@@ -186,7 +184,7 @@ def test_an_older_head_is_not_accepted_for_the_last_one(
 def test_overruling_the_kept_head_is_written_down_in_the_log(
     initialised: Bench, two_heads: Path
 ) -> None:
-    """With both of them: the holder of the other one can see who decided what, and why."""
+    """With both of them: the holder of the other one can see who decided, and why."""
     kept = head(initialised).read_text()
     options = ("--published-head", str(two_heads), "--overrule-kept-head", "--reason", "a test")
     initialised.run(*RECOVER, *options)
@@ -197,8 +195,8 @@ def test_overruling_the_kept_head_is_written_down_in_the_log(
     assert initialised.read("log", "check")["findings"] == []
 
 
-def test_without_its_head_file_a_log_does_not_go_on(initialised: Bench, vendor: str) -> None:
-    """Nothing could tell a restored database then. Put back, it is enough."""
+def test_without_its_head_file_a_log_does_not_continue(initialised: Bench, vendor: str) -> None:
+    """Otherwise nothing could detect a restored database. Put back, it is enough."""
     make_evidence(initialised, vendor, initialised.data_dir.parent)
     key = initialised.key(vendor)
     away = head(initialised).with_name("away")
@@ -215,9 +213,7 @@ def test_without_its_head_file_a_log_does_not_go_on(initialised: Bench, vendor: 
     assert initialised.read("log", "check")["findings"] == []
 
 
-def test_the_database_s_own_head_is_adopted_where_none_is_kept(
-    initialised: Bench, vendor: str
-) -> None:
+def test_the_databases_own_head_is_adopted_if_none_is_kept(initialised: Bench, vendor: str) -> None:
     """The operator says so, and the log records it."""
     make_evidence(initialised, vendor, initialised.data_dir.parent)
     kept = head(initialised).read_text()
@@ -237,7 +233,7 @@ def test_the_database_s_own_head_is_adopted_where_none_is_kept(
 def test_the_head_of_a_restored_database_is_not_adopted(
     initialised: Bench, vendor: str, tmp_path: Path
 ) -> None:
-    """What came after the backup is unknown: a new epoch can begin, and nothing else."""
+    """The entries after the backup are unknown: only a new epoch can begin."""
     make_evidence(initialised, vendor, tmp_path)
     initialised.run("backup", str(tmp_path / "backup"))
     for file in initialised.data_dir.glob("countersign.db*"):
@@ -250,7 +246,7 @@ def test_the_head_of_a_restored_database_is_not_adopted(
 
 
 def test_a_log_without_keys_waits_and_says_so(initialised: Bench, vendor: str) -> None:
-    """Nothing is `sealed` under a checkpoint that no one signed."""
+    """Nothing is `sealed` under an unsigned checkpoint."""
     make_evidence(initialised, vendor, initialised.data_dir.parent)
     key = initialised.key(vendor)
     tamper(initialised, "DELETE FROM log_keys")

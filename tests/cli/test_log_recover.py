@@ -27,7 +27,7 @@ def head(bench: Bench) -> Path:
 
 @pytest.fixture
 def restored(initialised: Bench, tmp_path: Path) -> Bench:
-    """Give a deployment restored from a backup after which nothing was published.
+    """A deployment restored from a backup after which nothing was published.
 
     The last published checkpoint lies in its directory.
     """
@@ -42,10 +42,10 @@ def restored(initialised: Bench, tmp_path: Path) -> Bench:
     return other
 
 
-def test_the_published_head_that_the_database_holds_lets_the_log_go_on(
+def test_a_published_head_in_the_database_lets_the_log_continue(
     restored: Bench, tmp_path: Path
 ) -> None:
-    """In the same epoch; and what is sealed then verifies."""
+    """In the same epoch; later seals verify."""
     assert "restored from a backup" in state(restored)["suspended"]
     words = restored.run("log", "recover", "--mode", "test").stderr.replace("\n", " ")
     assert "--published-head" in words
@@ -57,9 +57,7 @@ def test_the_published_head_that_the_database_holds_lets_the_log_go_on(
     assert restored.read("log", "check")["findings"] == []
 
 
-def test_a_new_epoch_cites_the_published_head_that_it_is_given(
-    restored: Bench, tmp_path: Path
-) -> None:
+def test_a_new_epoch_cites_the_given_published_head(restored: Bench, tmp_path: Path) -> None:
     """The directory that kept it may be lost: then it is known from outside only."""
     known = tmp_path / "known.checkpoint"
     head(restored).rename(known)
@@ -73,7 +71,7 @@ def test_a_new_epoch_cites_the_published_head_that_it_is_given(
 
 
 def test_a_head_of_another_log_is_not_cited(restored: Bench, tmp_path: Path) -> None:
-    """Neither one of the other mode nor one of an epoch that ended before."""
+    """Neither one of the other mode nor one of an earlier epoch."""
     old = tmp_path / "old.checkpoint"
     shutil.copy(head(restored), old)
     live = str(restored.data_dir / "heads" / "live.checkpoint")
@@ -85,10 +83,10 @@ def test_a_head_of_another_log_is_not_cited(restored: Bench, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("way", ["--new-epoch", "--published-head"])
-def test_nothing_is_decided_while_the_kept_head_cannot_be_read(
+def test_the_operator_decides_nothing_while_the_kept_head_is_unreadable(
     restored: Bench, tmp_path: Path, way: str
 ) -> None:
-    """A disk that fails is no place where nothing was published."""
+    """A failing disk does not mean that nothing was published."""
     known = tmp_path / "known.checkpoint"
     head(restored).rename(known)
     head(restored).mkdir()

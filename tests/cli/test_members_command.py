@@ -1,4 +1,4 @@
-"""`members` and `staff`: who is removed, and which keys of the person end."""
+"""`members` and `staff`: removals, and which of the person's keys end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.one_engine
 
 @pytest.fixture
 def removing(initialised: Bench) -> tuple[Bench, list[str]]:
-    """Give a deployment with a member who has made two keys that work, and the ids of these."""
+    """A deployment with a member who has made two working keys, and their ids."""
     account = initialised.account("vendor")
     for name, role in (("Bo", "owner"), ("Dev", "developer")):
         initialised.run("members", "invite", name, "--account", account, "--role", role)
@@ -31,8 +31,8 @@ def removing(initialised: Bench) -> tuple[Bench, list[str]]:
     return initialised, [key["key_id"] for key in keys]
 
 
-def test_with_yes_the_keys_to_end_have_to_be_named(removing: tuple[Bench, list[str]]) -> None:
-    """Else it is refused with their ids, and nothing is done."""
+def test_with_yes_the_keys_to_end_must_be_named(removing: tuple[Bench, list[str]]) -> None:
+    """Otherwise the command fails with their ids, and changes nothing."""
     bench, keys = removing
     remove = ("members", "remove", "Dev", "--account", "vendor", "--yes")
     said = bench.refused(*remove)
@@ -55,10 +55,10 @@ def test_without_the_option_it_asks(
     assert "Dev" not in bench.run("members", "list", "--account", "vendor").stdout
 
 
-def test_a_person_is_named_by_id_or_name_and_a_link_replaces_the_one_of_before(
+def test_a_person_is_named_by_id_or_name_and_a_link_replaces_the_earlier_one(
     initialised: Bench,
 ) -> None:
-    """The link alone is on standard output; with JSON it is what the operation returns."""
+    """Standard output has only the link; with JSON it is the response of the operation."""
     of = ("--account", initialised.account("vendor"))
     invited = initialised.read("members", "invite", "Bo", *of, "--role", "owner")
     assert set(invited) == {"person_id", "name", "role", "link", "expires_at"}

@@ -29,7 +29,7 @@ def as_configured(url: str) -> str:
 
 
 def read_all(client: httpx2.Client) -> dict[str, Any]:
-    """What a vendor reads of the past."""
+    """A vendor's view of the past."""
     postgres.settle()
     events = client.get("/v1/events", params={"limit": 100}).json()["data"]
     return {
@@ -38,10 +38,10 @@ def read_all(client: httpx2.Client) -> dict[str, Any]:
     }
 
 
-def test_a_deployment_goes_on_in_its_new_database(
+def test_a_deployment_continues_in_its_new_database(
     initialised: Bench, postgres_server: postgres.PostgresServer
 ) -> None:
-    """Keys work, replays agree, what was is read, the log goes on; the old file is closed."""
+    """Keys work, replays agree, history is readable, the log continues; the old file is closed."""
     url = as_configured(postgres.fresh_database(postgres_server))
     key = initialised.widest_key(initialised.account("vendor"))
     with running_server(initialised) as server, server.client(key) as client:
@@ -85,8 +85,8 @@ def test_a_deployment_goes_on_in_its_new_database(
     assert moved.read("log", "check")["findings"] == []
 
 
-def test_a_second_move_learns_that_the_first_one_runs(initialised: Bench, tmp_path: Path) -> None:
-    """Not that a server does: who believes that looks for one to stop."""
+def test_a_second_move_is_told_that_the_first_one_runs(initialised: Bench, tmp_path: Path) -> None:
+    """The message does not mention a server: the operator would look for one to stop."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         move = ("migrate-database", "--to", f"postgresql://127.0.0.1:{silent.getsockname()[1]}/x")
         first = [sys.executable, "-m", "countersign", *move]

@@ -1,4 +1,4 @@
-"""What the logs are called stays for good, so no name comes about by accident."""
+"""The names of the logs are permanent, so no name comes about by accident."""
 
 import shutil
 from pathlib import Path
@@ -15,7 +15,7 @@ def origins(bench: Bench) -> list[str]:
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.88.0.5"])  # noqa: S104 - refused
 @pytest.mark.parametrize("command", ["init", "serve", "dev"])
 def test_an_address_to_listen_on_names_no_log(bench: Bench, host: str, command: str) -> None:
-    """Nothing is made, and the message says what to set."""
+    """Nothing is created, and the message says what to set."""
     said = bench.but(HOST=host).refused(command)
     assert "invalid_configuration" in said
     assert "COUNTERSIGN_PUBLIC_URL" in said
@@ -32,7 +32,7 @@ def test_an_address_to_listen_on_names_no_log(bench: Bench, host: str, command: 
         "http://127.1",
     ],
 )
-def test_a_public_url_that_no_one_can_reach_is_refused(bench: Bench, url: str) -> None:
+def test_an_unreachable_public_url_is_refused(bench: Bench, url: str) -> None:
     """Also where it was set explicitly."""
     assert "COUNTERSIGN_PUBLIC_URL" in bench.but(PUBLIC_URL=url).refused("init")
 
@@ -45,10 +45,10 @@ def test_a_public_url_names_the_logs_wherever_the_server_listens(bench: Bench) -
 
 
 @pytest.mark.parametrize("settings", [{}, {"PUBLIC_URL": "http://localhost:9000"}])
-def test_a_name_of_this_machine_is_taken_with_a_notice(
+def test_a_name_of_this_machine_is_accepted_with_a_notice(
     bench: Bench, settings: dict[str, str]
 ) -> None:
-    """It is what a first try needs, and no more than that."""
+    """A first try needs no more than that."""
     said = bench.but(**settings).run("init").stderr.replace("\n", " ")
     assert "no other machine can reach it" in said
 

@@ -49,7 +49,7 @@ def test_a_revoked_key_stops_working_within_five_seconds(served: tuple[Bench, Se
             answer = client.get(NOTICES)
             if answer.status_code != 200:
                 break
-            # However slow this machine is: what was asked later than that must be refused.
+            # However slow this machine is: later requests must be refused.
             assert asked_at - revoked_at < REVOCATION_LAG_SECONDS
             time.sleep(0.1)
         assert answer.status_code == 401
@@ -72,7 +72,7 @@ def test_a_key_stops_working_when_it_expires(served: tuple[Bench, Server]) -> No
         assert answer.json()["error"]["code"] == "invalid_api_key"
 
 
-def test_a_key_may_do_what_its_scopes_say(served: tuple[Bench, Server]) -> None:
+def test_a_key_has_the_rights_of_its_scopes(served: tuple[Bench, Server]) -> None:
     bench, server = served
     account = bench.account("scoped")
     key = bench.key(account, "test", "--scope", "acks:read")
@@ -136,7 +136,7 @@ def test_a_notice_counts_at_once_when_it_is_published_reviewed_and_withdrawn(
 def test_another_notice_is_acknowledged_with_as_many_lines_as_it_has(
     served: tuple[Bench, Server], tmp_path: Path, mode: str
 ) -> None:
-    """Nothing knows an id or a number of lines: a new law is a new file."""
+    """No id and no number of lines is hard-coded: a new law is a new file."""
     bench, server = served
     notice_id = f"another-law-{mode}"
     file = write_notice(tmp_path / "another.toml", notice_id)

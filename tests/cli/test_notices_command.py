@@ -25,7 +25,7 @@ def published(initialised: Bench, file: Path) -> Bench:
 
 
 def state(bench: Bench, version: str = "2026-03") -> tuple[str, str]:
-    """Where a version of the other notice stands for test and for live keys."""
+    """The state of a version of the other notice for test and for live keys."""
     (listed,) = [
         n
         for n in bench.read("notices", "list")
@@ -171,7 +171,9 @@ def test_a_later_version_takes_over(published: Bench, tmp_path: Path) -> None:
     ("by", "against"),
     [("", "https://example.com"), (" ", "https://example.com"), ("me", ""), ("me", "the book")],
 )
-def test_a_review_says_by_whom_and_against_what(published: Bench, by: str, against: str) -> None:
+def test_a_review_names_the_reviewer_and_the_source(
+    published: Bench, by: str, against: str
+) -> None:
     arguments = ("--version", "2026-03", "--by", by, "--against", against)
     assert "error (invalid_" in published.refused("notices", "review", "storage-law", *arguments)
     assert state(published) == ("in_force", "not_reviewed")
@@ -248,17 +250,17 @@ SAME_LINES = "are those of version 2026-01-incomplete, which lacks text"
 
 @pytest.fixture
 def incomplete(initialised: Bench, tmp_path: Path) -> Bench:
-    """Give a notice of which an incomplete version is published."""
+    """A notice with an incomplete published version."""
     file = write_notice(tmp_path / "gap.toml", version="2026-01-incomplete", text_gaps=[GAP])
     initialised.run("notices", "publish", str(file))
     return initialised
 
 
 @pytest.mark.parametrize("lines", [LINES, LINES[:2], (LINES[0], f" {LINES[1].upper()}  ")])
-def test_a_gap_that_was_deleted_without_new_lines_is_not_published(
+def test_a_gap_deleted_without_new_lines_is_not_published(
     incomplete: Bench, tmp_path: Path, lines: tuple[str, ...]
 ) -> None:
-    """The message names the version with the same lines, and what it lacks."""
+    """The message names the version with the same lines, and its gap."""
     file = write_notice(tmp_path / "filled.toml", version="2026-02", lines=lines)
     said = incomplete.refused("notices", "publish", str(file)).replace("\n", " ")
     assert "notice_incomplete" in said
@@ -321,12 +323,12 @@ def two_versions(published: Bench, tmp_path: Path) -> Bench:
 
 
 def withdraw(bench: Bench, version: str, *options: str) -> str:
-    """What the command says to the operator."""
+    """The command's messages to the operator."""
     arguments = ("--version", version, *options, "--yes")
     return bench.run("notices", "withdraw", "storage-law", *arguments).stderr
 
 
-def test_withdrawing_says_what_is_in_force_now_for_whom(two_versions: Bench) -> None:
+def test_withdrawing_prints_the_version_now_in_force_for_each_mode(two_versions: Bench) -> None:
     said = withdraw(two_versions, "2026-06")
     for keys in ("Test", "Live"):
         assert f"{keys} keys get storage-law version 2026-03." in said
@@ -372,7 +374,7 @@ def test_the_enjoined_version_itself_can_be_reinstated(two_versions: Bench) -> N
 def test_only_a_version_that_would_be_in_force_is_reinstated(
     two_versions: Bench, tmp_path: Path
 ) -> None:
-    """Not an incomplete one, a withdrawn one, or one that another supersedes."""
+    """Not an incomplete one, a withdrawn one, or a superseded one."""
     incomplete = write_notice(tmp_path / "gaps.toml", version="gaps", text_gaps=["(E)"])
     two_versions.run("notices", "publish", str(incomplete))
     reinstate = ("notices", "reinstate", "storage-law", *REVIEW, "--version")
@@ -398,7 +400,7 @@ ELSEWHERE = ("--product-class", "accessory", "--state", "NV")
 
 
 def needed(bench: Bench, *options: str) -> tuple[str, bool]:
-    """Whether an order to another state needs the other notice, and whether that is reviewed."""
+    """Whether an order to another state needs the other notice, and if its rule is reviewed."""
     found = bench.read("notices", "requirements", *ELSEWHERE, *options)["notices"]
     (notice,) = [n for n in found if n["notice_id"] == "storage-law"]
     return notice["required"], notice["reviewed"]

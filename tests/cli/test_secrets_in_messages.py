@@ -1,4 +1,4 @@
-"""What the command line says never holds a secret."""
+"""Output of the command line never contains a secret."""
 
 from __future__ import annotations
 

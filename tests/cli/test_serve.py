@@ -64,7 +64,7 @@ def test_on_postgresql_several_servers_share_one_database(bench: Bench, postgres
         assert again.content == made.content
         assert again.headers["Idempotent-Replayed"] == "true"
         address = f"/v1/acknowledgments/{made.json()['ack_id']}"
-        # It is sealed soon, and then nothing in it changes between two requests.
+        # It is sealed soon, and then does not change between two requests.
         sealed = {"Prefer": "wait=10"}
         assert one.get(f"{address}/proof", headers=sealed).status_code == 200
         found = [client.get(address) for client in (one, two)]
@@ -131,7 +131,7 @@ def test_the_address_that_is_listened_on_is_printed_next_to_the_public_one(
 
 
 @pytest.mark.parametrize("name", ["secret.key", "key-encryption.key"])
-def test_a_key_file_that_others_can_read_is_warned_of(initialised: Bench, name: str) -> None:
+def test_a_warning_names_a_key_file_readable_by_others(initialised: Bench, name: str) -> None:
     key = initialised.data_dir / name
     key.chmod(0o644)
     with running_server(initialised) as server:
@@ -162,7 +162,7 @@ def test_a_key_file_that_cannot_be_written_is_refused_without_a_traceback(bench:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_requests_under_way_are_answered_when_the_server_has_to_stop(
+def test_running_requests_are_answered_when_the_server_must_stop(
     initialised: Bench, number: signal.Signals, workers: str
 ) -> None:
     key = initialised.key(initialised.account("vendor"))
@@ -180,13 +180,14 @@ def test_requests_under_way_are_answered_when_the_server_has_to_stop(
             notice = (await client.get("/v1/notices/ab1263")).json()
             body = {"initials_per_line": ["A"] * len(notice["bullets"])}
             path = "/v1/notices/ab1263/acknowledge"
-            # The first of a month makes the account's key, for which all others would wait.
+            # The first request of a month creates the account's key, and all others would wait for
+            # it.
             sent = [asyncio.create_task(client.post(path, json=body))]
             await asyncio.gather(*sent)
             # While another process writes, nothing can be stored: they all are under way.
             with other_writer(database_url(None, initialised.data_dir)):
                 waiting = 0
-                # The first are taken up at once; those that come later are seen to wait.
+                # The first ones are processed at once; later ones are seen to wait.
                 while waiting < 5:
                     sent.append(asyncio.create_task(client.post(path, json=body)))
                     for _ in range(20):

@@ -1,4 +1,4 @@
-"""What a server loads before it is ready: no more than it needs then."""
+"""Modules that a server loads before it is ready: only those that it needs."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ FIRST_USED_LATER = (
 """Modules that documents, other engines, upgrades and other commands need."""
 
 
-def test_a_server_on_the_embedded_database_loads_nothing_that_others_need(
+def test_a_server_on_the_embedded_database_loads_only_what_it_needs(
     initialised: Bench,
 ) -> None:
-    """A process of its own, since those that tests fork have loaded everything."""
+    """A separate process, since those that tests fork have loaded everything."""
     bench = initialised.but(PORT=str(free_port()))
     with subprocess.Popen(
         [sys.executable, "-X", "importtime", "-m", "countersign", "serve"],

@@ -25,7 +25,7 @@ JSON = st.recursive(
 
 
 @given(TEXT)
-def test_a_printed_text_has_nothing_but_characters_that_show(text: str) -> None:
+def test_printed_text_has_only_visible_characters(text: str) -> None:
     """And lines, where they are ours."""
     assert printable(text, keep="").isprintable()
     assert printable(text).replace("\n", "").isprintable()
@@ -40,8 +40,8 @@ def test_printed_json_has_them_too_and_means_the_same(value: object, indent: int
     assert json.loads(text) == value
 
 
-def test_no_command_prints_by_itself() -> None:
-    """What is printed goes through the two functions above."""
+def test_no_command_prints_directly() -> None:
+    """All output goes through the two functions above."""
     root = Path(__file__).parents[2]
     sources = [root / "src/countersign", root / "packages/evidence/src/countersign_evidence"]
     patterns = ("*command*.py", "commands/*.py", "cli/*.py")
@@ -59,7 +59,7 @@ def test_no_command_prints_by_itself() -> None:
 
 @given(TEXT, st.dictionaries(st.text("abc", min_size=1), JSON))
 def test_a_line_of_the_log_is_one_line_of_json(text: str, values: dict[str, object]) -> None:
-    """With its time in UTC: nothing that a line is about begins another line, or looks like one."""
+    """With its time in UTC: no value can begin another line, or look like one."""
     sink = io.StringIO()
     with contextlib.redirect_stderr(sink):
         log_to_standard_error()
@@ -72,7 +72,7 @@ def test_a_line_of_the_log_is_one_line_of_json(text: str, values: dict[str, obje
 
 
 def test_fields_are_named_in_words() -> None:
-    """Not in those of Python."""
+    """Not in Python's terms."""
     view = {"a": None, "b": [], "c": ["x", 1], "d": False, "e": [{"f": True, "g": ("y",)}]}
     assert field_lines(view).splitlines() == ["a: -", "b: -", "c: x, 1", "d: no", "e: f yes; g y"]
 
@@ -88,6 +88,6 @@ def test_fields_are_named_in_words() -> None:
 def test_a_mistake_on_the_command_line_is_reported_without_json(
     initialised: Bench, arguments: tuple[str, ...]
 ) -> None:
-    """There is no `$` that could be looked up."""
+    """Without a `$` path, which users could not look up."""
     initialised.account("vendor")
     assert "$" not in initialised.refused(*arguments)

@@ -32,10 +32,10 @@ def unpacked(dossier: bytes, folder: Path) -> Path:
     return folder
 
 
-def test_a_dossier_that_was_unpacked_is_checked_like_the_packed_one(
+def test_an_unpacked_dossier_is_checked_like_the_packed_one(
     nothing: Deployment, tmp_path: Path
 ) -> None:
-    """The same verdict; a change in it is found, and what is no part of it is named."""
+    """The same verdict; a change in it is detected, and extra files are named."""
     packed = tmp_path / "dossier.zip"
     packed.write_bytes(builder.material().dossier())
     folder = unpacked(packed.read_bytes(), tmp_path / "folder")
@@ -51,7 +51,7 @@ def test_a_dossier_that_was_unpacked_is_checked_like_the_packed_one(
     assert (done.returncode, "(container)" in done.stdout) == (1, True)
 
 
-def test_the_words_are_printed_and_what_nothing_proves_is_said(
+def test_the_words_are_printed_and_unproved_facts_are_named(
     nothing: Deployment, tmp_path: Path
 ) -> None:
     """A forger's own certificate and programs pass, so the checked facts are printed here."""
@@ -107,8 +107,8 @@ def test_names_in_a_file_cannot_forge_the_verdict(nothing: Deployment, tmp_path:
             assert all(c.isprintable() for c in said.stdout.replace("\n", ""))
 
 
-def test_evidence_of_a_test_log_is_said_to_be_that(nothing: Deployment, tmp_path: Path) -> None:
-    """Against a policy that does not name its log: which log, and that it is a test log."""
+def test_evidence_of_a_test_log_is_marked(nothing: Deployment, tmp_path: Path) -> None:
+    """Against a policy without its log, the message names the log and its test mode."""
     origin = builder.ORIGIN.replace("/live/", "/test/")
     (tmp_path / "dossier.zip").write_bytes(replace(builder.material(), origin=origin).dossier())
     (tmp_path / "policy").write_text(builder.material().policy)
@@ -119,10 +119,10 @@ def test_evidence_of_a_test_log_is_said_to_be_that(nothing: Deployment, tmp_path
     assert f"for {origin}, a test log" in done.stdout
 
 
-def test_without_a_policy_it_is_said_first_that_the_key_was_not_checked(
+def test_without_a_policy_the_first_line_says_that_the_key_was_not_checked(
     nothing: Deployment, tmp_path: Path
 ) -> None:
-    """In the first line on both outputs, with exit status 3 unless no more is asked for."""
+    """In the first line on both outputs, with exit status 3 unless `--own-key` is given."""
     dossier, policy = tmp_path / "dossier.zip", tmp_path / "policy"
     dossier.write_bytes(builder.material().dossier())
     policy.write_text(builder.material().policy.removesuffix("\n"))
@@ -156,10 +156,10 @@ def test_all_of_the_notice_is_printed(nothing: Deployment, tmp_path: Path) -> No
         assert expected in said, expected
 
 
-def test_a_certificate_is_said_to_show_nothing_by_itself(
+def test_a_certificate_alone_is_reported_as_no_evidence(
     nothing: Deployment, tmp_path: Path
 ) -> None:
-    """It is what people have in hand: which acknowledgment it names is said, and no verdict."""
+    """People have it in hand: the message names its acknowledgment, without a verdict."""
     (tmp_path / "certificate.pdf").write_bytes(b"%PDF-1.7 ack_01m7xdxbmvex7t29vh2x05yyyq")
     done = nothing.run("verify", str(tmp_path / "certificate.pdf"), check=False)
     assert (done.returncode, done.stdout) == (2, "")

@@ -134,7 +134,7 @@ def test_two_workers_act_as_one_server(server: Server, deployed: Bench, key: str
 
 
 def test_the_limit_of_a_key_holds_over_all_workers(deployed: Bench, key: str) -> None:
-    """As many requests as allowed, and headers that say how many are left anywhere."""
+    """Exactly as many requests as allowed, and headers with the remaining ones anywhere."""
     with running_server(deployed, RATE_LIMIT=f"{ALLOWED}/3600") as server:
         wait_until(lambda: "Countersign serves" in server.log.read_text(), "both workers")
         with one_client_each(server, key) as clients:
@@ -149,10 +149,10 @@ def test_the_limit_of_a_key_holds_over_all_workers(deployed: Bench, key: str) ->
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_a_worker_that_is_killed_loses_nothing_and_is_replaced(
+def test_a_killed_worker_loses_nothing_and_is_replaced(
     server: Server, deployed: Bench, key: str, number: int
 ) -> None:
-    """The first one does the work in the background, too, and so does the one in its place."""
+    """The first one also runs the background loops, and so does its replacement."""
 
     async def killed_under_load() -> list[str]:
         killed = workers_of(server)[number - 1]
@@ -185,7 +185,7 @@ def test_workers_end_with_the_parent_however_it_ends(
         check_log(deployed, made, key, again)
 
 
-def test_a_server_that_cannot_begin_says_so_once(deployed: Bench, tmp_path: Path) -> None:
+def test_a_server_that_cannot_begin_reports_it_once(deployed: Bench, tmp_path: Path) -> None:
     """The first worker begins alone, and ends the server with its own status."""
     bench = deployed.but(PORT=str(free_port()))
     file = write_notice(tmp_path / "notice.toml")

@@ -10,7 +10,7 @@ from countersign.operate.bootstrap import open_deployment
 from countersign.server.app import App
 
 GRACE_SECONDS = 1
-"""Without one, it would wait for streams to their end, which may be minutes."""
+"""Otherwise it would wait for streams to end, which may take minutes."""
 
 
 async def main(port: int) -> None:

@@ -1,4 +1,4 @@
-"""Webhook messages that are authentic, and such that are not: both clients judge them."""
+"""Authentic and false webhook messages: both clients judge them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def messages() -> list[Message]:
         for body in (b"{", b'{"id": "\xff"}', b"[" * 5_000):
             nothing = sign([SECRET, PRIVATE], "evt_1", now, body)
             found.append(Message(secret, nothing, body, authentic=False))
-    # A signature of one kind is none of the other.
+    # A signature of one kind is not valid as the other.
     found.append(Message(SECRET.text, sign([PRIVATE], "evt_1", now, BODY), BODY, authentic=False))
     only = sign([SECRET], "evt_1", now, BODY)
     found.append(Message(PRIVATE.public_key, only, BODY, authentic=False))

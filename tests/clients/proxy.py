@@ -1,7 +1,7 @@
 """A proxy in front of a real server, with the faults of clients/behaviour.json.
 
 The first two segments of a path name the runner and the case: `/sync/walk/v1/notices`. So each
-runner meets the faults of a case from the first one on, and the proxy keeps what it sent.
+runner meets the faults of a case from the first one on, and the proxy records its requests.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ class Run:
             assert first["body"] == last["body"]
 
     def _value(self, given: Any) -> Any:  # noqa: ANN401 - any JSON
-        """What is written, with the values that it names."""
+        """The text with its variables replaced."""
         if isinstance(given, dict):
             return {name: self._value(item) for name, item in given.items()}
         if isinstance(given, list):

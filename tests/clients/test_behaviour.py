@@ -33,7 +33,7 @@ BESIDES = {"clearance_tokens.keys", "clearance_tokens.verify"}
 def test_the_python_client_behaves(
     name: str, kind: type[Countersign | AsyncCountersign], place: Place
 ) -> None:
-    """A case of the table, which says what is promised."""
+    """A case of the table, which states the promise."""
     behave(name, kind, place)
 
 
@@ -53,7 +53,7 @@ def behave(name: str, kind: type[Countersign | AsyncCountersign], place: Place) 
 
 @pytest.mark.npm
 def test_the_typescript_client_behaves(place: Place, built: Path) -> None:
-    """Every case of the table, and what is its own, by the test runner of Node.js."""
+    """Every case of the table, and its own ones, by the test runner of Node.js."""
     others = [name for name in CASES if name != "walk"]
     assert passed_in_node(place, built, others, "") > len(others)
 
@@ -93,7 +93,7 @@ def passed_in_node(place: Place, built: Path, cases: list[str], file: str) -> in
 
 
 def test_the_walk_uses_every_method() -> None:
-    """An operation that is new has to be walked, too; those of staff, in tests/staff."""
+    """A new operation must be in the walk, too; staff's are in tests/staff."""
     walked = {step["call"] for step in CASES["walk"]["steps"] if "call" in step}
     operations = Document(committed_document()).of_vendors()
     assert walked == {*BESIDES} | {call_of(one.id, one.path) for one in operations}

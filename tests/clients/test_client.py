@@ -55,7 +55,7 @@ def client_of(answers: Answers) -> Countersign:
 
 
 def test_types_follow_from_the_client() -> None:
-    """A type checker knows what a call returns, with and without `await`."""
+    """A type checker knows the result of a call, with and without `await`."""
 
     def waits(client: Countersign) -> None:
         assert_type(client.notices.retrieve("ab1263"), types.Notice)
@@ -79,7 +79,7 @@ def test_a_method_shows_its_arguments_and_its_text() -> None:
 
 
 def test_results_are_frozen_and_times_have_a_zone() -> None:
-    """Nothing that a server said can be changed by mistake."""
+    """A response cannot be changed by mistake."""
     now = "2026-11-20T21:31:00Z"
     client = client_of(Answers({"GET /v1/buyers/cbid_1/status": STATUS | {"verified_at": now}}))
     status = client.buyers.status("cbid_1")
@@ -90,7 +90,7 @@ def test_results_are_frozen_and_times_have_a_zone() -> None:
 
 
 def test_times_are_sent_in_utc() -> None:
-    """From any zone, in queries and bodies; one without a zone is refused before it is sent."""
+    """From any zone, in queries and bodies; one without a zone is refused before sending."""
     answers = Answers(
         {
             "GET /v1/acknowledgments": {"data": [], "next_cursor": None},
@@ -154,7 +154,7 @@ def test_no_error_and_no_representation_shows_the_key() -> None:
 
 
 def test_a_report_of_an_error_does_not_show_the_key() -> None:
-    """Such as the error pages of a framework, which show the variables of each function."""
+    """For example in the error pages of a framework, which show the variables of each function."""
     with (
         Countersign(
             api_key="csign_sk_test_x",
@@ -189,7 +189,7 @@ def test_a_key_that_cannot_be_sent_is_refused_and_not_shown(key: str) -> None:
         (200, b"no gzip", "gzip"),
     ],
 )
-def test_no_response_raises_anything_but_an_error_of_the_client(
+def test_a_response_raises_only_errors_of_the_client(
     status: int, content: bytes, coding: str
 ) -> None:
     """However broken it is: programs catch CountersignError alone."""
@@ -208,7 +208,7 @@ def test_no_response_raises_anything_but_an_error_of_the_client(
         client.buyers.status("x")
 
 
-def test_a_list_whose_pages_lead_to_themselves_ends() -> None:
+def test_a_list_with_circular_pages_ends() -> None:
     """With an error, since it is not known to be complete."""
     answers = Answers({"GET /v1/events": {"data": [], "next_cursor": "evt_1"}})
     with pytest.raises(UnexpectedResponse, match="itself"):
@@ -253,7 +253,7 @@ def test_a_made_up_message_is_like_a_real_one() -> None:
 
 
 def test_messages_are_judged() -> None:
-    """Only messages that a server signed are accepted; no other exception is raised."""
+    """Only messages signed by a server are accepted; no other exception is raised."""
     client = client_of(Answers({}))
     for message in messages():
         if message.authentic:

@@ -79,7 +79,7 @@ def test_a_link_is_created_and_read(run: Run) -> None:
 
 
 def test_evidence_is_saved(run: Run, vendor: Countersign, tmp_path: Path) -> None:
-    """Under the name that was asked for, or on standard output."""
+    """Under the requested name, or on standard output."""
     ack_id = acknowledge(vendor)
     for what, begins in (
         ("dossier", b"PK"),

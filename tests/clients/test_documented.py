@@ -1,4 +1,4 @@
-"""docs/clients.md and the tabs of other guides: what they show runs against a real server."""
+"""docs/clients.md and the tabs of other guides: the shown code runs against a real server."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ STEPS = list(steps())
 
 
 def placeholders(place: Place) -> dict[str, str]:
-    """What the pages show, and what it is here."""
+    """Values in the pages, and their values here."""
     key, values = place.vendor()
     return {
         "http://127.0.0.1:8080": place.server.url,
@@ -134,7 +134,7 @@ def shown(language: str, place: Place) -> str:
 
 
 def walk(language: str, say: str, place: Place) -> str:
-    """The tabs of a language as one program; what each step returns is printed as `say` says."""
+    """The tabs of a language as one program; each step's result is printed by `say`."""
     parts = []
     for row, answer in STEPS:
         text = row[language].text
@@ -146,7 +146,7 @@ def check_walk(said: list[Any]) -> None:
     """Every step returned the response shown below it."""
     expected = [answer for _, answer in STEPS if answer]
     for number, (answer, real) in enumerate(zip(expected, said, strict=True), 1):
-        # What is left out is empty in Python; the response of a session is shown shortened.
+        # Omitted members are empty in Python; the response of a session is shown shortened.
         shortened = "url" in answer
         found = {n: v for n, v in real.items() if n in answer or (v and not shortened)}
         compare(answer, found, f"step {number} $")
@@ -178,7 +178,7 @@ def test_the_shown_python_runs(place: Place, capsys: pytest.CaptureFixture[str])
     assert "{'type': 'compared', 'what': 'zip'}" in printed
 
 
-def test_the_tabs_in_curl_say_what_the_other_tabs_say(place: Place, tmp_path: Path) -> None:
+def test_the_tabs_in_curl_match_the_other_tabs(place: Place, tmp_path: Path) -> None:
     """The commands of the later pages, with the variables of the quickstart."""
     real = placeholders(place)
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
@@ -228,7 +228,7 @@ def scripts(place: Place, built: Path, tmp_path_factory: pytest.TempPathFactory)
 
 
 def run(*command: str, folder: Path, given: str = "") -> str:
-    """What a program prints that ends well."""
+    """The output of a program that ends successfully."""
     done = subprocess.run(
         command, cwd=folder, input=given, capture_output=True, text=True, check=False
     )
@@ -260,7 +260,7 @@ def test_the_example_of_the_typescript_package_runs(scripts: Path) -> None:
 
 @pytest.mark.npm
 def test_the_tabs_in_typescript_return_what_is_shown(scripts: Path) -> None:
-    """With the client; what they print is not compared."""
+    """With the client; their output is not compared."""
     check_walk(answers(run("node", "walk.mjs", folder=scripts)))
 
 

@@ -22,7 +22,7 @@ SPEC: dict[str, Any] = json.loads((ROOT / "spec" / "openapi.json").read_bytes())
 
 
 @pytest.mark.parametrize("generator", [clients_python, clients_typescript])
-def test_the_committed_modules_are_what_the_document_says(generator: Any) -> None:  # noqa: ANN401 - a module
+def test_the_committed_modules_match_the_document(generator: Any) -> None:  # noqa: ANN401 - a module
     """`make clients` writes them again."""
     for path, text in generator.files(Document(SPEC)).items():
         assert (ROOT / path).read_text(encoding="utf-8") == text, f"{path}: run make clients"
@@ -49,14 +49,14 @@ def test_an_operation_of_an_unknown_resource_stops_the_generator() -> None:
 
 
 def test_every_code_that_an_operation_returns_has_an_exception() -> None:
-    """All but those for identity providers, whose messages no client sends."""
+    """All except those for identity providers, whose messages no client sends."""
     codes = {error.code for error in REFUSALS}
     assert codes - set(Document(SPEC).errors()) <= {"invalid_webhook"}
 
 
 @pytest.mark.npm
 def test_the_package_for_node_is_whole(tmp_path: Path) -> None:
-    """`npm pack` compiles first where nothing was built; what it makes can be loaded."""
+    """`npm pack` compiles first if nothing was built; its result can be loaded."""
     source, packed, installed = (tmp_path / name for name in ("source", "packed", "installed"))
     left_out = shutil.ignore_patterns("node_modules", "dist", "test", "*.tgz")
     shutil.copytree(node.CLIENT, source, ignore=left_out)

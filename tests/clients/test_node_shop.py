@@ -32,7 +32,7 @@ STAFF = ("staff", "sandbox")
 
 
 def project(folder: Path, built: Path) -> Path:
-    """A folder in which programs find the client and the framework, as installed ones."""
+    """A folder where programs find the client and the framework as installed packages."""
     (folder / "node_modules").mkdir()
     (folder / "node_modules" / "countersign-client").symlink_to(built.parent)
     for name in ("express", "@types"):
@@ -57,7 +57,7 @@ class Shop:
             yield
 
     def last(self) -> dict[str, Any]:
-        """The last order, as it is kept."""
+        """The last order, as stored."""
         order: dict[str, Any] = json.loads((self.folder / "var/orders.json").read_bytes())[-1][1]
         return order
 
@@ -123,14 +123,14 @@ def customer(closed: Shop) -> Iterator[Customer]:
 
 
 def test_an_order_is_right_after_outages(closed: Shop, customer: Customer) -> None:
-    """No webhook arrived: a shop that starts asks about its orders. What it knew is in its file."""
+    """No webhook arrived: a shop that starts asks about its orders. Its file has its state."""
     with closed.open():
         identity = customer.check_out()
         assert closed.last()["payments"] == ["authorised"]
         order = closed.last()
     done = customer.initial(customer.identify(identity))
     with closed.open(COUNTERSIGN_BASE_URL=f"http://127.0.0.1:{free_port()}"):
-        # Without the service nothing is decided: the page says so, and the message comes again.
+        # Without the service nothing is decided: the page says so, and the message is sent again.
         assert customer.open(f"/orders/{order['id']}").heading == "Please try again later"
         assert closed.post(*closed.message(order)) == 503
         assert closed.last() == order
@@ -195,7 +195,7 @@ def test_a_webhook_pays_once_for_a_buyer_who_never_comes_back(
 
 
 def test_a_refused_buyer_reads_why(shop: Shop, customer: Customer) -> None:
-    """The address that leads back says nothing that the shop believes."""
+    """The shop does not trust the return address."""
     refused = customer.identify(customer.check_out(), "underage")
     back = customer.open(f"/orders/{shop.last()['id']}?status=completed&ack_id=ack_typed")
     assert "too young" in back.text
@@ -215,7 +215,7 @@ def test_unknown_is_required(shop: Shop, customer: Customer) -> None:
 def test_a_parcel_to_california_waits_whatever_the_state_says(
     shop: Shop, customer: Customer, state: str, zip_code: str
 ) -> None:
-    """It is neither charged nor packed, and what may not be sent there is refused."""
+    """It is neither charged nor packed, and prohibited goods are refused."""
     where = {"state": state, "zip": zip_code, "residence": state}
     assert customer.check_out("mill", **where).heading == "Identity check"
     assert (shop.last()["needs"], shop.last()["payments"]) == ("required", ["authorised"])
@@ -236,7 +236,7 @@ def test_goods_that_may_not_be_sent_make_no_order(shop: Shop, customer: Customer
     assert shop.last() == before
 
 
-def test_a_form_that_is_sent_twice_makes_one_order(shop: Shop, customer: Customer) -> None:
+def test_a_form_sent_twice_makes_one_order(shop: Shop, customer: Customer) -> None:
     page = customer.open("/products/mill")
     where = {"state": "CA", "zip": "94105"}
     once, again = (customer.send(page, page.form, **where) for _ in range(2))
@@ -247,7 +247,7 @@ def test_a_form_that_is_sent_twice_makes_one_order(shop: Shop, customer: Custome
 
 
 def test_an_order_is_shown_to_its_own_browser(shop: Shop, customer: Customer) -> None:
-    """And forms of other sites change nothing."""
+    """Forms of other sites change nothing."""
     customer.check_out()
     address = f"{shop.url}/orders/{shop.last()['id']}"
     assert httpx2.get(address).status_code == 404
@@ -287,10 +287,8 @@ def test_a_revoked_buyer_stops_the_parcel(shop: Shop, customer: Customer) -> Non
     assert order["id"] not in page.response.text
 
 
-def test_parcels_that_are_reported_at_once_are_reported_once(
-    shop: Shop, customer: Customer
-) -> None:
-    """The others read that this one is under way, or was reported."""
+def test_concurrently_reported_parcels_are_reported_once(shop: Shop, customer: Customer) -> None:
+    """The others get a response that this report is under way, or was made."""
     customer.buy()
     shop.is_now("authorised", "captured")
     customer.client.auth = STAFF
@@ -326,8 +324,8 @@ def test_the_receipts_of_all_orders_are_collected(
     assert [*tmp_path.iterdir()] == [folder]
 
 
-def test_a_shop_with_a_live_key_has_a_password_of_its_own(closed: Shop) -> None:
-    """It does not start with the one that everyone knows."""
+def test_a_shop_with_a_live_key_has_its_own_password(closed: Shop) -> None:
+    """It does not start with the published password."""
     environment = closed.environment | {"COUNTERSIGN_API_KEY": "csign_sk_live_" + "a" * 43}
     for password in ({}, {"SHOP_PASSWORD": ""}):
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Clearance tokens that allow an order to ship, and such that do not: both clients judge them."""
+"""Valid and invalid clearance tokens: both clients judge them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Token(NamedTuple):
 
 
 def tokens() -> list[Token]:
-    """One that is good, and what an attacker would make of it."""
+    """A valid one, and an attacker's variants of it."""
     keys = [_public(_KEY, "1", livemode=True), _public(_TEST, "2", livemode=False)]
     good = _signed(_HEADER, _CLAIMS)
     header, claims, signature = good.split(".")

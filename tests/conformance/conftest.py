@@ -72,7 +72,7 @@ def connect(operator: Operator, account_id: str, shop: Shop, url: str) -> None:
     """Have the account's events sent to the shop's receiver."""
 
     async def work(opened: bootstrap.Deployment) -> str:
-        # No event of this type comes by itself, which a shop would act on, too.
+        # No event of this type occurs otherwise, which a shop would act on, too.
         quiet = [EventType.NOTICE_PUBLISHED] if shop.manners.acts_on_duplicates else None
         wanted = WebhookEndpointRequest(url=url, event_types=quiet)
         secret, own = (
@@ -133,6 +133,6 @@ def judge_all(operator: Operator, server: Server, cases: dict[str, Manners]) -> 
 
 @pytest.fixture(scope="package")
 def operator(deployment: Deployment) -> Iterator[Operator]:
-    """Give the operator of this deployment, which is not the one that is shared by all tests."""
+    """The operator of this deployment, which is not the shared one."""
     with Operator(deployment) as made:
         yield made

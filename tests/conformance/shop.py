@@ -56,7 +56,7 @@ class GivenUp(Exception):
 
 @dataclass
 class Shop:
-    """Places one order after the other until it is closed."""
+    """Places one order after the other until the run is closed."""
 
     base_url: str
     key: str

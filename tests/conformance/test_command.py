@@ -1,4 +1,4 @@
-"""`countersign conformance` as it is run: with a server, until it is done, stopped or killed."""
+"""`countersign conformance` as a command: with a server, until it ends, is stopped or killed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def started(
 def test_the_report_is_json_and_the_exit_status_is_the_verdict(
     operator: Operator, server: Server, deployment: Deployment, manners: Manners
 ) -> None:
-    """One line on standard output; what to do meanwhile goes to standard error."""
+    """One line on standard output; prompts go to standard error."""
     account_id, shop = new_shop(operator, server, manners)
     with ExitStack() as stack:
         connect(operator, account_id, shop, stack.enter_context(receiving(shop)))
@@ -67,7 +67,7 @@ def test_the_report_is_json_and_the_exit_status_is_the_verdict(
 def test_unseen_checks_are_shown_as_not_seen_and_do_not_pass(
     operator: Operator, server: Server, deployment: Deployment
 ) -> None:
-    """A run in which nothing happened has proved nothing, and its status says so."""
+    """A run without traffic has proved nothing, and its status says so."""
     account_id = operator.account()
     options = ("--for", "3s", "--step", "1s")
     done = deployment.run("conformance", "--account", account_id, *options, check=False)
@@ -95,10 +95,10 @@ def test_stopping_it_ends_the_run_and_still_gives_the_report(
     assert "11 not seen" in again.stdout
 
 
-def test_an_order_that_is_placed_at_the_first_prompt_is_that_of_the_first_step(
+def test_an_order_placed_at_the_first_prompt_belongs_to_the_first_step(
     operator: Operator, server: Server, deployment: Deployment, tmp_path: Path
 ) -> None:
-    """Nothing is sent and no second is waited before it; the messages follow, announced."""
+    """Nothing is sent before it, without waiting; the messages follow, announced."""
     account_id, shop = new_shop(operator, server, Manners())
     options = ("--for", "60s", "--linger", "1s")
     with started(deployment, tmp_path / "log", account_id, *options) as (_, wait_until_said):
@@ -135,7 +135,7 @@ def test_a_killed_command_leaves_no_provocation_behind(
 @pytest.mark.parametrize(
     "options", [("--for", "5h"), ("--hold", "3m"), ("--for", "soon"), ("--step", "-1s")]
 )
-def test_times_that_are_too_long_or_none_are_refused(
+def test_missing_or_too_long_times_are_refused(
     operator: Operator, deployment: Deployment, options: tuple[str, str]
 ) -> None:
     """Before anything begins."""
@@ -147,7 +147,7 @@ def test_times_that_are_too_long_or_none_are_refused(
 
 
 def test_an_account_that_does_not_exist_is_refused(deployment: Deployment) -> None:
-    """With the code that all commands have for it."""
+    """With the code that all commands use for it."""
     done = deployment.run("conformance", "--account", "nobody", "--json", check=False)
     assert done.returncode == 1
     assert json.loads(done.stderr)["error"]["code"] == "account_not_found"

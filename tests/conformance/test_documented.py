@@ -18,7 +18,7 @@ CHECKS = [check for check, _ in CATALOGUE]
 
 
 def test_the_page_lists_every_check_in_its_order() -> None:
-    """With its id, its title, and what is provoked."""
+    """With its id, its title, and its provocation."""
     rows = PAGE.rows("## What is checked")
     assert [row[0].strip("`") for row in rows] == [check.id for check in CHECKS]
     for row, check in zip(rows, CHECKS, strict=True):
@@ -26,7 +26,7 @@ def test_the_page_lists_every_check_in_its_order() -> None:
         assert row[2] == (check.provoked or "-")
 
 
-def test_the_page_says_of_every_check_what_it_cannot_tell() -> None:
+def test_the_page_names_the_limits_of_every_check() -> None:
     """In the words of the report."""
     prose = " ".join(PAGE.prose.split())
     for check in CHECKS:
@@ -43,7 +43,7 @@ def test_each_check_leads_to_a_part_of_a_page_that_exists() -> None:
 
 
 def test_each_step_is_judged_by_a_check_and_shown_on_the_page() -> None:
-    """The page shows what the command asks for, word for word."""
+    """The page shows the command's prompt, word for word."""
     ids = {check.id for check in CHECKS}
     shown = "".join(block.text for block in PAGE.blocks)
     for number, step in enumerate(STEPS, 1):

@@ -1,4 +1,4 @@
-"""What is judged by what was seen: the cases between a pass and a failure, one by one."""
+"""Verdicts from observations: the cases between a pass and a failure, one by one."""
 
 from __future__ import annotations
 
@@ -269,7 +269,7 @@ def test_a_forbidden_act_is_watched_for_before_the_check_passes(
 
 
 @pytest.mark.parametrize("check", CATALOGUE, ids=lambda one: one[0].id)
-def test_a_run_in_which_nothing_was_seen_passes_nothing(check: tuple[Check, Judge]) -> None:
+def test_a_run_without_observations_passes_nothing(check: tuple[Check, Judge]) -> None:
     """And it fails nothing."""
     assert verdict(check[1]) is Verdict.NOT_SEEN
 
@@ -314,7 +314,7 @@ ALL = dict.fromkeys(Probe, 401)
 def test_endpoints_are_judged_by_their_answers(
     answers: dict[Probe, int], twice: str, signature: str, age: str
 ) -> None:
-    """One that refuses everything has not checked a signature."""
+    """An endpoint that refuses everything has not checked a signature."""
     seen = messages(answers)
     assert verdict(webhooks.duplicate_accepted, *seen) == twice
     assert verdict(webhooks.signature_checked, *seen) == signature
@@ -322,7 +322,7 @@ def test_endpoints_are_judged_by_their_answers(
 
 
 def test_the_endpoint_that_answered_wrongly_is_named() -> None:
-    """An account may have several, of which one is forgotten."""
+    """An account may have several, one of which is forgotten."""
     good = messages({})
     bad = [replace(one, endpoint="whe_forgotten") for one in messages(ALL)]
     found = webhooks.duplicate_accepted(History([*good, *bad], START))
@@ -331,7 +331,7 @@ def test_the_endpoint_that_answered_wrongly_is_named() -> None:
 
 
 def test_an_act_repeated_after_the_second_message_is_its_reaction() -> None:
-    """What the vendor does anyway, or with the kept answer, was not."""
+    """Acts that the vendor does anyway, or with the stored response, were not."""
     act = see(CLEAR, body="b")
     assert verdict(webhooks.duplicate_accepted, *messages({}, [act])) is Verdict.FAILED
     assert verdict(webhooks.duplicate_accepted, act, *messages({}, [act])) is Verdict.PASSED
@@ -349,10 +349,10 @@ def test_an_act_repeated_after_the_second_message_is_its_reaction() -> None:
         ([Verdict.NOT_SEEN, Verdict.NOT_SEEN], False),
     ],
 )
-def test_a_run_passes_if_something_was_judged_and_all_of_that_passed(
+def test_a_run_passes_if_at_least_one_check_was_judged_and_all_judged_ones_passed(
     verdicts: Sequence[Verdict], passed: bool
 ) -> None:
-    """That is what the exit status of the command says."""
+    """The exit status of the command says the same."""
     check, _ = CATALOGUE[0]
     run = Run(
         id="cfr",

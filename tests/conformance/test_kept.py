@@ -78,7 +78,7 @@ def test_a_run_and_its_observations_are_deleted_after_a_week(
     database: Database,  # noqa: F811 - a fixture
     run: RunLoop,  # noqa: F811 - a fixture
 ) -> None:
-    """All of it, and nothing of a younger one."""
+    """The whole run, and nothing of a younger one."""
     store, clock, account = empty_store(database, run), HandClock(), items.account()
     run(database.write(add_account, account))
     for _ in range(7):
@@ -91,7 +91,7 @@ def test_a_run_and_its_observations_are_deleted_after_a_week(
         clock.advance(3600)
     run(delete_old_runs(store, clock))
     assert run(database.scan(numbers, None)) == (7, 21)
-    # The youngest, of which the last was heard an hour ago but a minute, is kept for an hour more.
+    # The youngest run, last heard an hour ago but a minute, is kept for an hour more.
     clock.advance(KEPT.total_seconds() - 2 * 3600 + 61)
     run(delete_old_runs(store, clock))
     assert run(database.scan(numbers, None)) == (1, 3)

@@ -1,4 +1,4 @@
-"""What a run does to requests: to one of them, of one account, in test mode, while it lasts."""
+"""The effects of a run on requests: on one of one account, in test mode, while it lasts."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def under_a_run(
 
 
 def wait(operator: Operator, seconds: float = STALENESS_SECONDS) -> None:
-    """Let servers forget what they knew."""
+    """Let servers forget cached state."""
 
     async def work(_: bootstrap.Deployment) -> None:
         await asyncio.sleep(seconds)
@@ -89,7 +89,7 @@ def wait(operator: Operator, seconds: float = STALENESS_SECONDS) -> None:
 
 
 def seen(operator: Operator, run: Run) -> list[dict[str, Any]]:
-    """What was written down of a run, in its order."""
+    """The observations of a run, in order."""
     rows = operator.rows(
         "SELECT seen FROM conformance_observations WHERE run_id = :run ORDER BY id", run=run.id
     )
@@ -114,10 +114,10 @@ def test_a_retry_does_not_trigger_a_first_requests_provocation(
         assert refusal(act("new")) == (409, "notice_version_mismatch")
 
 
-def test_an_acknowledgment_is_refused_once_and_nothing_of_it_is_stored(
+def test_an_acknowledgment_is_refused_once_without_a_trace(
     operator: Operator, vendor: Vendor
 ) -> None:
-    """The second one is taken; nothing in the answer gives away that it was provoked."""
+    """The second one is accepted; nothing in the response gives the provocation away."""
     with under_a_run(operator, vendor.account_id, Provocation.ACKNOWLEDGMENT_REFUSED) as run:
         first = acknowledge(vendor.test, session_id="order-1")
         assert refusal(first) == (409, "notice_version_mismatch")
@@ -194,7 +194,7 @@ def test_an_order_is_not_cleared_once_by_a_real_decision(
     assert [one.get("provoked") for one in found] == ["order_not_cleared", None]
 
 
-def test_an_order_that_would_not_be_cleared_anyway_meets_no_provocation(
+def test_an_order_that_would_not_be_cleared_anyway_is_not_provoked(
     operator: Operator, vendor: Vendor
 ) -> None:
     """It does not verify an unverified buyer either."""
@@ -210,7 +210,7 @@ def test_an_order_that_would_not_be_cleared_anyway_meets_no_provocation(
 def test_other_accounts_and_live_mode_notice_nothing(
     operator: Operator, vendor: Vendor, other: Vendor, provocation: Provocation
 ) -> None:
-    """Nothing of theirs is provoked, and nothing of theirs is written down."""
+    """Nothing of theirs is provoked or observed."""
     operator.publish(notice_file(f"untouched-{provocation}".replace("_", "-"), "2026-01-01"))
     name = f"untouched-{provocation}".replace("_", "-")
     with under_a_run(operator, vendor.account_id, provocation) as run:
@@ -222,10 +222,10 @@ def test_other_accounts_and_live_mode_notice_nothing(
         assert armed(operator, run) == provocation
 
 
-def test_a_request_that_is_turned_away_before_does_not_use_up_the_provocation(
+def test_a_request_refused_earlier_does_not_use_up_the_provocation(
     operator: Operator, vendor: Vendor
 ) -> None:
-    """It is kept for one that comes as far as its operation."""
+    """It is kept for a request that reaches its operation."""
     with under_a_run(operator, vendor.account_id, Provocation.ACKNOWLEDGMENT_REFUSED) as run:
         path = "/v1/notices/ab1263/acknowledge"
         assert refusal(vendor.test.post(path, content=b"{}"))[0] == 415
@@ -257,7 +257,7 @@ def servers(deployment: Deployment, server: Server) -> Iterator[Sequence[Server]
         yield running
 
 
-def test_one_request_of_many_at_once_is_provoked_on_however_many_servers(
+def test_one_of_many_concurrent_requests_is_provoked_on_however_many_servers(
     operator: Operator, deployment: Deployment, server: Server
 ) -> None:
     """All the others are answered as ever, and each is written down once."""
@@ -279,7 +279,7 @@ def test_one_request_of_many_at_once_is_provoked_on_however_many_servers(
             assert len(seen(operator, run)) == 16
 
 
-def test_nothing_personal_and_no_secret_is_written_down(operator: Operator, vendor: Vendor) -> None:
+def test_no_personal_data_and_no_secret_is_written(operator: Operator, vendor: Vendor) -> None:
     """A vendor's values are recognised by keyed digests alone."""
     with under_a_run(operator, vendor.account_id) as run:
         cbid = buyer(vendor.test, "the-session-of-jane")
@@ -299,7 +299,7 @@ def test_nothing_personal_and_no_secret_is_written_down(operator: Operator, vend
     assert len(json.loads(written)) == 5
 
 
-def test_a_run_has_room_for_so_much_and_no_more(
+def test_a_run_has_limited_room(
     operator: Operator, vendor: Vendor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A vendor's load test does not fill the disk."""
@@ -316,9 +316,7 @@ def test_a_run_has_room_for_so_much_and_no_more(
         assert len(seen(operator, run)) == 3
 
 
-def test_answers_that_were_kept_are_given_again_and_not_provoked(
-    operator: Operator, vendor: Vendor
-) -> None:
+def test_stored_answers_are_repeated_and_not_provoked(operator: Operator, vendor: Vendor) -> None:
     """A repeated request is no new act."""
     headers = {"Idempotency-Key": "one"}
     first = ok(verify(vendor.test, shipping_zip=ZIP))

@@ -27,7 +27,7 @@ def test_servers_with_the_printed_grants_can_watch_provoke_and_tidy(
     cluster: postgres.PostgresServer,  # noqa: F811 - a fixture
     owner: Deployment,  # noqa: F811 - a fixture
 ) -> None:
-    """What was seen is written down, what is armed is taken, and old runs are deleted."""
+    """Observations are stored, armed provocations are taken, and old runs are deleted."""
     grant(owner, cluster)
     with Operator(owner) as operator:
         account_id = operator.account()

@@ -51,14 +51,14 @@ DROPS = Manners(drops_what_was_refused=True)
 
 @pytest.fixture(scope="module")
 def judged(operator: Operator, server: Server) -> Mapping[str, Judged]:
-    """Give what came of all of them: they were judged at the same time, and did not meet."""
+    """The results of all of them: they were judged at the same time, independently."""
     cases = {name: manners for name, (_, manners) in BAD.items()}
     return judge_all(operator, server, cases | {"good": GOOD, "drops": DROPS})
 
 
 @pytest.mark.timeout(300)
 def test_an_integration_as_documented_passes_every_check(judged: Mapping[str, Judged]) -> None:
-    """Nothing is left unseen, and the shop itself noticed nothing but trouble as usual."""
+    """Nothing is left unseen, and the shop itself noticed only ordinary faults."""
     good = judged["good"]
     assert good.with_verdict(Verdict.PASSED) == {c.id for c, _ in good.report.findings}, good
     assert good.report.passed
@@ -69,7 +69,7 @@ def test_an_integration_as_documented_passes_every_check(judged: Mapping[str, Ju
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("fault", BAD)
 def test_a_fault_fails_its_own_check_alone(judged: Mapping[str, Judged], fault: str) -> None:
-    """And the report says what was seen, and when."""
+    """The report has the observation and its time."""
     check_id, _ = BAD[fault]
     case = judged[fault]
     assert case.with_verdict(Verdict.FAILED) == {check_id}, case.report
@@ -81,7 +81,7 @@ def test_a_fault_fails_its_own_check_alone(judged: Mapping[str, Judged], fault: 
 
 
 @pytest.mark.timeout(300)
-def test_the_next_order_says_nothing_of_one_that_was_dropped(judged: Mapping[str, Judged]) -> None:
+def test_the_next_order_is_not_affected_by_a_dropped_one(judged: Mapping[str, Judged]) -> None:
     """It fetched the notice and was acknowledged as it should, and is another order."""
     dropped = judged["drops"]
     assert dropped.with_verdict(Verdict.NOT_SEEN) == {"refusal_handled"}, dropped.report

@@ -65,12 +65,12 @@ _CHANGING: Final = re.compile(
     r"|\b[0-9a-f]{64}\b|\bhttp://localhost:\d+|/\S+/data\b"
     rf"|\b\d\d? ({'|'.join(times._MONTHS['en'])})\b( \d{{4}})?|\d[\d.,:]*"
 )
-"""What differs from one time to the next: identifiers, times, ages and figures."""
+"""Values that differ each time: identifiers, times, ages and figures."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """A page; and a form of it that is sent before the picture is taken."""
+    """A page, and a form of it that is sent before the picture is taken."""
 
     page: str
     action: str = ""

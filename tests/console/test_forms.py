@@ -64,7 +64,7 @@ def test_a_form_does_nothing_without_the_code_of_its_session(tmp_path: Path) -> 
 
 
 def test_every_page_is_safe_to_show_and_small(tmp_path: Path) -> None:
-    """Framed by no one, kept by no one, scripts by digest alone; for those who sign in, too."""
+    """Not framed, not cached, scripts by digest alone; sign-in pages, too."""
 
     async def work(console: Console) -> None:
         account = await console.account("vendor")
@@ -100,7 +100,7 @@ def check_whole(page: Page) -> None:
 
 
 def test_an_earlier_cookie_never_becomes_the_signed_in_session(tmp_path: Path) -> None:
-    """Who plants a session in a browser has not got the one that begins there; out ends it."""
+    """An attacker who plants a session does not get the new one; signing out ends it."""
 
     async def work(console: Console) -> list[str]:
         passkey = Passkey()
@@ -142,7 +142,7 @@ def test_an_earlier_cookie_never_becomes_the_signed_in_session(tmp_path: Path) -
 
 
 def test_a_visit_by_ip_address_is_redirected_to_the_host_name(tmp_path: Path) -> None:
-    """`make run` prints the one, and browsers allow passkeys at the other alone."""
+    """`make run` prints the IP address, and browsers allow passkeys only with the name."""
 
     async def work(console: Console) -> list[str]:
         asked = [("127.0.0.1:4711", "sign-in"), ("127.0.0.1:4711", "link"), ("[::1]:4711", "link")]
@@ -262,7 +262,7 @@ def elements(response: Any) -> list[tuple[str, dict[str, str]]]:  # noqa: ANN401
     return Page(response).elements if response.content else []
 
 
-def test_a_button_that_is_pressed_twice_acts_once(tmp_path: Path) -> None:
+def test_a_button_pressed_twice_acts_once(tmp_path: Path) -> None:
     """Both presses show the same: a key that is shown once is not lost to the second."""
 
     async def work(console: Console) -> tuple[int, bool, int]:

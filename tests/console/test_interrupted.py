@@ -62,7 +62,7 @@ def test_an_erasure_is_shown_again_although_its_server_stopped_after_it(
     in_console(tmp_path, work)
 
 
-def test_a_close_that_was_interrupted_is_carried_on(
+def test_an_interrupted_close_can_be_completed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The holds have ended; what waited for that is erased by the second press."""

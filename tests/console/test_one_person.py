@@ -31,7 +31,7 @@ async def ask(console: Console, who: Person | str, path: str, body: Any, **about
 
 
 def test_an_idempotency_key_of_another_person_repeats_nothing(tmp_path: Path) -> None:
-    """Else one would get what another was given, such as a link, and the act would not be done."""
+    """Otherwise one person would get another's response, such as a link."""
 
     async def work(console: Console) -> None:
         here, there = await console.account("here"), await console.account("there")
@@ -53,7 +53,7 @@ def test_an_idempotency_key_of_another_person_repeats_nothing(tmp_path: Path) ->
     in_console(tmp_path, work)
 
 
-def test_where_two_decide_one_person_decides_once_whatever_is_in_hand(tmp_path: Path) -> None:
+def test_where_two_decide_one_person_decides_once_with_any_credential(tmp_path: Path) -> None:
     """In a second session, as staff or with a key of the machine: another person is needed."""
 
     async def work(console: Console) -> None:
@@ -84,7 +84,7 @@ def test_where_two_decide_one_person_decides_once_whatever_is_in_hand(tmp_path: 
 
 
 def test_the_audit_notes_a_paths_object_only_if_it_is_an_identifier(tmp_path: Path) -> None:
-    """An act on what is not there puts no such text into the audit, nor into another account's."""
+    """An act on a missing object puts no such text into the audit, nor into another account's."""
 
     def noted(connection: Connection, subject: str) -> list[str]:
         return [one.action for one in find_audit(connection, subject)]

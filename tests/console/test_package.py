@@ -22,8 +22,8 @@ CODE_MAX: Final = 5000
 HOST: Final = "countersign.server.console_host"
 
 
-def test_of_the_service_the_console_imports_one_module() -> None:
-    """What else a page shows, it asks of the API."""
+def test_the_console_imports_one_module_of_the_service() -> None:
+    """A page gets everything else from the API."""
     imported = {
         name
         for path in SOURCE.rglob("*.py")
@@ -40,7 +40,7 @@ def test_of_the_service_the_console_imports_one_module() -> None:
 
 
 def test_the_console_is_small() -> None:
-    """The bound is of the issue that asked for it; most pages are declared, not written."""
+    """The bound is fixed; most pages are declared, not written."""
     assert sum(module.code for module in modules_of(SOURCE)) < CODE_MAX
 
 

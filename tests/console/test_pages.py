@@ -1,4 +1,4 @@
-"""Pages in this process: their acts, who sees what, and complete lists."""
+"""Pages in this process: their acts, what each reader sees, and complete lists."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Browser:
         return await self._ask("POST", page, urlencode(code | form).encode())
 
     async def did(self, page: str, **form: str) -> str:
-        """Send a form that is done; gives what the next page says, or this page shows."""
+        """Send a form that succeeds; returns the text of the next page, or of this one."""
         reply = await self.send(page, **form)
         if reply.status != 303:
             assert reply.status == 200, reply.body.decode().partition("<main")[2]
@@ -131,7 +131,7 @@ def test_two_people_decide_in_the_console(tmp_path: Path) -> None:
 
 
 def test_a_shop_refuses_a_buyer_and_clears_again(tmp_path: Path) -> None:
-    """By those who decide, with a reason that the audit keeps; an auditor has no such button."""
+    """By people who may decide, with a reason for the audit; an auditor has no such button."""
 
     async def work(console: Console) -> None:
         account = await console.account("vendor")
@@ -246,7 +246,7 @@ def test_every_item_of_a_long_list_is_reached(tmp_path: Path) -> None:
 
 
 def test_an_account_has_its_brand_origins_and_end(tmp_path: Path) -> None:
-    """How readable the colour is, is said; a test page shows it; closing is shown first."""
+    """The contrast of the colour is shown; a test page shows the brand; closing is previewed."""
 
     async def work(console: Console) -> None:
         account = await console.account("vendor")
@@ -312,7 +312,7 @@ def test_an_endpoint_is_changed_tried_and_caught_up(tmp_path: Path) -> None:
 
 
 def test_a_link_is_made_shown_and_cancelled(tmp_path: Path) -> None:
-    """For an order, with what it costs; its address is shown once."""
+    """For an order, with its costs; its address is shown once."""
 
     async def work(console: Console) -> None:
         account = await console.account("vendor")
@@ -337,7 +337,7 @@ def test_a_link_is_made_shown_and_cancelled(tmp_path: Path) -> None:
     in_console(tmp_path, work)
 
 
-def test_a_key_has_the_scopes_that_were_ticked(tmp_path: Path) -> None:
+def test_a_key_has_the_ticked_scopes(tmp_path: Path) -> None:
     """No one is offered a scope for a key that they lack themselves."""
 
     async def work(console: Console) -> None:
@@ -358,7 +358,7 @@ def test_a_key_has_the_scopes_that_were_ticked(tmp_path: Path) -> None:
     in_console(tmp_path, work)
 
 
-def test_the_other_mode_has_the_same_page_next(tmp_path: Path) -> None:
+def test_the_other_mode_of_a_page_is_one_link_away(tmp_path: Path) -> None:
     """For an item, its list: a test item does not exist in live mode."""
 
     async def work(console: Console) -> None:
@@ -371,7 +371,7 @@ def test_the_other_mode_has_the_same_page_next(tmp_path: Path) -> None:
     in_console(tmp_path, work)
 
 
-def test_retention_says_why_and_what_to_type(tmp_path: Path) -> None:
+def test_retention_shows_the_reason_and_the_command_to_type(tmp_path: Path) -> None:
     """Erasing due data is a command."""
 
     async def work(console: Console) -> None:

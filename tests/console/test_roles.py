@@ -1,4 +1,4 @@
-"""Each role on each page: what it may see and press, against a table from docs/console.md."""
+"""Each role on each page: visible elements and buttons, against a table from docs/console.md."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ TABLE: Final = {
 }
 SEE_PERSONAL_DATA: Final = frozenset({Role.COMPLIANCE, Role.AUDITOR})
 LOOKS: Final = frozenset({"find", "read", "certificate", "dossier", "preview"})
-"""What a form may do and change nothing: a search, a preview, and evidence for a reason."""
+"""Forms that change nothing: a search, a preview, and evidence for a reason."""
 
 
 def letter(is_all: bool, page: str, role: Role) -> str:
-    """Of the table; of a page that it has not yet, that of the scope with which it is read."""
+    """The letter in the table; for a new page, that of its scope."""
     return TABLE.get((is_all, page, role)) or ALLOWED[SCOPES[is_all, page], role]
 
 
@@ -59,7 +59,7 @@ def sees(is_all: bool, page: str, role: Role, *, staff: bool) -> bool:
 
 
 def test_each_role_sees_the_pages_of_the_table_and_no_others(tmp_path: Path) -> None:
-    """Of staff and of members; what it may not see is in no menu, and refused by its address."""
+    """For staff and members; an invisible page is in no menu, and refused by its address."""
 
     async def work(console: Console) -> list[str]:
         account = await console.account("vendor")
@@ -104,7 +104,7 @@ def is_act(action: str) -> bool:
 
 
 def test_a_member_of_another_account_and_a_stranger_see_nothing(tmp_path: Path) -> None:
-    """The one finds no such page, the other is led to where people sign in."""
+    """The member finds no such page, the stranger is redirected to the sign-in."""
 
     async def work(console: Console) -> tuple[set[int], set[tuple[int, str]]]:
         account, other = await console.account("vendor"), await console.account("other")

@@ -41,7 +41,7 @@ def hours(*figures: Mapping[str, int | None], most: int = 10_000) -> Period:
 
 
 def test_bars_are_as_high_as_their_figures() -> None:
-    """On each other, in the order of the legend; nothing has no bar, and little still has one."""
+    """Stacked, in the order of the legend; zero has no bar, and a small value still has one."""
     chart = draw(
         hours({"cleared": 100, "refused": 50}, {}, {"cleared": 1}, {"refused": 200}),
         "decisions",
@@ -69,7 +69,7 @@ def test_unmeasured_values_are_not_zero() -> None:
     assert draw(hours(unknown), "buyers", CHARTS["buyers"]).totals == [EN["not_measured"]] * 2
 
 
-def test_a_figure_at_the_bound_is_so_many_or_more() -> None:
+def test_a_figure_at_the_bound_means_at_least_that_many() -> None:
     """In the total too, and with a mark above the bar."""
     period = hours({"acknowledgments": 7000}, {"acknowledgments": 10_000})
     chart = draw(period, "acknowledgments", CHARTS["acknowledgments"])
@@ -97,7 +97,7 @@ def test_ages_are_in_words(seconds: int, words: str) -> None:
 
 
 async def page(console: Console, person: Person, path: str) -> str:
-    """The page as this person is shown it; without a path, where the person is led."""
+    """The page for this person; without a path, the page after the redirect."""
     cookie = f"{console.host.cookie_name(SESSION)}={person.session}"
     reply = await console.http("GET", f"/console/{path}", {"cookie": cookie})
     if not path:
@@ -157,8 +157,8 @@ def test_charts_tables_and_api_say_the_same(tmp_path: Path) -> None:
     assert "<script" not in text
 
 
-def test_a_page_has_what_its_reader_may_see(tmp_path: Path) -> None:
-    """How the service stands is for its staff; who cannot review is not led to the queue."""
+def test_a_page_shows_what_its_reader_may_see(tmp_path: Path) -> None:
+    """Only staff see the state of the service; only reviewers have a link to the queue."""
 
     async def work(console: Console) -> None:
         account = await console.account("Ridgeline Workshop")

@@ -32,7 +32,7 @@ from tests.support.vault import StoredVault
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What is in the database, found to be consistent."""
+    """The content of the database, checked to be consistent."""
 
     ack_ids: frozenset[str]
     cbids: frozenset[str]
@@ -40,7 +40,7 @@ class Contents:
 
 
 def inspect(deployment: Deployment) -> Contents:
-    """Give what is stored; every act of the load was sent with an Idempotency-Key."""
+    """The stored data; every act of the load had an Idempotency-Key."""
     rows = _read(
         deployment,
         records,

@@ -16,7 +16,7 @@ CLIENTS = 24
 
 @dataclass(slots=True, kw_only=True)
 class Request:
-    """What a client sent under one Idempotency-Key, and every answer that reached a client."""
+    """A client's request under one Idempotency-Key, and every response that reached a client."""
 
     path: str
     key: str
@@ -30,7 +30,7 @@ class Request:
 
     @property
     def sent(self) -> dict[str, object]:
-        """The body as it was meant."""
+        """The intended body."""
         meant: dict[str, object] = json.loads(self.body)
         return meant
 

@@ -1,4 +1,4 @@
-"""Restarts under load, and what those who call meanwhile see: `python -m tests.crash.restarts`."""
+"""Restarts under load, as callers see them: `python -m tests.crash.restarts`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _BODY: Final = b'{"initials_per_line":["A","B","C","D"]}'
 
 @dataclass(slots=True)
 class Tally:
-    """What the callers have seen."""
+    """The callers' observations."""
 
     ack_ids: list[str] = field(default_factory=list)
     failures: Counter[str] = field(default_factory=Counter)
@@ -124,7 +124,7 @@ def plainly(port: int, silent_seconds: float = 0.0) -> Callable[[], HTTPConnecti
 
 
 class Balancer:
-    """A load balancer's choice among servers: those that were ready when it last looked."""
+    """A load balancer's choice among servers: those that were ready at the last check."""
 
     def __init__(self, ports: Sequence[int]) -> None:
         self._ports = list(ports)

@@ -1,7 +1,7 @@
-"""`kill -9` at any moment: what was answered is there, and nothing is half there.
+"""`kill -9` at any moment: acknowledged writes are there, and no half ones.
 
 Each round loads a real server from many clients at once, kills it at a random (seeded) moment,
-starts another one on the same data and compares every answer with what is found.
+starts another one on the same data and compares every response with the stored data.
 """
 
 import asyncio
@@ -88,6 +88,6 @@ def test_after_kill_9_every_answer_is_kept_and_nothing_is_half_written(
 
 
 def identifier(request: Request, answer: bytes) -> str:
-    """Give the identifier of what the request made."""
+    """The identifier of the created object."""
     found: str = json.loads(answer)["ack_id" if request.acknowledges else "cbid"]
     return found

@@ -26,7 +26,7 @@ def deployed(tmp_path: Path) -> Deployment:
 
 
 def check(tally: Tally, deployment: Deployment, key: str, port: int) -> None:
-    """Nothing failed, and what was answered is there once."""
+    """Nothing failed, and each acknowledged write is there once."""
     assert dict(tally.failures) == {}
     assert len(set(tally.ack_ids)) == len(tally.ack_ids) > RESTARTS
     connection = plainly(port)()
@@ -44,7 +44,7 @@ def check(tally: Tally, deployment: Deployment, key: str, port: int) -> None:
 def test_restarts_refuse_no_connection_if_the_manager_holds_the_socket(
     deployed: Deployment, tmp_path: Path
 ) -> None:
-    """With one server, and nothing in front of it; nor one on which nothing was sent yet."""
+    """With a single server, and nothing in front of it; idle new connections survive, too."""
     key, port = deployed.key(deployed.account("vendor")), free_port()
     with unit(deployed, port, tmp_path / "m", socket=True) as server:
         with load(plainly(port, silent_seconds=0.02), key) as tally:
@@ -70,7 +70,7 @@ def test_restarts_are_not_seen_behind_nginx(deployed: Deployment, tmp_path: Path
 
 @pytest.mark.postgres
 @pytest.mark.timeout(300)
-def test_restarts_are_not_seen_behind_a_balancer_that_looks_at_readiness(
+def test_restarts_are_invisible_behind_a_balancer_that_checks_readiness(
     postgres_server: postgres.PostgresServer, tmp_path: Path
 ) -> None:
     """With two servers on one database, restarted in turn, and no socket that stays."""

@@ -1,4 +1,4 @@
-"""A deployment whose server is killed again and again, and what it has to answer for."""
+"""A deployment whose server is killed repeatedly, and its promises."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.service import START_SECONDS_MAX, Deployment, Server, free_po
 def start(deployment: Deployment) -> Server:
     """Start a server, and wait until it listens.
 
-    The rounds consist of little else, so nothing heavier than a connection asks for it.
+    The rounds consist of little else, so only a connection is used to wait for it.
     """
     port = free_port()
     own = dict(deployment.settings) | {"PORT": str(port), "RATE_LIMIT": "off"}
@@ -52,7 +52,7 @@ class Victim:
     notice_id: str
     lines: int
     server: Server
-    # By Idempotency-Key, the request and the one answer that it has from now on.
+    # By Idempotency-Key: the request and its permanent response.
     settled: dict[str, tuple[Request, bytes]] = field(default_factory=dict)
 
     @property
@@ -69,7 +69,7 @@ class Victim:
         requests: Sequence[Request],
         work: Callable[[Connection, Request], Awaitable[None]],
     ) -> None:
-        """Do this for every request, over as many connections as there are clients."""
+        """Run this for every request, over one connection per client."""
 
         async def client(own: Sequence[Request]) -> None:
             with closing(await Connection.open(self.port, self.api_key)) as connection:
@@ -99,7 +99,7 @@ class Victim:
     async def _compare(
         self, connection: Connection, request: Request, answer: dict[str, object]
     ) -> None:
-        """Read back what the answer named."""
+        """Read back the object named in the response."""
         if request.acknowledges:
             back = await connection.get(f"/v1/acknowledgments/{answer['ack_id']}")
             expected = {k: v for k, v in answer.items() if k != "receipt"} | request.sent

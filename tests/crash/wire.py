@@ -1,7 +1,6 @@
-"""A small HTTP/1.1 client: quick enough to keep the server busy, exact about what was lost.
+"""A small HTTP/1.1 client: quick enough to keep the server busy, exact about lost responses.
 
-A general client would spend more time than the server does, so that most of the time nothing is
-under way when the server is killed.
+A general client would use more time than the server, so that a kill would mostly hit no request.
 """
 
 from __future__ import annotations

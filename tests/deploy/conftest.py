@@ -1,4 +1,4 @@
-"""What an operator has installed by the guide, in another place."""
+"""An operator's installation by the guide, in another place."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Installed:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What the units set: where the settings are."""
+        """The units' environment: the location of the settings."""
         bare = service.Deployment(data_dir=self.place).environment
         del bare["COUNTERSIGN_DATA_DIR"]
         return bare | {"COUNTERSIGN_CONFIG": str(self.place / "countersign.toml")}
@@ -40,7 +40,7 @@ class Installed:
         return shlex.split(line.replace("%%", "%"))
 
     def run(self, *arguments: str) -> str:
-        """Run a command as the operator does; gives what it prints."""
+        """Run a command as the operator does; returns its output."""
         command = [sys.executable, "-m", "countersign", *arguments]
         done = subprocess.run(
             command, env=self.environment, capture_output=True, text=True, check=True

@@ -35,7 +35,7 @@ def alert(tmp_path: Path, **settings: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_an_alarm_goes_by_mail(tmp_path: Path) -> None:
-    """With what is broken, and without what is fine."""
+    """With the broken checks, and without the good ones."""
     done = alert(tmp_path, ALERT_MAIL="on-call@example.com")
     assert done.returncode == 0, done.stderr
     mail = (tmp_path / "mail").read_text()
@@ -68,7 +68,7 @@ def test_an_alarm_goes_to_a_webhook(tmp_path: Path) -> None:
 
 
 def test_an_alarm_without_an_address_is_a_failure(tmp_path: Path) -> None:
-    """An operator who has set nothing is not left in the belief that someone is called."""
+    """An operator without settings must not believe that someone is called."""
     done = alert(tmp_path)
     assert done.returncode == 1
     assert "ALERT_MAIL" in done.stderr

@@ -26,7 +26,7 @@ RULES: Final = [
 DASHBOARD: Final = json.loads((DEPLOY / "dashboard.json").read_text())
 QUERIES: Final = [target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"]]
 
-# Of a server on which nothing is wrong; after `=` how the value grows each minute.
+# The series of a healthy server; after `=` the growth each minute.
 SERVER = 'instance="a:9", job="countersign"'
 FINE: Final[dict[str, str]] = {
     f"up{{{SERVER}}}": "1+0x400",
@@ -73,7 +73,7 @@ FINE: Final[dict[str, str]] = {
     f"countersign_copy_mails_oldest_seconds{{{SERVER}}}": "0 60 0 1800 0+0x400",
     f'countersign_build_info{{{SERVER}, version="1", engine="sqlite"}}': "1+0x400",
 }
-# What each alert is about: how the metrics look that begin so, and after how many minutes.
+# For each alert: the initial metrics, and the minutes until it fires.
 FAILURES: Final[dict[str, tuple[dict[str, str], int]]] = {
     "CountersignDown": ({"up{": "0+0x400"}, 3),
     "CountersignRestarts": ({"process_start_time": "0+9x400"}, 10),
@@ -101,7 +101,7 @@ FAILURES: Final[dict[str, tuple[dict[str, str], int]]] = {
 
 
 def series(changed: dict[str, str]) -> list[dict[str, str]]:
-    """What Prometheus has collected, where these metrics look otherwise."""
+    """Prometheus's series, with these metrics replaced."""
     found = dict(FINE)
     for part, values in changed.items():
         (name, *_) = [name for name in FINE if part in name]
@@ -112,7 +112,7 @@ def series(changed: dict[str, str]) -> list[dict[str, str]]:
 
 
 def promtool(*arguments: str) -> str:
-    """Run it; gives what it says."""
+    """Run it; returns its output."""
     done = subprocess.run(
         ["promtool", *arguments], capture_output=True, text=True, check=False, timeout=100
     )
@@ -127,7 +127,7 @@ def test_each_alert_has_a_failure_that_it_is_tried_with() -> None:
 
 
 @pytest.mark.promtool
-def test_each_alert_fires_at_its_failure_and_none_where_all_is_fine(tmp_path: Path) -> None:
+def test_each_alert_fires_at_its_failure_and_none_in_a_healthy_state(tmp_path: Path) -> None:
     """Judged by Prometheus itself."""
     fires = 'count(ALERTS{alertstate="firing", alertname="%s"})'
     tests: list[dict[str, Any]] = [
@@ -213,7 +213,7 @@ def test_prometheus_understands_the_metrics(server: Server) -> None:
 
 @pytest.mark.postgres
 def test_the_clock_of_postgresql_is_compared(tmp_path: Path, postgres_server: Any) -> None:  # noqa: ANN401
-    """By a metric that the embedded database, which has none, does not have."""
+    """The embedded database has no clock, and no such metric."""
     settings = {"DATABASE_URL": postgres.fresh_database(postgres_server)}
     deployment = Deployment(data_dir=tmp_path / "data", settings=settings)
     deployment.run("init")

@@ -35,7 +35,7 @@ def test_tables_and_servers_have_one_public_name_and_one_place_for_keys(
 
 
 @pytest.mark.parametrize("url", ["", "countersign.example.com", 'https://x"\ny', "https://a b"])
-def test_nothing_is_made_without_a_public_name(tmp_path: Path, url: str) -> None:
+def test_no_deployment_is_made_without_a_public_name(tmp_path: Path, url: str) -> None:
     """Else the logs would be named 127.0.0.1."""
     assert prepare(tmp_path / "nodes", url) == 2
     assert not (tmp_path / "nodes").exists()

@@ -33,7 +33,7 @@ def lines_of(name: str, key: str) -> list[str]:
 
 @pytest.mark.systemd
 def test_systemd_finds_no_mistake_in_the_units(tmp_path: Path) -> None:
-    """Without what is installed by hand: programs and users."""
+    """Except for missing programs and users, which are installed by hand."""
     true = shutil.which("true")
     for name in NAMES:
         text = (UNITS / name).read_text()
@@ -55,7 +55,7 @@ def test_systemd_finds_no_mistake_in_the_units(tmp_path: Path) -> None:
 @pytest.mark.systemd
 @pytest.mark.parametrize("name", SERVICES)
 def test_a_unit_is_confined(name: str, tmp_path: Path) -> None:
-    """It reaches what it needs, and little of the rest of the machine."""
+    """It can reach the parts of the machine that it needs, and few others."""
     unit = shutil.copy(UNITS / name, tmp_path)
     done = subprocess.run(
         ["systemd-analyze", "security", "--offline=yes", f"--threshold={EXPOSURE_MAX}", unit],
@@ -78,7 +78,7 @@ def test_the_units_name_settings_and_units_that_exist() -> None:
 
 
 def test_the_file_of_the_shared_heads_is_read_by_all_who_look_at_them() -> None:
-    """Server, doctor and daily work; and what it sets is a setting that is accepted."""
+    """Server, doctor and daily work; and its setting is valid."""
     for name in ("countersign.service", "countersign-doctor.service", "countersign-daily.service"):
         assert lines_of(name, "EnvironmentFile") == ["-/etc/countersign/heads.env"]
     lines = (UNITS.parent / "heads.env").read_text(encoding="utf-8").splitlines()
@@ -88,7 +88,7 @@ def test_the_file_of_the_shared_heads_is_read_by_all_who_look_at_them() -> None:
     assert all(set_by_it.values())
 
 
-def test_what_starts_servers_never_founds() -> None:
+def test_start_scripts_never_create_a_deployment() -> None:
     """Units, containers and scripts run `init --upgrade`: a disk that is away is no new machine."""
     root = UNITS.parents[1]
     files = [root / "Containerfile", *(p for p in UNITS.parent.rglob("*") if p.is_file())]

@@ -30,7 +30,7 @@ from tests.support.service import Server  # noqa: E402
 
 class Quiet(WSGIRequestHandler):
     def log_message(self, *_: object) -> None:
-        """Nothing is said about requests."""
+        """Requests are not logged."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ class Order(CountersignOrder):
 
     captured = models.IntegerField(default=0)
     voided = models.IntegerField(default=0)
-    # One that fails, as a gateway does.
+    # Fails as a gateway does.
     gateway_works = models.BooleanField(default=True)
 
     number = models.CharField(max_length=20, default="")

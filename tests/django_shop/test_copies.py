@@ -1,4 +1,4 @@
-"""What is stored belongs to one order: a copy of it is an order that was not begun."""
+"""Stored data belongs to one order: a copy of it is an order that was not begun."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_copy_that_is_cancelled_leaves_the_first_session_open(
 
 
 def test_the_page_of_the_return_asks_for_no_decision(shop: Shop) -> None:
-    """It reads what was decided; a message of the service, or the parcel, asks."""
+    """It reads the stored decision; a message of the service, or the parcel, asks."""
     order = shop.bought()
     Order.objects.filter(pk=order.pk).update(cleared=None)
     page = httpx2.get(f"{shop.url}/back/{order.pk}/", verify=False)
@@ -90,7 +90,7 @@ def test_the_page_of_the_return_asks_for_no_decision(shop: Shop) -> None:
     assert orders.settle(order) == State.CLEARED
 
 
-def test_a_decision_that_was_initialed_for_another_order_is_none(shop: Shop) -> None:
+def test_a_decision_initialed_for_another_order_does_not_count(shop: Shop) -> None:
     """However its ids came there: the service gets the order's number, and refuses."""
     order, other = shop.bought(number="300001"), Order.objects.create(number="300002")
     kept = {one.name for one in Order._meta.concrete_fields} - {"id", "number", "bound_to"}
@@ -109,7 +109,7 @@ def test_an_order_is_called_by_its_key_unless_the_shop_says_otherwise(shop: Shop
     assert {decided.order_reference, session.order_reference} == {order.order_reference()}
 
 
-def test_orders_from_before_this_release_go_on(shop: Shop) -> None:
+def test_orders_from_before_this_release_continue(shop: Shop) -> None:
     """If no other order has their session, or the service knows which of them began it."""
     one, two, three = (
         shop.order(number="400001"),

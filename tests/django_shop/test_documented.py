@@ -67,7 +67,7 @@ def project(running: Shop, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         if block.language == "python" and (named := re.match(r"# (shop/\w+\.py)\n", block.text)):
             file = folder / named[1]
             before = file.read_text() if file.name == "settings.py" else ""
-            # What the forms of the staff have, and a test's have not.
+            # Fields in the staff's forms that a test lacks.
             after = "MIDDLEWARE.remove('django.middleware.csrf.CsrfViewMiddleware')\n"
             file.write_text(before + block.text + (after if before else ""))
     do("manage.py", "makemigrations", "--verbosity=0", "shop")

@@ -55,7 +55,7 @@ def test_a_buyer_who_comes_back_is_thanked(shop: Shop) -> None:
 
 
 def test_the_evidence_of_an_order_is_found_by_its_number(shop: Shop) -> None:
-    """As the model calls it; the order's random name stays what tokens are about."""
+    """By the model's own field; tokens still name the order's random id."""
     order = shop.bought(number="100042")
     [found] = shop.client.acknowledgments.list(order_reference="100042")
     assert (found.ack_id, found.order_reference) == (order.ack_id, "100042")
@@ -63,13 +63,13 @@ def test_the_evidence_of_an_order_is_found_by_its_number(shop: Shop) -> None:
     assert shop.client.clearances.retrieve(order.clearance_id).order_reference == "100042"
 
 
-def test_a_buyer_who_comes_back_early_is_led_to_the_notice(shop: Shop) -> None:
+def test_a_buyer_who_comes_back_early_is_redirected_to_the_notice(shop: Shop) -> None:
     order = shop.order()
     back = httpx2.get(f"{shop.url}/back/{order.pk}/?ack_id=ack_typed", verify=False)
     assert (back.status_code, back.headers["Location"]) == (302, order.notice_url)
 
 
-def test_a_webhook_pays_an_order_once_whose_buyer_never_comes_back(shop: Shop) -> None:
+def test_a_webhook_pays_the_order_of_a_buyer_who_never_comes_back_once(shop: Shop) -> None:
     order = shop.order()
     shop.buy(order)
     wait_until(lambda: fresh(order).state == State.CLEARED, "the webhook")
@@ -101,12 +101,12 @@ def test_a_declined_order_can_be_begun_again(shop: Shop) -> None:
 
 
 def test_an_order_that_reads_itself_when_it_is_made_is_begun(shop: Shop) -> None:
-    """As many shops' own models do, to see what changed."""
+    """Many shops' own models do so, to detect changes."""
     assert shop.order().state == State.OPEN
 
 
 def present(state: str = "CA", zip_code: str = "94105", class_: str = "accessory") -> orders.Needed:
-    """What an order of this class to this place needs."""
+    """The needs of an order of this class to this place."""
     needed = orders.needs([class_], state=state, zip_code=zip_code, residence_state=state)
     assert needed is not None
     return needed
@@ -118,8 +118,8 @@ CHANGES = pytest.mark.parametrize(
 
 
 @CHANGES
-def test_an_open_order_that_is_changed_begins_again(shop: Shop, changed: dict[str, str]) -> None:
-    """Its old link collects nothing more, nothing is given up; to change it back is a change."""
+def test_a_changed_open_order_begins_again(shop: Shop, changed: dict[str, str]) -> None:
+    """Its old link collects nothing more, nothing is given up; changing it back is a change."""
     order = shop.order()
     seen = [(order.checkout_session_id, order.notice_url)]
     for needed in (present(**changed), present()):
@@ -139,9 +139,7 @@ def test_an_open_order_that_is_changed_begins_again(shop: Shop, changed: dict[st
 
 
 @CHANGES
-def test_a_cleared_order_that_is_changed_is_cleared_no_more(
-    shop: Shop, changed: dict[str, str]
-) -> None:
+def test_a_changed_cleared_order_is_no_longer_cleared(shop: Shop, changed: dict[str, str]) -> None:
     order = shop.bought()
     back = shop.url
     assert orders.begin(order, present(), return_url=back) == back
@@ -181,7 +179,7 @@ def test_a_session_finished_for_another_address_is_not_paid(shop: Shop) -> None:
     assert (fresh(order).state, order.captured, order.shipping_zip) == (State.OPEN, 0, "90210")
 
 
-def test_a_parcel_that_has_left_is_not_begun_again(shop: Shop) -> None:
+def test_a_shipped_parcel_is_not_begun_again(shop: Shop) -> None:
     order = shop.bought()
     orders.report(order, carrier="UPS", tracking_number="1Z999")
     assert orders.begin(order, present(zip_code="90210"), return_url=shop.url) == shop.url
@@ -219,7 +217,7 @@ def test_a_revoked_buyer_stops_the_order(shop: Shop) -> None:
     assert (order.captured, order.voided) == (1, 1)
 
 
-def test_a_parcel_that_has_left_is_not_decided_again(shop: Shop) -> None:
+def test_a_shipped_parcel_is_not_decided_again(shop: Shop) -> None:
     order = shop.bought()
     orders.report(order, carrier="UPS", tracking_number="1Z999")
     assert fresh(order).shipped_at is not None
@@ -240,7 +238,7 @@ def test_times_that_contradict_each_other_are_reported_if_confirmed(shop: Shop) 
     assert fresh(order).shipped_at == early
 
 
-def test_a_parcel_that_was_reported_before_a_crash_has_left(shop: Shop) -> None:
+def test_a_parcel_reported_before_a_crash_counts_as_shipped(shop: Shop) -> None:
     """A message that comes between the report and its storing does not give the payment up."""
     order = shop.bought()
     shop.client.clearances.fulfil(order.clearance_id, carrier="UPS", tracking_number="1Z999")
@@ -306,12 +304,12 @@ def test_events_are_not_caught_up_while_the_service_is_down(shop: Shop) -> None:
         call_command("countersign_catch_up", hours=1)
 
 
-def test_goods_of_no_class_need_nothing(shop: Shop) -> None:
+def test_goods_without_a_class_are_sold_without_a_notice(shop: Shop) -> None:
     assert orders.needs([], state="CA", zip_code="94105") is None
     assert orders.needs(["accessory"], state="NV", zip_code="89101", residence_state="NV") is None
 
 
-def test_a_message_that_is_not_authentic_is_refused(shop: Shop) -> None:
+def test_an_inauthentic_message_is_refused(shop: Shop) -> None:
     body, headers = webhook_message("buyer.revoked", {"cbid": "cbid_x"})
     assert post(shop, body, headers) == 400
     assert httpx2.get(f"{shop.url}/countersign/webhook/", verify=False).status_code == 405
@@ -357,7 +355,7 @@ def test_a_failed_payment_leaves_the_order_as_it_was(shop: Shop) -> None:
     assert orders.refresh(order) == State.CLEARED
 
 
-def test_saving_an_order_that_was_read_before_does_not_undo_a_decision(shop: Shop) -> None:
+def test_saving_an_outdated_order_does_not_undo_a_decision(shop: Shop) -> None:
     """A view that holds an old copy would have the order paid a second time."""
     order = shop.order()
     copy = Order.objects.get(pk=order.pk)
@@ -371,7 +369,7 @@ def test_saving_an_order_that_was_read_before_does_not_undo_a_decision(shop: Sho
 
 
 def test_the_end_of_an_old_session_does_not_end_a_new_one(shop: Shop) -> None:
-    """A request that reads slowly stores nothing about a session that is not the order's."""
+    """A slow request stores nothing about a session that is no longer the order's."""
     order, needed = shop.order(), orders.needs(["accessory"], state="CA", zip_code="94105")
     assert needed is not None
     slow = Order.objects.get(pk=order.pk)
@@ -402,7 +400,7 @@ def test_a_session_whose_response_was_lost_does_not_block_the_order(shop: Shop) 
     assert links[0] != links[1] == links[2]
 
 
-def test_an_order_that_fails_does_not_hold_up_the_others(shop: Shop) -> None:
+def test_a_failing_order_does_not_delay_the_others(shop: Shop) -> None:
     """A buyer is revoked with two orders, and the refund of the first one fails."""
     one = shop.bought()
     two = shop.bought(cbid=one.cbid)

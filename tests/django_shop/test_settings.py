@@ -67,7 +67,7 @@ def test_wrong_settings_are_found_by_a_check(wrong: dict[str, Any], found: list[
         ({"WEBHOOK_SECRET": "x"}, "begins with whsec_"),
     ],
 )
-def test_a_check_says_what_is_wrong_with_the_value(wrong: dict[str, str], hint: str) -> None:
+def test_a_check_names_what_is_wrong_with_the_value(wrong: dict[str, str], hint: str) -> None:
     with override_settings(COUNTERSIGN=RIGHT | wrong):
         (found,) = settings_work()
     assert hint in str(found.hint)
@@ -114,7 +114,7 @@ def test_the_component_is_in_a_template() -> None:
         assert 'integrity="sha384-x" crossorigin' in template.render(Context({"o": order}))
 
 
-def test_the_migrations_are_those_of_the_models(tmp_path: Path) -> None:
+def test_the_migrations_match_the_models(tmp_path: Path) -> None:
     use_database(str(tmp_path / "shop.sqlite"))
     call_command("makemigrations", "countersign_django", check=True, dry_run=True, verbosity=0)
     connections["default"].close()

@@ -1,4 +1,4 @@
-"""What the tests of the documents share: a server started the way the README says."""
+"""Shared by the tests of the documents: a server started as in the README."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KEY = re.compile(r"^ +KEY=(csign_sk_test_\w+)$", re.MULTILINE)
 
 @dataclass(frozen=True, kw_only=True)
 class MadeServer:
-    """What `make run` started, and what it showed."""
+    """The server started by `make run`, and its output."""
 
     url: str
     key: str
@@ -40,7 +40,7 @@ def made_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MadeServer
     for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES"):
         environment.pop(name, None)
     log = home / "log"
-    # The environment that the tests run in is taken as it is, whatever its stamps say.
+    # The tests' environment is used as it is, whatever its stamps say.
     command = ["make", "-C", str(ROOT), "run", f"VENV={sys.prefix}", "-o", f"{sys.prefix}/.runtime"]
     with log.open("wb") as sink:
         process = subprocess.Popen(

@@ -19,7 +19,7 @@ _LEFT_OUT = {"var", "node_modules", "build", "dist"}
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """A fenced block: its language, its text, where it is, and under which heading."""
+    """A fenced block: its language, text, place, and heading."""
 
     page: Path
     line: int

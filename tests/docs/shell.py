@@ -1,4 +1,4 @@
-"""Running the `bash` blocks of a page, and comparing what they print with what the page shows."""
+"""Running the `bash` blocks of a page, and comparing their output with the page."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ VARYING = (
     re.compile(r"127\.0\.0\.1:\d+/v1/log/test/1"),
     re.compile(r"127\.0\.0\.1:\d+/receipt/v1\nrecord .*", re.DOTALL),
 )
-"""What differs from one run to the next; all else must be as the page shows it."""
+"""Parts that differ in each run; all else must be as on the page."""
 
 
 def run_blocks(
@@ -38,10 +38,10 @@ def run_blocks(
     placeholders: Mapping[str, str],
     seconds: float = 110,
 ) -> dict[Block, str]:
-    """Run the blocks one after the other in one shell; gives what each printed.
+    """Run the blocks one after the other in one shell; returns their output.
 
     The shell stands in a directory with a link `.venv` to the environment of the tests, as in a
-    checkout. `placeholders` maps what the page shows to what it is here.
+    checkout. `placeholders` maps values of the page to values here.
     """
     for program in ("bash", "curl"):
         assert shutil.which(program), f"{program} is missing: the documented commands need it"
@@ -97,7 +97,7 @@ def check_answers(page_blocks: Sequence[Block], printed: Mapping[Block, str]) ->
 
 
 def compare(shown: object, real: object, place: str) -> None:
-    """Fail unless both are the same, but for what differs from one run to the next."""
+    """Fail unless both are the same, except for parts that differ in each run."""
     if isinstance(shown, dict) and isinstance(real, dict):
         # A guide may leave out members: the reference has all of them.
         assert list(shown) == [key for key in real if key in shown], f"{place}: {list(real)}"
@@ -112,7 +112,7 @@ def compare(shown: object, real: object, place: str) -> None:
         assert varying or shown == real, f"{place}: the page shows {shown!r}, it is {real!r}"
     else:
         assert type(shown) is type(real), f"{place}: the page shows {shown!r}, it is {real!r}"
-        # Which entry of the log it is depends on what came before.
+        # The number of the log entry depends on earlier ones.
         assert shown == real or place.endswith("$.evidence.index"), (
             f"{place}: the page shows {shown!r}, it is {real!r}"
         )

@@ -102,7 +102,7 @@ def _volumes() -> set[str]:
 
 
 def test_only_the_proxy_is_reached_from_outside_and_the_service_believes_it_alone() -> None:
-    """Its address is the one that the records would have if the header were not believed."""
+    """Records would have its address if the header were not trusted."""
     assert [name for name, service in SERVICES.items() if "ports" in service] == ["proxy"]
     (address,) = [network["ipv4_address"] for network in SERVICES["proxy"]["networks"].values()]
     assert SERVICES["service"]["environment"]["COUNTERSIGN_TRUSTED_PROXIES"] == address
@@ -111,7 +111,7 @@ def test_only_the_proxy_is_reached_from_outside_and_the_service_believes_it_alon
     assert "reverse_proxy service:8080" in (DEPLOY / "Caddyfile").read_text(encoding="utf-8")
 
 
-def test_the_roles_are_those_of_the_page_for_operators() -> None:
+def test_the_roles_match_the_page_for_operators() -> None:
     """With passwords, since they are reached through a network."""
     text = (DEPLOY / "roles.sql").read_text(encoding="utf-8")
     assert [s for s in documented_roles() if s not in re.sub(r" PASSWORD :'\w+'", "", text)] == []

@@ -31,7 +31,7 @@ FILES_MAX: Final = {
     "## An identity provider": (0, 3),
     "## An event type": (2, 1),
 }
-"""Of each change, the most files of the service that it may touch, and the most others."""
+"""For each change, the maximum of changed files in the service, and elsewhere."""
 GENERATED: Final = {"docs/cli.md", "spec/openapi.json"}
 # Prints the files that do not agree with the code, one a line.
 STALE: Final = """
@@ -80,7 +80,7 @@ def stale_files(tree: Path) -> set[str]:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A copy of the service, and of what is compared with it."""
+    """A copy of the service, and of the files compared with it."""
     skipped = shutil.ignore_patterns("__pycache__")
     for folder in ("src", "packages/evidence/src", "tools"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=skipped)
@@ -124,7 +124,7 @@ def test_the_files_of_a_change_exist(section: str) -> None:
 
 @pytest.mark.later
 def test_an_event_type_needs_only_the_files_that_the_page_names(tree: Path) -> None:
-    """Made in a copy: first the code, then what no longer agrees with it."""
+    """Made in a copy: first the code, then the files that no longer agree with it."""
     model, _, page = named("## An event type")
     assert stale_files(tree) == set()
     closed = '    CLEARANCE_CLOSED = "clearance.closed"\n'
@@ -139,7 +139,7 @@ def test_an_event_type_needs_only_the_files_that_the_page_names(tree: Path) -> N
     assert stale_files(tree) == GENERATED
 
 
-# In each file of the table: after which line stands what, and in the place of what.
+# For each file of the table: the inserted text and its place.
 FIELD: Final = {
     "src/countersign/core/acknowledgments/schemas.py": [
         (

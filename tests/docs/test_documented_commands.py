@@ -1,4 +1,4 @@
-"""The `bash` blocks of README, quickstart and the pages for operators do what the pages say."""
+"""The `bash` blocks of README, quickstart and the pages for operators work as described."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OPERATING = [
     for path in sorted((ROOT / "docs").glob("*.md"))
     if f"]({path.name}" in (ROOT / "docs" / "operate.md").read_text()
 ]
-"""What docs/operate.md leads to."""
+"""The pages linked from docs/operate.md."""
 GOING_LIVE = "Going live with a notice"
 SHOWN_ADDRESS = "http://127.0.0.1:8080"
 SHOWN_KEY = "csign_sk_test_..."
@@ -60,7 +60,7 @@ def test_make_run_shows_a_curl_line_that_works(made_server: MadeServer) -> None:
 
 
 @pytest.mark.parametrize("page", [README, QUICKSTART], ids=["README", "quickstart"])
-def test_the_start_that_the_page_shows_is_the_one_that_is_tested(page: Page) -> None:
+def test_the_start_on_the_page_is_the_tested_one(page: Page) -> None:
     """Both pages begin with `make run`, which the fixture runs; the README with a shop, then it."""
     starts = [block.text for block in page.blocks[:2] if block.language == "console"]
     assert starts == (["$ make demo\n"] if page is README else []) + ["$ make run\n"]
@@ -100,7 +100,7 @@ def test_a_completed_notice_goes_live_as_the_readme_says(tmp_path: Path) -> None
 
 
 def test_a_backup_made_while_a_server_runs_can_be_restored(tmp_path: Path) -> None:
-    """The commands of the operator's pages run; what was acknowledged is in the restored copy."""
+    """The commands of the operator's pages run; the acknowledged data is in the restored copy."""
     places = {"/var/lib/countersign": str(tmp_path / "data"), "/srv/": f"{tmp_path}/"}
     sections = ["First start", "Accounts and keys", "Who the parties are"]
     blocks = [block for page in OPERATING for block in _bash(page)]

@@ -1,4 +1,4 @@
-"""What the pages state about errors, the sandbox and the database is what the code does."""
+"""Statements of the pages about errors, the sandbox and the database match the code."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def test_the_error_table_lists_every_code_with_its_status() -> None:
 
 
 @pytest.mark.parametrize("path", every_page(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_error_code_that_is_mentioned_exists(path: Path) -> None:
-    """With the status that is named next to it, where there is one."""
+def test_every_mentioned_error_code_exists(path: Path) -> None:
+    """With the status named next to it, if any."""
     page = read(path)
     for status, code in _STATUS_AND_CODE.findall(page.prose):
         assert STATUS_OF.get(code) == int(status), f"{path}: {status} {code}"

@@ -1,4 +1,4 @@
-"""docs/drills.md names every drill that there is, and no other."""
+"""docs/drills.md names every drill, and no other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ROW = re.compile(r"^\| `(test_\w+)` \| .+ \| .+ \| .+ \|$", re.MULTILINE)
 
 
 def test_every_drill_has_its_row() -> None:
-    """What is broken, what happens, and what the operator does."""
+    """The fault, its effect, and the operator's action."""
     files = sorted((ROOT / "tests" / "drills").glob("test_*.py"))
     there = [name for file in files for name in _DRILL.findall(file.read_text())]
     rows = _ROW.findall((ROOT / "docs" / "drills.md").read_text())

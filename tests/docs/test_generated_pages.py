@@ -1,4 +1,4 @@
-"""The pages that are made from the code are what the code says now; `make docs` renews them."""
+"""Generated pages match the code; `make docs` renews them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_cli_md_shows_the_help_of_every_command() -> None:
     assert generated.CLI.read_text(encoding="utf-8") == generated.cli_page()
 
 
-def test_integrate_md_lists_the_errors_that_are_in_no_other_row() -> None:
+def test_integrate_md_lists_the_errors_missing_in_other_rows() -> None:
     """A new refusal has to be brought into the page: `make docs`."""
     assert generated.INTEGRATE.read_text(encoding="utf-8") == generated.errors_guide()
 
@@ -51,7 +51,7 @@ def test_the_table_has_every_command_as_it_is_declared() -> None:
 
 
 def test_a_list_of_commands_loads_no_room_and_a_command_its_own() -> None:
-    """`--help` is read off the table; only what is called is imported."""
+    """`--help` is read from the table; only the called command is imported."""
 
     def imported(*words: str) -> set[str]:
         call = "import sys; from countersign.root import main; main(standalone_mode=False)"
@@ -80,14 +80,14 @@ def test_the_shown_help_is_what_the_installed_command_prints() -> None:
     assert done.stdout == generated.help_of(words)
 
 
-def test_configuration_md_shows_what_the_code_says_of_each_setting() -> None:
+def test_configuration_md_matches_the_settings_in_the_code() -> None:
     """A changed purpose, default or example has to be brought into the page: `make docs`."""
     page = generated.CONFIGURATION.read_text(encoding="utf-8")
     assert page == generated.configuration_page()
 
 
 def test_configuration_md_shows_every_setting_with_its_default() -> None:
-    """In the order of the code; nothing that went is described any more."""
+    """In the order of the code; no removed one is described."""
     shown = {None: "none", "": "empty"}
     defaults = {n: shown.get(s.default, f"`{s.default}`") for n, s in SETTINGS.items()}
     assert list(defaults.items()) == [(n, default) for n, (default, _) in DOCUMENTED.items()]
@@ -96,14 +96,14 @@ def test_configuration_md_shows_every_setting_with_its_default() -> None:
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_the_example_of_a_setting_is_accepted(name: str) -> None:
-    """A copied example is a server that starts; that of the host wants a name, too."""
+    """A server starts with a copied example; that of the host needs a name, too."""
     _, example = DOCUMENTED[name]
     named = {PREFIX + "PUBLIC_URL": DOCUMENTED["public_url"][1]}
     loaded = load_settings(named | {PREFIX + name.upper(): example})
     assert getattr(loaded, name) == SETTINGS[name].read(example)
 
 
-def test_the_settings_file_that_is_shown_is_accepted(tmp_path: Path) -> None:
+def test_the_shown_settings_file_is_accepted(tmp_path: Path) -> None:
     """It is read, and its values arrive."""
     (block,) = [block for block in CONFIGURATION.blocks if block.language == "toml"]
     file = tmp_path / "countersign.toml"

@@ -1,4 +1,4 @@
-"""What was erased is erased again, by the commands of docs/high-availability.md."""
+"""Erasures are repeated by the commands of docs/high-availability.md."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LISTS = re.findall(r'-c "\\copy \((.+)\) TO \'(.+)\'"', PAGE)
 BLOCK = re.findall(r"```psql\n(.+?)```", PAGE, re.DOTALL)[0]
 
 
-def test_going_back_to_a_moment_brings_nothing_back_that_was_erased(
+def test_going_back_to_a_moment_brings_no_erased_data_back(
     tmp_path: Path, postgres_url: str, postgres_server: PostgresServer
 ) -> None:
     """Neither a record nor a remembered buyer; `init` records it, and all else stays readable."""

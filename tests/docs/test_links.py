@@ -14,14 +14,14 @@ PAGES = every_page()
 _NAMED = re.compile(r"(docs/[a-z-]+\.md)(?:#([a-z0-9-]+))?")
 
 
-def test_there_are_pages_to_check() -> None:
+def test_pages_to_check_exist() -> None:
     """The list is not empty by mistake."""
     assert {ROOT / "README.md", ROOT / "docs" / "operate.md"} <= set(PAGES)
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_relative_link_resolves(path: Path) -> None:
-    """Neither the file nor the heading may be missing."""
+    """Both the file and the heading exist."""
     for link in read(path).links:
         place, _, anchor = link.partition("#")
         if ":" in place:
@@ -35,7 +35,7 @@ def test_every_relative_link_resolves(path: Path) -> None:
 
 
 def test_each_page_that_a_message_names_is_there() -> None:
-    """Of what `doctor` says, of alarms and of the files in deploy/, with the heading if named."""
+    """Pages in messages of `doctor`, alarms and the files of deploy/, with named headings."""
     files = [path for path in (ROOT / "deploy").rglob("*") if path.is_file()]
     files.append(ROOT / "src" / "countersign" / "operate" / "doctor" / "findings.toml")
     named = {place for path in files for place in _NAMED.findall(path.read_text(encoding="utf-8"))}

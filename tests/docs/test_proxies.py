@@ -45,8 +45,8 @@ def test_the_proxies_keep_browsers_on_https() -> None:
     assert "tls" not in re.sub(r"#.*", "", secure)  # its own choice of versions, suites, authority
 
 
-def test_what_the_proxies_log_has_no_link_of_a_buyer() -> None:
-    """Neither what is asked for nor what fails: a link carries a token, and so may a header."""
+def test_the_proxies_logs_have_no_link_of_a_buyer() -> None:
+    """Neither in access nor in error logs: a link carries a token, and so may a header."""
     links = re.search(r"location /c/ \{(.*?)\}", nginx(), re.DOTALL)
     assert links is not None
     assert "access_log off;" in links[1]

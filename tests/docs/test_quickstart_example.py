@@ -19,7 +19,7 @@ from tests.support.service import PREFIX, Server, free_port
 def _walk(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
     return subprocess.run(
-        # -I and -S: nothing but the standard library is within reach.
+        # -I and -S: only the standard library can be imported.
         [sys.executable, "-I", "-S", str(ROOT / "examples" / "quickstart.py"), *arguments],
         env=inherited | variables,
         capture_output=True,
@@ -61,7 +61,7 @@ def test_a_refused_key_is_named(made_server: MadeServer) -> None:
     assert "invalid_api_key" in done.stderr
 
 
-def test_a_server_that_is_not_there_is_named() -> None:
+def test_a_missing_server_is_named() -> None:
     """The message asks whether it is running."""
     done = _walk("--base-url", f"http://127.0.0.1:{free_port()}", "--key", "csign_sk_test_x")
     assert done.returncode == 1

@@ -1,4 +1,4 @@
-"""docs/asvs.md has every requirement once; what it and docs/security.md name exists, and is all."""
+"""docs/asvs.md has every requirement once; names in it and in docs/security.md exist."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ PRIMITIVES: Final = {
     *("AESGCM", "HKDF", "SHA256", "Ed25519PrivateKey", "Ed25519PublicKey"),
     *("MLDSA44PrivateKey", "MLDSA44PublicKey", "EllipticCurvePublicKey"),
 }
-"""Of the library's hazardous materials, those that are used."""
+"""The used parts of the library's hazardous materials."""
 HASHES: Final = {"sha256", "sha384", "sha512", "shake_128", "shake_256", "blake2b"}
 NETWORK: Final = {
     *("aiohttp", "ftplib", "granian", "h11", "http", "httpx", "httpx2", "psycopg", "requests"),
@@ -59,7 +59,7 @@ NEEDED: Final = {
     "subprocess": {"src/countersign/core/vault/key_encryption.py"},  # the command for the key
     "random": {"src/countersign/identity/transport.py"},  # when to ask a provider again
 }
-"""Modules that are dangerous in other hands, and the only files that import them."""
+"""Dangerous modules, and the only files that import them."""
 CALLS: Final = {"compile", "eval", "exec", "__import__", "popen", "system"}
 
 SCRIPTS: Final = (
@@ -69,7 +69,7 @@ SCRIPTS: Final = (
     "clients/typescript/src/*.ts",
 )
 _SET: Final = re.compile(r"[\w)\]]\[([^\[\]]+)\]\s*(?:=(?![=>])|\+\+|--|(?:[-+|&^*]|\?\?|\|\|)=)")
-"""A member that is set, by what is in the brackets."""
+"""An assigned member, by the text in the brackets."""
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,7 @@ def modules() -> dict[str, ast.Module]:
 
 
 def imported(module: ast.Module) -> Iterator[tuple[str, str]]:
-    """What a module imports anywhere: the module, and the name out of it."""
+    """All imports of a module: the module, and the imported name."""
     for node in ast.walk(module):
         if isinstance(node, ast.Import):
             yield from ((alias.name, "") for alias in node.names)
@@ -133,7 +133,7 @@ def test_every_requirement_is_there_once() -> None:
 
 
 def test_each_mitigation_names_a_file_and_a_test() -> None:
-    """And what is not says why."""
+    """An unmitigated one has the reason."""
     for number, requirement, state, why in requirements():
         assert len(requirement) > 3, number
         if state == "held":
@@ -144,7 +144,7 @@ def test_each_mitigation_names_a_file_and_a_test() -> None:
 
 
 def test_every_threat_names_a_file_and_a_test(page: Page) -> None:
-    """And what remains of it."""
+    """Each has its remaining risk."""
     rows = page.rows("## Threats")
     assert len(rows) > 20
     for threat, _, stops, tests, remains in rows:
@@ -153,8 +153,8 @@ def test_every_threat_names_a_file_and_a_test(page: Page) -> None:
         assert remains, threat
 
 
-def test_every_file_and_test_that_is_named_exists() -> None:
-    """Also those in tables that no other test reads."""
+def test_every_named_file_and_test_exists() -> None:
+    """Including those in tables that no other test reads."""
     text = PAGE.read_text(encoding="utf-8") + ASVS.read_text(encoding="utf-8")
     names: dict[str, set[str]] = {}
     for file, test in _TEST.findall(text):
@@ -188,7 +188,7 @@ def test_cryptography_is_used_only_where_the_page_says(page: Page) -> None:
 
 
 def test_connections_are_made_only_where_the_page_says(page: Page) -> None:
-    """An operator who writes rules for a firewall has to know all of them."""
+    """An operator who writes firewall rules has to know all of them."""
     found = {
         path
         for path, module in modules().items()
@@ -199,17 +199,17 @@ def test_connections_are_made_only_where_the_page_says(page: Page) -> None:
 
 
 def test_no_client_follows_redirects() -> None:
-    """What a server names instead of an answer is not asked: it could be inside."""
+    """A redirect target is not requested: it could be internal."""
     for path, module in modules().items():
         for node in ast.walk(module):
             if isinstance(node, ast.keyword) and node.arg == "follow_redirects":
                 assert isinstance(node.value, ast.Constant), path
                 assert node.value.value is False, path
-            # Without the word, httpx2 follows none.
+            # Without the argument, httpx2 follows none.
             assert not (isinstance(node, ast.Name) and node.id == "urlopen"), path
 
 
-def test_nothing_dangerous_is_used() -> None:
+def test_no_dangerous_function_is_used() -> None:
     """No code, command, object or document out of input; no randomness that can be predicted."""
     for path, module in modules().items():
         roots = {name.partition(".")[0] for name, _ in imported(module)}
@@ -239,7 +239,7 @@ def test_no_script_sets_a_member_that_input_names() -> None:
 
 
 def test_each_log_is_where_the_page_says(page: Page) -> None:
-    """One module says where lines go; what the tables hold is declared."""
+    """One module decides where lines go; the content of tables is declared."""
     begins = {"basicConfig", "addHandler", "FileHandler", "PrintLogger", "WriteLoggerFactory"}
     found = {
         path
@@ -269,7 +269,7 @@ def test_the_ways_in_are_all_listed(page: Page) -> None:
             assert begins & named, route.address
 
 
-def test_the_times_on_the_page_are_those_of_the_code(page: Page) -> None:
+def test_the_times_on_the_page_match_the_code(page: Page) -> None:
     """And how many there may be."""
     ends = {row[0]: row[3] for row in page.rows("## Authentication")}
     days, minutes = timedelta(days=1), timedelta(minutes=1)
@@ -301,7 +301,7 @@ def test_costly_requests_are_bounded_as_the_page_says(page: Page) -> None:
 
 
 def test_every_table_is_classed() -> None:
-    """Each table of the database is in the table of what lies where, with its protection."""
+    """Each table of the database is in the table of data places, with its protection."""
     rows = read(ROOT / "docs" / "personal-data.md").rows("## What lies where")
     classed = Counter(name for row in rows for name in re.findall(r"`(\w+)`", row[0]))
     assert set(metadata.tables) == set(classed)

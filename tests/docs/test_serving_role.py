@@ -63,15 +63,15 @@ def as_app(owner: Deployment, cluster: postgres.PostgresServer) -> Deployment:
 
 
 def grant(owner: Deployment, cluster: postgres.PostgresServer) -> None:
-    """Run what the command prints, as the owner."""
+    """Run the printed statements, as the owner."""
     printed = owner.run("database", "grants", "--role", APP).stdout
     with connect(cluster, OWNER) as connection:
         for statement in _statements(printed):
             connection.execute(statement.encode())
 
 
-def test_every_table_says_what_servers_may_do_with_it() -> None:
-    """A new table has to be thought through: an empty right is one that servers do not need."""
+def test_every_table_declares_the_rights_of_servers() -> None:
+    """A new table needs a decision: an empty right means that servers need none."""
     assert set(RIGHTS) == {*metadata.tables, "alembic_version"}
 
 
@@ -121,7 +121,7 @@ def test_servers_need_no_more_than_the_printed_grants(
 
 
 def _keeps_the_keys_of_records(connection: psycopg.Connection) -> None:
-    """As the role of servers, try to make what is personal unreadable."""
+    """As the role of servers, try to make personal data unreadable."""
     statement = b"SELECT count(*) FROM shred_keys"
     before = connection.execute(statement).fetchone()
     assert before is not None
@@ -148,10 +148,10 @@ def _keeps_the_keys_of_records(connection: psycopg.Connection) -> None:
     assert connection.execute(statement).fetchone() == before
 
 
-def test_an_owner_erases_what_the_role_of_servers_may_not(
+def test_an_owner_erases_data_that_the_role_of_servers_may_not(
     cluster: postgres.PostgresServer, owner: Deployment
 ) -> None:
-    """The command says what the role lacks, and the owner's goes through."""
+    """The command names the missing right, and the owner succeeds."""
     grant(owner, cluster)
     key = owner.key(owner.account("vendor"))
     app = as_app(owner, cluster)
@@ -166,10 +166,10 @@ def test_an_owner_erases_what_the_role_of_servers_may_not(
     assert "archived WAL" in done.stderr
 
 
-def test_a_hold_ends_also_where_the_role_of_servers_may_not_erase(
+def test_a_hold_ends_even_if_the_role_of_servers_may_not_erase(
     cluster: postgres.PostgresServer, owner: Deployment
 ) -> None:
-    """What waited for its end is erased by `countersign retention run`, as the owner."""
+    """Waiting erasures are done by `countersign retention run`, as the owner."""
     owner.run("database", "grants", "--role", APP, "--console", "--apply")
     key = owner.key(owner.account("vendor"))
     app = as_app(owner, cluster)
@@ -179,7 +179,7 @@ def test_a_hold_ends_also_where_the_role_of_servers_may_not_erase(
     assert app.read("holds", "release", hold) == {"hold_ids": [hold], "erased": [], "requested": []}
 
 
-def test_the_role_of_servers_may_init_where_nothing_is_to_be_made(
+def test_the_role_of_servers_may_init_if_nothing_must_be_made(
     cluster: postgres.PostgresServer, owner: Deployment
 ) -> None:
     """The container runs `init --upgrade` before each start, whatever the role."""
@@ -217,7 +217,7 @@ def test_the_entry_point_of_the_container_works_with_the_role_of_servers(
 def test_a_server_names_every_right_that_its_role_lacks(
     cluster: postgres.PostgresServer, owner: Deployment
 ) -> None:
-    """At once, and before it serves; so does a command, of the table that it needs."""
+    """Immediately, before it serves; a command does so, too, for its tables."""
     app = as_app(owner, cluster)
     for command in (("serve",), ("accounts", "create", "vendor"), ("init",)):
         denied = app.run(*command, check=False)
@@ -240,10 +240,10 @@ def test_a_server_names_every_right_that_its_role_lacks(
     assert "permission denied for table accounts" in denied.stderr
 
 
-def test_a_right_that_is_taken_while_a_server_runs_is_named_in_its_log(
+def test_a_right_revoked_while_a_server_runs_is_named_in_its_log(
     cluster: postgres.PostgresServer, owner: Deployment
 ) -> None:
-    """Callers are asked to come back; others in the same batch get their responses."""
+    """Callers are asked to retry; others in the same batch get their responses."""
     grant(owner, cluster)
     key = owner.key(owner.account("vendor"))
     with running_server(as_app(owner, cluster)) as server, server.client(key) as client:

@@ -80,7 +80,7 @@ def test_nothing_is_loaded_from_elsewhere(site: Path, pages: dict[Path, Read]) -
 
 
 def test_every_link_inside_the_site_leads_somewhere(pages: dict[Path, Read]) -> None:
-    """To a file that is there, and to an anchor in it."""
+    """To an existing file, and to an anchor in it."""
     assert len(pages) > 70
     for path, page in pages.items():
         for address in page.linked:
@@ -94,14 +94,14 @@ def test_every_link_inside_the_site_leads_somewhere(pages: dict[Path, Read]) -> 
 
 
 def test_every_page_of_the_index_is_at_the_side(pages: dict[Path, Read], site: Path) -> None:
-    """Of the first page, which a web server opens."""
+    """The sidebar of the first page, which a web server opens."""
     linked = set(pages[site / "index.html"].linked)
     guides = {f"docs/{path.stem}.html" for path in (ROOT / "docs").glob("*.md")}
     assert guides <= linked
 
 
 def test_blocks_in_a_row_become_tabs() -> None:
-    """Those of one step in several languages, and no others."""
+    """Only those of one step in several languages."""
     step = "".join(f"```{language}\nx\n```\n\n" for language in ("bash", "python", "php"))
     made = tabs(f"Text\n\n{step}```json\n{{}}\n```\n")
     assert re.findall(r"^:::\{tab-item\} (.*)$", made, re.MULTILINE) == ["curl", "Python", "PHP"]

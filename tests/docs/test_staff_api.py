@@ -1,4 +1,4 @@
-"""What has a route and what stays a command: two lists, with every command and no other."""
+"""Acts with a route, and acts that stay commands: two lists, with every command and no other."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_every_command_has_a_route_or_stays_a_command() -> None:
 
 
 def test_every_operation_of_the_first_list_exists() -> None:
-    """And each one of the console is in it."""
+    """Each operation of the console is in it."""
     part = PAGE.partition(NO_MACHINE[0])[2].partition(NO_MACHINE[1])[0]
     named = set(re.findall(r"`((?:GET|POST|PATCH|DELETE) [^`]+)`", part))
     routes = {route.address: route for route in ROUTES if route.operation}

@@ -41,7 +41,7 @@ def bash(page: Page) -> list[Block]:
 
 
 def shape(text: str) -> str:
-    """What a command prints, without what differs from one run to the next."""
+    """The output of a command, without the parts that differ in each run."""
     for form in (_LINK, _TIME, _ID):
         text = form.sub("…", text)
     return text.strip()
@@ -50,7 +50,7 @@ def shape(text: str) -> str:
 def run(
     blocks: list[Block], shell: list[Block], directory: Path, placeholders: dict[str, str]
 ) -> list[str]:
-    """Run blocks after those that set the shell up; gives what each of them printed."""
+    """Run blocks after those that set the shell up; returns their output."""
     printed = run_blocks(
         [*shell, *blocks],
         directory=directory,
@@ -63,7 +63,7 @@ def run(
 def test_an_order_without_a_developer_is_cleared(
     server: Server, operator: Operator, account: str, tmp_path: Path
 ) -> None:
-    """Every command prints what the page shows."""
+    """The output of every command is as on the page."""
     shown = [block.text for block in NO_DEVELOPER.blocks if block.language == "text"][1:]
     key, create, show, save = bash(NO_DEVELOPER)
     real = {
@@ -113,7 +113,7 @@ def website(
 
 @pytest.mark.php
 def test_a_website_of_plain_html_takes_a_cleared_order(website: tuple[str, Path]) -> None:
-    """And no other: an order that was refused is kept, but not to be shipped."""
+    """No other order is taken: a refused one is stored, but not shipped."""
     url, folder = website
     shopper = Shopper(url)
     with shopper.client:

@@ -1,4 +1,4 @@
-"""What users read leads to pages that they have."""
+"""Links in the texts for users lead to existing pages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def strings(path: Path) -> Iterator[str]:
             yield str(node.value)
 
 
-def test_messages_lead_to_pages_that_a_server_serves() -> None:
+def test_messages_link_to_pages_that_a_server_serves() -> None:
     """An installed release has no file `docs/backup.md`, but every server serves the guides."""
     served = {f"{g.path}#{section.anchor}" for g in read_guides() for section in g.sections}
     modules = [p for source in SOURCES for p in source.rglob("*.py")]

@@ -13,7 +13,7 @@ from tests.support.engines import ENGINES, Once, engine_server
 def orders(
     request: pytest.FixtureRequest, once: Once, tmp_path_factory: pytest.TempPathFactory
 ) -> Orders:
-    """Give a deployment in this process in which orders are made, on each engine."""
+    """A deployment in this process where orders are made, on each engine."""
     place = tmp_path_factory.getbasetemp() / f"orders-{request.param}" / "data"
     desk = once(place, lambda: open_desk(place, MovingClock(), engine_server(request)))
     return Orders(desk)

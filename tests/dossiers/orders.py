@@ -35,13 +35,13 @@ class Order:
 
 
 class Orders:
-    """A desk, and what is ordered at it."""
+    """A desk, and its orders."""
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
 
     def vendor(self, *, described: bool = True) -> Principal:
-        """A new account; described: with its records and those of the operator."""
+        """A new account; `described`: with its records and those of the operator."""
         who, room = self.desk.account(), self.desk.deployment.log
         if described:
             account: Account = self.desk.do(find_account(room.access, who.account_id))
@@ -72,7 +72,7 @@ class Orders:
 
 
 def said(data: bytes) -> Dossier:
-    """What a dossier says, checked."""
+    """The content of a dossier, checked."""
     return dossier_of(data)
 
 
@@ -89,5 +89,5 @@ def files_of(data: bytes) -> dict[str, bytes]:
 
 
 def packed(files: dict[str, bytes]) -> bytes:
-    """A dossier of these files, with SHA256SUMS of what they are."""
+    """A dossier of these files, with matching SHA256SUMS."""
     return write_container({**files, SUMS: sums(files)})

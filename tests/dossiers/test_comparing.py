@@ -1,4 +1,4 @@
-"""What the result of making dossier.pdf again says, and when it is none."""
+"""The results of making dossier.pdf again, and the cases without one."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def with_pdf(contents: DossierContents) -> bytes:
 
 
 def compared(data: bytes) -> str:
-    """What a reader with the right policy reads about the PDF."""
+    """A reader's message about the PDF, with the right policy."""
     verdict = verify_file(data, parse_policy(POLICY))
     assert verdict.outcome is Conclusion.OK, verdict.line()
     assert verdict.dossier
@@ -66,7 +66,7 @@ def compared(data: bytes) -> str:
 
 
 def test_a_witness_that_only_the_maker_names_is_not_confirmed() -> None:
-    """Who hands a dossier on can add a witness of their own to its policy, and to the PDF."""
+    """A person who passes a dossier on can add a witness to its policy, and to the PDF."""
     plain = order()
     assert compared(with_pdf(plain)) == SAME
     witness = Signer.from_seed("witness.example/own", bytes(32), COSIGNATURE)
@@ -99,15 +99,15 @@ def test_a_time_stamp_with_an_unknown_hash_is_not_in_the_pdf() -> None:
 
 
 @pytest.mark.parametrize("time", [b"20261399999999Z", b"00010101000000Z", b"20161231235960Z"])
-def test_a_time_that_is_no_date_is_said_and_stops_nothing(time: bytes) -> None:
-    """Month 13, a year before which Pacific time has none, a leap second: all can be stamped."""
+def test_an_impossible_time_is_reported_and_stops_nothing(time: bytes) -> None:
+    """Month 13, a year outside the Pacific zone's range, a leap second: all can be stamped."""
     note = parse_proof(next(iter(order().records.values())).proof).checkpoint
     stamp = builder.stamp(sha256(own_lines(note, checkpoint_of(note).origin)).digest(), time=time)
     made = replace(order(), timestamps={"timestamps/1.tsr": stamp}, pdf=b"%PDF-1.7\n" + maker())
     assert compared(write_dossier(made)).startswith("dossier.pdf was not compared: the dossier has")
 
 
-def test_a_pdf_that_was_changed_fails_at_the_last_step(tmp_path: Path) -> None:
+def test_a_changed_pdf_fails_at_the_last_step(tmp_path: Path) -> None:
     """By SHA256SUMS; and if these were written again, as another PDF than the evidence makes."""
     good = with_pdf(order())
     files = read_container(good)
@@ -126,7 +126,7 @@ def test_a_pdf_that_was_changed_fails_at_the_last_step(tmp_path: Path) -> None:
     assert said["sums-again"].startswith(f"{last}dossier.pdf differs from the one ")
 
 
-def test_verifiers_that_are_not_of_this_release_are_named(tmp_path: Path) -> None:
+def test_verifiers_of_other_releases_are_named(tmp_path: Path) -> None:
     """Whether or not the PDF could be compared: the package knows its own verifiers."""
     plain = order()
     own = replace(plain, verify_py=verifier(VERIFY_PY), verify_html=verifier(VERIFY_HTML))

@@ -35,8 +35,8 @@ def test_the_first_page_has_the_verdict_five_answers_and_a_place_to_sign(path: P
         assert words in rest
 
 
-def test_the_first_page_says_which_order_who_what_when_and_by_what_check() -> None:
-    """As the records have it, each with its source."""
+def test_the_first_page_names_order_people_events_times_and_checks() -> None:
+    """As in the records, each with its source."""
     page = first_page(LIVE)
     for words in (
         "Which order sess_8c1f as the vendor names it",
@@ -49,7 +49,7 @@ def test_the_first_page_says_which_order_who_what_when_and_by_what_check() -> No
         assert words in page, page
 
 
-def test_on_paper_no_key_was_checked() -> None:
+def test_the_paper_says_that_no_key_was_checked() -> None:
     """The first line says so, since nothing that is printed can check it."""
     for summary in (dossier_of(path.read_bytes()).summary for path in (LIVE, *GOOD)):
         assert summary[0].startswith("Whose key signed this was not checked.")

@@ -1,4 +1,4 @@
-"""What a dossier of an order has in it, and when its bytes change."""
+"""The parts of an order's dossier, and when its bytes change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WHOLE = [
 
 
 def test_one_file_has_all_records_of_an_order(orders: Orders) -> None:
-    """Who the parties are, the notice, initials, check, decision and report, under one head."""
+    """The parties, the notice, initials, check, decision and report, under one head."""
     one = orders.order(orders.vendor())
     data = orders.dossier(one.who, one.clearance_id)
     assert kinds(data) == WHOLE
@@ -30,7 +30,7 @@ def test_one_file_has_all_records_of_an_order(orders: Orders) -> None:
     assert clearance.shown["cbid"] == one.cbid
 
 
-def test_acknowledgment_and_clearance_lead_to_the_same_dossier(orders: Orders) -> None:
+def test_acknowledgment_and_clearance_have_the_same_dossier(orders: Orders) -> None:
     """Whichever identifier a court has."""
     one = orders.order(orders.vendor())
     by_clearance = orders.dossier(one.who, one.clearance_id)
@@ -38,7 +38,7 @@ def test_acknowledgment_and_clearance_lead_to_the_same_dossier(orders: Orders) -
 
 
 def test_the_bytes_stay_the_same_while_the_log_grows(orders: Orders) -> None:
-    """With a size and without: the records of other orders change nothing."""
+    """With a size and without: records of other orders change nothing."""
     who = orders.vendor()
     one = orders.order(who)
     data = orders.dossier(who, one.ack_id)
@@ -48,8 +48,8 @@ def test_the_bytes_stay_the_same_while_the_log_grows(orders: Orders) -> None:
     assert orders.dossier(who, one.ack_id, size=size) == data
 
 
-def test_a_later_record_leaves_the_dossier_of_a_size_as_it_is(orders: Orders) -> None:
-    """What a court was given can be made again after the order was fulfilled."""
+def test_a_later_record_leaves_the_dossier_at_a_given_size_unchanged(orders: Orders) -> None:
+    """A dossier given to a court can be made again after the order was fulfilled."""
     one = orders.order(orders.vendor(), fulfilled=False)
     before = orders.dossier(one.who, one.clearance_id)
     assert said(before).missing == ("a report of fulfilment",)
@@ -58,8 +58,8 @@ def test_a_later_record_leaves_the_dossier_of_a_size_as_it_is(orders: Orders) ->
     assert orders.dossier(one.who, one.clearance_id, size=said(before).size) == before
 
 
-def test_a_size_that_does_not_hold_the_record_is_not_found(orders: Orders) -> None:
-    """Nor one that no checkpoint has."""
+def test_a_size_without_the_record_is_not_found(orders: Orders) -> None:
+    """Nor is a size without a checkpoint."""
     who = orders.vendor()
     one = orders.order(who)
     data = orders.dossier(who, one.ack_id)
@@ -80,7 +80,7 @@ def test_a_size_that_does_not_hold_the_record_is_not_found(orders: Orders) -> No
         ("verification,initials_per_line", True, {"initials_per_line"}),
     ],
 )
-def test_only_the_fields_that_were_requested_are_shown(
+def test_only_requested_fields_are_shown(
     orders: Orders, disclose: str | None, check: bool, shown: set[str]
 ) -> None:
     """A check whose connection is withheld is left out, which the dossier says."""
@@ -93,7 +93,7 @@ def test_only_the_fields_that_were_requested_are_shown(
 
 
 def test_an_unknown_field_is_refused(orders: Orders) -> None:
-    """A typing error must not hide what a court was promised."""
+    """A typing error must not hide promised data from a court."""
     one = orders.order(orders.vendor())
     with pytest.raises(InvalidRequest, match="shoping"):
         orders.dossier(one.who, one.ack_id, "shoping")
@@ -135,8 +135,8 @@ def test_a_refused_order_has_a_dossier(orders: Orders) -> None:
 
 
 @pytest.mark.both_engines
-def test_erasing_one_buyer_leaves_every_other_dossier_as_it_is(orders: Orders) -> None:
-    """And what was handed out of the erased one stays valid."""
+def test_erasing_one_buyer_changes_no_other_dossier(orders: Orders) -> None:
+    """Earlier dossiers of the erased one stay valid."""
     who = orders.vendor()
     one, two = orders.order(who), orders.order(who)
     before, others = orders.dossier(who, one.ack_id), orders.dossier(who, two.ack_id)

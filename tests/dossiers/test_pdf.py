@@ -1,4 +1,4 @@
-"""The PDF of a dossier says what was checked, and nothing else; the same bytes each time."""
+"""The PDF of a dossier has the checked facts, nothing else, and the same bytes each time."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def an_order(mode: str = "live", **changed: Any) -> Dossier:  # noqa: ANN401
 
 
 def test_a_judge_reads_who_what_when_and_how_in_one_document() -> None:
-    """The parties, a timeline in both times, the lines, the capture, joins, and what is missing."""
+    """The parties, a timeline in both times, the lines, the capture, joins, and missing parts."""
     words = words_of(make_certificate(an_order()))
     for expected in (
         "Dossier of an Order",
@@ -117,8 +117,8 @@ def test_a_judge_reads_who_what_when_and_how_in_one_document() -> None:
     assert "TEST EVIDENCE" not in words
 
 
-def test_a_dossier_says_what_the_certificate_of_its_acknowledgment_says() -> None:
-    """Whose words the notice is, what is missing in it, who sent the initials, whose word it is."""
+def test_a_dossier_agrees_with_the_certificate_of_its_acknowledgment() -> None:
+    """Whose words the notice has, its gaps, the sender of the initials, and whose word it is."""
     notice = {"editorial": ["title"], "text_gaps": ["(E) is missing"]}
     pdf = make_certificate(an_order(notice=notice))
     words = words_of(pdf)
@@ -146,7 +146,7 @@ def test_a_dossier_says_what_the_certificate_of_its_acknowledgment_says() -> Non
 
 
 def test_a_dossier_without_gaps_claims_no_more_than_it_can_name() -> None:
-    """That nothing else was left out is not known to anyone who reads it."""
+    """No reader can know whether anything else was left out."""
     words = words_of(make_certificate(replace(an_order(), missing=())))
     assert "Nothing that a dossier can name is missing." in words
 
@@ -157,7 +157,7 @@ def test_the_same_dossier_gives_the_same_bytes_which_name_their_maker() -> None:
     assert maker() in make_certificate(an_order())
 
 
-def test_a_dossier_of_test_evidence_says_so_in_red_on_every_page() -> None:
+def test_a_dossier_of_test_evidence_is_marked_in_red_on_every_page() -> None:
     """No one takes a rehearsal for a sale."""
     pages = pages_of(make_certificate(an_order("test")))
     assert len(pages) > 1
@@ -165,7 +165,7 @@ def test_a_dossier_of_test_evidence_says_so_in_red_on_every_page() -> None:
 
 
 @pytest.mark.parametrize("kept", ["clearance", "acknowledgment"])
-def test_one_record_alone_is_a_dossier_that_says_what_is_missing(kept: str) -> None:
+def test_a_dossier_of_one_record_names_the_missing_ones(kept: str) -> None:
     """Without parties, clearance or acknowledgment, each absence is in words."""
     whole = an_order()
     alone = replace(
@@ -197,7 +197,7 @@ def test_hostile_text_in_any_record_breaks_nothing() -> None:
 
 @pytest.mark.parametrize(("version", "reviewed"), [("2026-01-01", True), ("zz", False)])
 def test_a_review_of_another_version_is_no_review(version: str, reviewed: bool) -> None:
-    """The same text can be that of two versions, of which one was reviewed."""
+    """Two versions can have the same text, and only one of them a review."""
     order = an_order()
     event = {"notice_version": version, "at": "2026-11-01T00:00:00.000Z"}
     records = tuple(
@@ -209,7 +209,7 @@ def test_a_review_of_another_version_is_no_review(version: str, reviewed: bool) 
     assert ("no review from before the acknowledgment" in words) is not reviewed
 
 
-def test_a_check_at_another_address_says_that_it_is_not_known_what_answered() -> None:
+def test_a_check_at_another_address_is_said_to_have_an_unknown_responder() -> None:
     """The member by itself, an address, says nothing to a reader."""
     order = an_order()
     records = tuple(

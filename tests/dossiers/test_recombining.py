@@ -42,7 +42,7 @@ def two(orders: Orders) -> tuple[bytes, bytes]:
 def test_no_recombination_of_two_orders_verifies(
     two: tuple[bytes, bytes], data: st.DataObject
 ) -> None:
-    """Any records of both, any file in the place of any other of its kind, with new sums."""
+    """Any records of both, any file in place of any other of its kind, with new sums."""
     both = [said(one) for one in two]
     orders = [{record.id for record in one.records} for one in both]
     known = {record.id: record for one in both for record in one.records}
@@ -80,7 +80,7 @@ def test_no_recombination_of_two_orders_verifies(
 
 
 def test_the_records_of_both_orders_do_not_verify(two: tuple[bytes, bytes]) -> None:
-    """The plainest of them: the check of the other order in the place of the own one."""
+    """The plainest case: the check of the other order in place of the own one."""
     first, second = (said(one) for one in two)
     own, other = (one.of("verification")[0].id for one in (first, second))
     files = files_of(two[0])

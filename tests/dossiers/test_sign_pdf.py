@@ -61,7 +61,7 @@ def sign(
     )  # fmt: skip
 
 
-def test_the_copy_is_signed_and_begins_with_the_bytes_that_are_compared(
+def test_the_copy_is_signed_and_begins_with_the_compared_bytes(
     nothing: Deployment, tmp_path: Path, key: Path
 ) -> None:
     from pyhanko.pdf_utils.reader import PdfFileReader  # noqa: PLC0415 - half a second

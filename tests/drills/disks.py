@@ -1,4 +1,4 @@
-"""Small file systems of their own, as real as those of a machine: root alone can mount them."""
+"""Small real file systems: only root can mount them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PROGRAMS: Final = ("mkfs.ext4", "mount", "umount", "losetup")
 
 
 def missing() -> str | None:
-    """What is missing here to mount one; None: nothing."""
+    """The missing requirement for mounting one; None: nothing."""
     if os.geteuid() != 0:
         return "no root, which mounts file systems"
     found = {name: shutil.which(name, path="/usr/sbin:/sbin:/usr/bin:/bin") for name in PROGRAMS}

@@ -1,4 +1,4 @@
-"""Callers who acknowledge without pause, whatever is broken, and one who asks for readiness."""
+"""Callers who acknowledge without pause, whatever is broken, and one who polls readiness."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _REFUSED_PAUSE_SECONDS: Final = 0.25
 needs, and each is sent again at the end."""
 _LOOK_SECONDS: Final = 0.25
 _GIVE_UP_SECONDS: Final = 60.0
-"""Longer than any caller may wait, so that who waits too long is seen."""
+"""Longer than any caller may wait, so that too long a wait is detected."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Order:
-    """What a caller sent under one Idempotency-Key, and every 200 that came back."""
+    """A caller's request under one Idempotency-Key, and every 200 for it."""
 
     path: str
     key: str
@@ -35,7 +35,7 @@ class Order:
 
     @property
     def ack_id(self) -> str:
-        """What the acknowledgment is known by; there must be an answer."""
+        """The id of the acknowledgment; there must be a response."""
         found: str = json.loads(self.answers[0])["ack_id"]
         return found
 
@@ -52,7 +52,7 @@ class Tried:
 
 @dataclass(slots=True, frozen=True)
 class Looked:
-    """What `/readyz` said, and when: status (0: no answer) and the state of sealing."""
+    """A response of `/readyz` and its time: status (0: none) and the state of sealing."""
 
     at: float
     status: int
@@ -101,7 +101,7 @@ class Load:
         wait_until(happened, f"{number} calls with {statuses}")
 
     def until_all(self, number: int, *statuses: int) -> None:
-        """Wait until so many calls one after the other have ended like this."""
+        """Wait until this many calls in a row have ended like this."""
 
         def happened() -> bool:
             return len(self.tried) >= number and {t.status for t in self.tried[-number:]} <= {

@@ -1,7 +1,7 @@
 """A deployment to break: its server on one port, its callers, a monitor outside, and the oracle.
 
-What every drill must leave behind is in `Site.judge`: each 200 is there exactly once, replays
-agree, the published checkpoints form one chain, no caller waited long, and readiness was true.
+`Site.judge` has the final conditions of every drill: each 200 is there exactly once, replays agree,
+the published checkpoints form one chain, no caller waited long, and readiness was true.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tests.support.service import Deployment, free_port
 WAIT_SECONDS_MAX: Final = 15.0
 """No caller waits longer, whatever is broken."""
 _TRUTH_SECONDS: Final = 3.0
-"""For so long readiness may still say what was true before."""
+"""For this long readiness may lag behind the truth."""
 
 
 @dataclass(kw_only=True)
@@ -38,9 +38,9 @@ class Site:
     """A deployment that is broken on purpose."""
 
     learns_within: ClassVar = _TRUTH_SECONDS
-    """For so many seconds its readiness may say *not ready* of what is well again."""
+    """For this many seconds readiness may still say *not ready* after recovery."""
     pause_seconds: ClassVar = 0.04
-    """Between two calls of a client: all of them together make some 100 calls a second."""
+    """Between two calls of a client: all together make some 100 calls a second."""
 
     folder: Path
     data_dir: Path
@@ -67,7 +67,7 @@ class Site:
 
     @property
     def log(self) -> Path:
-        """What the servers wrote, all of them."""
+        """The logs of all servers."""
         return self.folder / "server.log"
 
     def begin(self) -> None:
@@ -168,7 +168,7 @@ class Site:
         return self.loads[-1]
 
     def doctor(self) -> dict[str, tuple[str, str]]:
-        """By check: the worst that `countersign doctor` finds, and its words with what to do."""
+        """By check: the worst finding of `countersign doctor`, with its words and remedy."""
         done = self.deployment.run("doctor", "--seconds=60", "--json", check=False)
         found: dict[str, tuple[str, str]] = {}
         for line in json.loads(done.stdout)["lines"]:
@@ -190,9 +190,9 @@ class Site:
         return found
 
     def judge(self, *, more_is_there: bool = False) -> None:
-        """What every drill must leave behind, once the service is well again.
+        """The final conditions of every drill, once the service has recovered.
 
-        `more_is_there`: the database also has what others were answered.
+        `more_is_there`: the database also has others' acknowledged data.
         """
         orders = [order for load in self.loads for order in load.orders]
         assert sum(bool(order.answers) for order in orders) > 50, "there was no load"
@@ -207,7 +207,7 @@ class Site:
         self.judge_chain()
 
     def judge_waits(self) -> None:
-        """No caller waited for long, and what readiness said was so."""
+        """No caller waited for long, and readiness was true."""
         tried = [one for load in self.loads for one in load.tried]
         slowest = max(one.seconds for one in tried)
         assert slowest <= WAIT_SECONDS_MAX, slowest
@@ -217,7 +217,7 @@ class Site:
             assert not found, found
 
     def judge_chain(self) -> None:
-        """What the monitor saw while all of it happened was one log, and today's is its end."""
+        """The monitor saw one log all the time, and today's head is its end."""
         assert self.monitor is not None
         said = (self.folder / "monitor.log").read_text()
         assert self.monitor.poll() is None, said
@@ -230,7 +230,7 @@ class Site:
         assert not list((self.folder / "state" / "alarms").glob("*"))
 
     async def _settle(self, orders: Sequence[Order]) -> None:
-        """Send every request again: what was answered once is the answer for good."""
+        """Send every request again: the first response is permanent."""
 
         async def caller(own: Sequence[Order]) -> None:
             with closing(await Connection.open(self.port, self.api_key)) as connection:
@@ -265,17 +265,17 @@ EXPECTED: Final = {
     "idempotency_in_progress",
     "overloaded",
 }
-"""The codes that a caller may get while something is broken; an internal error is none of them."""
+"""The codes that a caller may get during a fault; an internal error is none of them."""
 _REFUSED: Final = {"storage_unavailable", "outcome_unknown"}
-"""Those of a service that is not ready."""
+"""The codes of a service that is not ready."""
 
 
 def lies(
     looked: Sequence[Looked], tried: Sequence[Tried], learns_within: float = _TRUTH_SECONDS
 ) -> list[str]:
-    """Where `/readyz` said ready while every act was refused, or not ready while none was.
+    """Times when `/readyz` said ready while every act was refused, or not ready while none was.
 
-    `learns_within`: for so many seconds it may say *not ready* of what is well again.
+    `learns_within`: for this many seconds it may still say *not ready* after recovery.
     """
     found = []
     for look in looked:
@@ -292,7 +292,7 @@ def lies(
             and not {one.status for one in said} & {0, 200}
             and not {one.code for one in acts} & _REFUSED
             and _goes_on((one.at for one in said), begun, look.at)
-            # What was done before alone does not count: the next act may be one that waits.
+            # Acts before that do not count: the next act may be one that waits.
             and _goes_on((one.at for one in acts if one.status == 200), begun, look.at + 1.0)
         ):
             found.append(f"not ready for {learns_within} s until {look.at}, and acts were done")

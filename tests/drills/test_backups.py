@@ -19,7 +19,7 @@ KEYS = ("secret.key", "key-encryption.key")
 
 
 def with_keys_of(old: Path, new: Path) -> Path:
-    """A directory for a restored database: the keys, and what was published last."""
+    """A directory for a restored database: the keys, and the published heads."""
     new.mkdir(parents=True, mode=0o700)
     for name in KEYS:
         shutil.copy(old / name, new / name)
@@ -29,7 +29,7 @@ def with_keys_of(old: Path, new: Path) -> Path:
 
 
 def test_a_backup_is_made_under_load_and_restored(tmp_path: Path) -> None:
-    """What was answered before it began is in it, and the restored deployment goes on."""
+    """Data acknowledged before it began is in it, and the restored deployment continues."""
     with site(tmp_path) as first:
         with first.load() as load:
             load.until(300, 200)
@@ -51,7 +51,7 @@ def test_a_backup_is_made_under_load_and_restored(tmp_path: Path) -> None:
             with second.load() as load:
                 load.until(100, 200)
                 load.until_ready(200, "ok")
-            # What the vendors hold of the backup's time, and what they were answered since.
+            # The vendors' data from the time of the backup, and their later responses.
             load.orders += before
             assert {order.ack_id for order in before} <= second.kept_ids()
             second.judge(more_is_there=True)
@@ -59,7 +59,7 @@ def test_a_backup_is_made_under_load_and_restored(tmp_path: Path) -> None:
 
 
 def test_a_backup_of_an_older_release_is_restored_into_this_one(tmp_path: Path) -> None:
-    """It is migrated, and what it holds can be read and proved."""
+    """It is migrated, and its data can be read and proved."""
     old = tmp_path / "old"
     shutil.copytree(FILLED, old)
     url = database_url(None, old)

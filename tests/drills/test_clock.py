@@ -44,7 +44,7 @@ def authority() -> Iterator[str]:
 
 
 def doctor(broken: Site) -> tuple[str, str]:
-    """What `countersign doctor` says of the clock, on the server's machine."""
+    """The finding of `countersign doctor` about the clock, on the server's machine."""
     environment = broken.deployment.environment | dict(broken.environment)
     done = forked.run("countersign", "doctor", "--seconds=60", "--json", environment=environment)
     lines = [line for line in json.loads(done.stdout)["lines"] if line["check"] == "clock"]
@@ -53,7 +53,7 @@ def doctor(broken: Site) -> tuple[str, str]:
 
 @pytest.mark.parametrize("by", [TWO_HOURS, -TWO_HOURS], ids=["forward", "back"])
 def test_the_clock_jumps(tmp_path: Path, by: timedelta) -> None:
-    """Nothing is signed with a wrong time; when it is right again, sealing goes on by itself."""
+    """Nothing is signed with a wrong time; when it is right again, sealing continues by itself."""
     clock = MovedClock(tmp_path / "clock")
     environment = {VARIABLE: str(clock.file)}
     with (

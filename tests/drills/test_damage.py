@@ -21,7 +21,7 @@ FRAME = PAGE + 24
 
 
 def test_pages_are_damaged(tmp_path: Path) -> None:
-    """It is said at once, nothing more is accepted, and the way back is a backup."""
+    """It is reported at once, writes are refused, and the remedy is a backup."""
     with site(tmp_path) as broken:
         with broken.load() as load:
             load.until(300, 200)
@@ -61,7 +61,7 @@ def test_pages_are_damaged(tmp_path: Path) -> None:
 
 
 def overwrite(file: Path) -> None:
-    """Write nonsense over every eighth page, but the first ones, which say what the file is."""
+    """Overwrite every eighth page, except the first ones, which identify the file."""
     with file.open("r+b") as database:
         for page in range(40, file.stat().st_size // PAGE, 8):
             database.seek(page * PAGE)
@@ -69,9 +69,9 @@ def overwrite(file: Path) -> None:
 
 
 def cut(data_dir: Path, copy: Path, answered: set[str]) -> None:
-    """Cut frames off the write-ahead log, until the database lacks one of what was answered."""
+    """Cut frames off the write-ahead log, until the database lacks an acknowledged write."""
     database, wal = data_dir / "countersign.db", data_dir / "countersign.db-wal"
-    # What was written before the log began again at its start is no part of it.
+    # Data from before the log restarted at its beginning is no part of it.
     left = answered
     while answered <= left:
         os.truncate(wal, WAL_HEADER + ((wal.stat().st_size - WAL_HEADER) // FRAME - 1) * FRAME)
@@ -83,7 +83,7 @@ def cut(data_dir: Path, copy: Path, answered: set[str]) -> None:
 
 
 def test_the_end_of_the_write_ahead_log_is_lost(tmp_path: Path) -> None:
-    """As by a disk that confirms what it has not written: it is noticed, and said."""
+    """As by a disk that confirms writes it has not done: it is detected and reported."""
     with site(tmp_path) as broken:
         with broken.load() as load:
             load.until(300, 200)
@@ -97,7 +97,7 @@ def test_the_end_of_the_write_ahead_log_is_lost(tmp_path: Path) -> None:
             load.until_ready(200, "suspended")
             load.until(100, 200)
             (said,) = {one["reason"] for one in broken.events("sealing_suspended")}
-            # The second, where what is lost was published a moment before.
+            # In the second case the lost data was published a moment before.
             assert "although they were accepted" in said or "lost its latest entries" in said
             severity, words = broken.doctor()["logs"]
             assert severity == "broken"

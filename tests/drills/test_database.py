@@ -25,7 +25,7 @@ def server() -> Iterator[postgres.PostgresServer]:
 def test_the_database_is_gone_while_serving(
     server: postgres.PostgresServer, tmp_path: Path
 ) -> None:
-    """It goes on by itself when the database is back, however that ended."""
+    """It continues by itself when the database is back, whatever the cause."""
     with site(tmp_path, DATABASE_URL=postgres.fresh_database(server)) as broken:
         with broken.load() as load:
             for _ in range(2):

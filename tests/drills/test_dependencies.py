@@ -1,4 +1,4 @@
-"""Drills: what the service asks others for: a key, providers and receivers. Acts never wait."""
+"""Drills: dependencies of the service: a key, providers and receivers. Acts never wait."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Vendor:
         return self._client("POST", "/v1/buyers/verify", json=self._body(session))
 
     def status(self, cbid: str) -> str:
-        """What the vendor learns of a buyer."""
+        """The vendor's view of a buyer."""
         found: str = self._client("GET", f"/v1/buyers/{cbid}/status").json()["status"]
         return found
 
@@ -74,7 +74,7 @@ class Vendor:
 
 
 def certificate(folder: Path, days: int) -> ssl.SSLContext:
-    """A server's context, whose certificate ends in so many days; it is its own authority."""
+    """A server's context whose certificate ends in this many days; it is its own authority."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"provider {days}")])
     ends = dt.datetime.now(dt.UTC) + dt.timedelta(days=days)
@@ -181,7 +181,7 @@ def silent_receiver() -> Iterator[tuple[str, list[socket.socket]]]:
 
 
 def test_a_receiver_never_answers(tmp_path: Path) -> None:
-    """It delays nothing but its own messages, and the doctor names what waits."""
+    """Only its own messages are delayed, and the doctor names the waiting ones."""
     clock = MovedClock(tmp_path / "clock")
     with site(
         tmp_path,
@@ -203,7 +203,7 @@ def test_a_receiver_never_answers(tmp_path: Path) -> None:
 
 
 def test_the_key_command_fails(tmp_path: Path) -> None:
-    """What needs no other key goes on; a start without it is refused in words."""
+    """Acts that need no other key continue; a start without it is refused with a message."""
     program, broke = tmp_path / "fetch-key", tmp_path / "broken"
     key = tmp_path / "data" / "key-encryption.key"
     program.write_text(f"#!/bin/sh\ntest ! -e {broke} && exec cat {key}\necho no >&2; exit 3\n")

@@ -1,4 +1,4 @@
-"""Drills: what a disk can do to a server."""
+"""Drills: disk faults of a server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.drill, pytest.mark.mounts, pytest.mark.timeout(300)]
 
 
 def test_a_disk_that_can_only_be_read(tmp_path: Path) -> None:
-    """Every act is refused, and what can be read is read; after a repair all goes on."""
+    """Every act is refused, and reads work; after a repair all continues."""
     with disk(tmp_path, 200) as own, site(tmp_path, own.place / "data") as broken:
         with broken.load() as load:
             load.until(200, 200)
@@ -39,7 +39,7 @@ def test_a_disk_that_can_only_be_read(tmp_path: Path) -> None:
 
 
 def test_a_disk_is_full(tmp_path: Path) -> None:
-    """Nothing is accepted until there is space; what was, is sealed, and the server can end."""
+    """Writes are refused until there is space; accepted ones are sealed, and the server can end."""
     with disk(tmp_path, 160) as own, site(tmp_path, own.place / "data") as broken:
         with broken.load() as load:
             load.until(200, 200)

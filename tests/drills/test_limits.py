@@ -1,4 +1,4 @@
-"""Drills: a server that has used up its files, and ten thousand connections that say nothing."""
+"""Drills: a server that has used up its file descriptors, and ten thousand silent connections."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_files_are_exhausted(tmp_path: Path) -> None:
 
 
 def test_ten_thousand_connections_are_idle(tmp_path: Path) -> None:
-    """Callers who were there go on; who comes waits for those that say nothing to be closed."""
+    """Existing callers continue; new ones wait until silent ones are closed."""
     own, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     assert most == resource.RLIM_INFINITY or most > IDLE + 1000, "raise `ulimit -H -n`"
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

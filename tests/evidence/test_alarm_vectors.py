@@ -1,4 +1,4 @@
-"""The vectors of alarms: made again byte for byte, and each comes to what is written there."""
+"""The vectors of alarms: made again byte for byte, each with its written outcome."""
 
 import json
 import sys
@@ -37,15 +37,15 @@ def test_the_code_makes_every_vector_byte_for_byte() -> None:
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_each_comes_to_what_is_written(name: str) -> None:
-    """Good ones show what they say; the others fail, or rest on a key that is not known."""
+def test_each_alarm_has_its_written_outcome(name: str) -> None:
+    """Good ones prove their claim; the others fail, or rest on an unknown key."""
     judged = check_alarm((ALARMS / name).read_bytes(), POLICY)
     assert judged.shown.value == EXPECTED[name]["shown"], judged.message
     good = name.startswith("good/")
     assert (judged.shown in {Shown.PROVED, Shown.OBSERVED}) == good
 
 
-def test_there_is_a_good_and_a_broken_one_of_each_kind() -> None:
+def test_each_kind_has_a_good_and_a_broken_vector() -> None:
     for folder in ("good", "broken"):
         names = [name.removeprefix(f"{folder}/") for name in EXPECTED if name.startswith(folder)]
         kinds = {name.split(".")[0].split("-")[0] for name in names}

@@ -1,4 +1,4 @@
-"""`countersign-evidence`, as those run it who have no service."""
+"""`countersign-evidence`, run without the service."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_alone_it_names_no_command_that_it_does_not_have() -> None:
         assert re.search(r"countersign +log +check-alarm", said)
 
 
-def test_alone_it_says_which_of_its_commands_checks_a_promise(tmp_path: Path) -> None:
+def test_the_monitor_alone_names_its_command_that_checks_a_promise(tmp_path: Path) -> None:
     """A receipt and --against is the wrong command; the message names the right one."""
     (tmp_path / "receipt").write_text(RECEIPT)
     (tmp_path / "policy").write_text(builder.material().policy)

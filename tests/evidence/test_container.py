@@ -39,7 +39,7 @@ CONTENTS = DossierContents(
 
 
 def test_a_dossier_is_the_same_bytes_each_time() -> None:
-    """And those that the format names, made by another hand."""
+    """Its bytes are also those of the format, computed independently."""
     dossier = write_dossier(CONTENTS)
     files = {
         builder.RECORD: b"{}",
@@ -98,14 +98,14 @@ def test_a_time_stamp_has_a_plain_name(name: str) -> None:
 
 
 def test_a_dossier_larger_than_any_is_refused() -> None:
-    """Before it is looked into."""
+    """Before it is opened."""
     large = write_dossier(replace(CONTENTS, pdf=bytes(CONTAINER_BYTES_MAX)))
     with pytest.raises(EvidenceError, match="at most 16000000 bytes"):
         read_container(large)
 
 
 def test_a_dossier_that_would_unpack_to_more_than_it_is_is_refused() -> None:
-    """Nothing compressed is read at all."""
+    """Compressed data is not read at all."""
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(builder.RECORD, bytes(50_000_000))
@@ -116,7 +116,7 @@ def test_a_dossier_that_would_unpack_to_more_than_it_is_is_refused() -> None:
 @settings(max_examples=depth.drawn(60))
 @given(st.binary(max_size=120), st.integers(0, 4000), st.integers(0, 60))
 def test_any_bytes_are_a_dossier_or_refused(data: bytes, at: int, cut: int) -> None:
-    """In the middle of a good one too; what is read is written the same."""
+    """Also inside a valid one; parsed bytes are written the same."""
     good = write_dossier(CONTENTS)
     for dossier in (data, good[:at] + data + good[at + cut :], b"PK" + data, good + data):
         try:

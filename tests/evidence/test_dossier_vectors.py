@@ -73,7 +73,7 @@ def test_a_live_order_verifies_by_the_policy_of_its_own_log_alone() -> None:
     assert live.dossier.joins == same.dossier.joins
 
 
-def test_the_changes_are_said_in_words() -> None:
+def test_the_changes_are_described_in_words() -> None:
     """Who writes another reader sees what it has to notice."""
     cases = json.loads((DOSSIERS / "broken" / "expected.json").read_bytes())
     assert all(len(case["change"]) > 10 for case in cases.values())

@@ -1,4 +1,4 @@
-"""The signed history of a log's keys: who trusts one of them learns the others."""
+"""The signed history of a log's keys: trust in one key leads to the others."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def history(*ranges: tuple[int, int | None, Signer]) -> KeyHistory:
 HISTORY = history((0, 40, OLD), (30, None, NEW), (30, None, PQ))
 
 
-def test_it_is_two_lines_and_one_for_each_key() -> None:
+def test_a_history_is_two_lines_and_one_for_each_key() -> None:
     """The exact bytes of the format."""
     text = sign_history(HISTORY, [NEW, OLD]).partition(b"\n\n")[0].decode()
     assert text == (
@@ -39,7 +39,7 @@ def test_it_is_two_lines_and_one_for_each_key() -> None:
     )
 
 
-def test_who_trusts_one_key_learns_the_others_and_their_sizes() -> None:
+def test_trust_in_one_key_leads_to_the_others_and_their_sizes() -> None:
     """With the oldest, or with the newest."""
     note = sign_history(HISTORY, [NEW, OLD])
     for trusted in (OLD, NEW):
@@ -51,7 +51,7 @@ def test_who_trusts_one_key_learns_the_others_and_their_sizes() -> None:
 
 
 def rewritten(old: str, new: str, signers: Sequence[Signer] = (NEW, OLD)) -> bytes:
-    """A history whose text was changed before it was signed."""
+    """A history whose text was changed before signing."""
     text = sign_history(HISTORY, []).removesuffix(b"\n").replace(old.encode(), new.encode())
     return text + b"\n" + b"".join(signer.sign(text) for signer in signers)
 
@@ -81,7 +81,7 @@ def test_another_history_is_refused(name: str) -> None:
         check_history(BROKEN[name], [OLD.verifier])
 
 
-def test_a_thief_of_an_old_key_changes_no_history_that_others_keep() -> None:
+def test_a_thief_of_an_old_key_cannot_change_histories_kept_by_others() -> None:
     """They can sign one of their own; with the archived one the old key counts no further."""
     stolen = sign_history(history((0, None, OLD)), [OLD])
     assert check_history(stolen, [OLD.verifier]).counts(OLD.verifier, 50)
@@ -108,7 +108,7 @@ def checkpoint(size: int, *signers: Signer) -> bytes:
         [(0, 50, OLD), (51, None, THIEF)],
     ],
 )
-def test_a_thief_of_one_key_adds_none_for_those_who_trust_another_one_too(
+def test_a_thief_of_one_key_adds_none_for_readers_who_trust_another_one_too(
     ranges: Sequence[tuple[int, int | None, Signer]],
 ) -> None:
     """Whether the history lists the other one, and wherever it does."""
@@ -123,8 +123,8 @@ THEN = history((0, None, OLD))
 NEXT = history((0, 40, OLD), (30, 70, NEW), (71, None, THIEF))
 
 
-def test_a_history_goes_on_from_the_one_that_was_known_before() -> None:
-    """The newest key that was known signs it; one that was lost meanwhile need not."""
+def test_a_history_continues_the_one_known_before() -> None:
+    """The newest known key signs it; a key that was lost meanwhile need not."""
     known = check_history(sign_history(THEN, [OLD]), [OLD.verifier])
     both = check_history(sign_history(HISTORY, [NEW, OLD]), [OLD.verifier], known)
     assert both == HISTORY
@@ -144,7 +144,7 @@ def test_a_history_goes_on_from_the_one_that_was_known_before() -> None:
 
 
 def test_a_key_counts_for_its_sizes_by_a_history_that_the_trusted_keys_signed() -> None:
-    """By no other history; those that are known longer stand first."""
+    """By no other history; those known longer come first."""
     note = sign_history(HISTORY, [NEW, OLD])
     assert check_checkpoint(checkpoint(30, NEW), policy(OLD), [note]).key == NEW.verifier
     assert check_checkpoint(checkpoint(40, OLD), policy(NEW), [note]).key == OLD.verifier

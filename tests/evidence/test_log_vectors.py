@@ -81,7 +81,7 @@ def test_the_code_makes_every_vector_byte_for_byte(maker: ModuleType) -> None:
     assert [name for name in kept if kept[name] != generated[name]] == []
 
 
-def test_there_are_vectors_of_every_kind() -> None:
+def test_every_kind_has_vectors() -> None:
     """An empty folder must not pass for a green one; every step has something that fails at it."""
     assert {path.stem for path in GOOD} == TYPES | DOSSIERS.keys()
     joined = {"joins"}  # of one record nothing can be joined wrongly: see the vectors of dossiers
@@ -92,7 +92,7 @@ def test_there_are_vectors_of_every_kind() -> None:
 
 @every("path", GOOD)
 def test_both_readers_accept_a_good_vector(path: Path) -> None:
-    """That of the service, and the one that goes with every dossier."""
+    """The service's reader, and the one in every dossier."""
     data = path.read_bytes()
     verdict = verify_file(data, parse_policy(POLICY))
     assert verdict.outcome == "ok", verdict.line()
@@ -121,7 +121,7 @@ def test_both_readers_name_the_step_that_fails(name: str) -> None:
 
 
 @every("name", ["signature", "quorum"])
-def test_both_readers_say_of_a_kind_to_come_that_it_could_not_be_checked(name: str) -> None:
+def test_both_readers_report_a_future_kind_as_unchecked(name: str) -> None:
     """Neither that it failed nor that it passed."""
     data = (LOG / "unchecked" / f"{name}.zip").read_bytes()
     verdict, report = verify_file(data), offline.verify_bytes(data)
@@ -139,7 +139,7 @@ def test_the_time_stamps_are_signed_by_the_authority_next_to_them() -> None:
     assert all("signed by a trusted authority" in stamp for stamp in stamps)
 
 
-def test_approvals_in_records_are_by_those_who_were_registered_before() -> None:
+def test_approvals_in_records_are_by_people_registered_before() -> None:
     """Of a rotation, and of the change of the approvers."""
     names = ("approvers", "key_rotation-2", "approvers-2")
     registered, rotated, changed = (
@@ -167,7 +167,7 @@ def test_tiles_entries_and_checkpoint_are_of_one_tree() -> None:
 
 
 def test_an_entry_is_the_host_and_the_digest_of_its_record() -> None:
-    """That of the acknowledgment, written out."""
+    """The entry of the acknowledgment, written out."""
     entries = parse_entry_bundle((LOG / "good/tile/entries/000.p/9").read_bytes())
     record = (LOG.parent / "record" / "good" / "full" / "record.json").read_bytes()
     digest = "mbDATKzN34YWBedxHa5jSnRr98NsLF1QEsO4Xy0dZcs="
@@ -185,7 +185,7 @@ def test_every_member_of_every_record_is_in_the_text_of_the_format(type_: str) -
     assert [name for name in sorted(names) if f"`{name}`" not in FORMAT] == []
 
 
-def test_the_steps_are_those_of_the_format() -> None:
+def test_the_steps_match_the_format() -> None:
     """Numbers and names, in their order."""
     table = "".join(
         line.split("|")[1].strip() + line.split("|")[2].strip()

@@ -1,4 +1,4 @@
-"""Signed notes: what the specification and golang.org/x/mod/sumdb/note say of them.
+"""Signed notes, by the specification and golang.org/x/mod/sumdb/note.
 
 The two keys and signatures of `PETER` and `ENOCH` are those of its note_test.go.
 """
@@ -51,8 +51,8 @@ def test_a_verifier_key_is_read_and_written_the_same() -> None:
     assert Signer.from_seed("PeterNeumann", PETER_SEED).verifier == peter
 
 
-def test_no_mangled_verifier_key_is_read() -> None:
-    """Every part of it, and every one with one character changed, as note_test.go has it."""
+def test_no_mangled_verifier_key_is_accepted() -> None:
+    """Every part of it, and every one with one character changed, as in note_test.go."""
     mangled = [
         PETER[start:end] for start in range(len(PETER)) for end in range(start, len(PETER) + 1)
     ]
@@ -90,7 +90,7 @@ def test_the_example_of_the_specification_is_a_note() -> None:
     ]
 
 
-def test_signatures_of_keys_that_are_asked_for_are_verified_and_others_ignored() -> None:
+def test_signatures_of_requested_keys_are_verified_and_others_ignored() -> None:
     """One, the other, both; repeated ones count once, unknown ones may be anything."""
     note = _note(PETER_SIGNED, ENOCH_SIGNED)
     assert _names(note, peter) == ["PeterNeumann"]
@@ -102,7 +102,7 @@ def test_signatures_of_keys_that_are_asked_for_are_verified_and_others_ignored()
 
 
 @pytest.mark.parametrize("wrong_first", [True, False])
-def test_a_second_signature_by_a_known_key_has_to_be_good_too(wrong_first: bool) -> None:
+def test_a_second_signature_by_a_known_key_must_be_valid_too(wrong_first: bool) -> None:
     """Otherwise readers that look at another line than the first judge differently."""
     wrong = PETER_SIGNED[:60] + ("A" if PETER_SIGNED[60] != "A" else "B") + PETER_SIGNED[61:]
     lines = [wrong, PETER_SIGNED] if wrong_first else [PETER_SIGNED, wrong]
@@ -119,7 +119,7 @@ SMALL_ORDER = [y | sign << 255 for y in (0, 1, P - 1, ORDER_8, P - ORDER_8) for 
 @pytest.mark.parametrize("number", [*SMALL_ORDER, P, P + 1, P + 18, P | 1 << 255])
 @pytest.mark.parametrize("kind", [1, 4])
 def test_a_key_that_no_one_can_have_made_honestly_is_refused(kind: int, number: int) -> None:
-    """Of small order, so that anyone signs by it, or not written in the one way of RFC 8032."""
+    """Of small order, so that anyone can sign by it, or not in the canonical form of RFC 8032."""
     key = Verifier("weak.example", kind, number.to_bytes(32, "little"))
     with pytest.raises(EvidenceError, match="small order"):
         Verifier.parse(key.vkey)
@@ -127,7 +127,7 @@ def test_a_key_that_no_one_can_have_made_honestly_is_refused(kind: int, number: 
         Verifier.parse(key.vkey, any_kind=True)
 
 
-def test_a_key_of_a_kind_to_come_is_read_only_where_that_is_asked_for() -> None:
+def test_a_key_of_a_future_kind_is_read_only_on_request() -> None:
     """It is recognised as another key, and verifies nothing."""
     key = Verifier("new.example", 200, b"of whatever length")
     with pytest.raises(EvidenceError, match="200"):
@@ -263,7 +263,7 @@ def test_any_bytes_are_a_note_or_refused(data: bytes) -> None:
 
 @given(st.text(max_size=80))
 def test_any_text_is_a_verifier_key_or_refused(text: str) -> None:
-    """What is read is written the same."""
+    """Parsed text is written the same."""
     for key in (text, PETER[: len(text)] + text, f"{text}+c74f20a3+{PETER[22:]}"):
         try:
             assert Verifier.parse(key).vkey == key

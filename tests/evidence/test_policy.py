@@ -124,13 +124,13 @@ def _any_vkey(name: str, key: bytes) -> str:
 
 
 def test_a_kind_of_key_that_cannot_be_checked_is_named() -> None:
-    """The message says what the policy asks for."""
+    """The message names what the policy requires."""
     with pytest.raises(EvidenceError, match=r"a key of kind 5"):
         parse_policy(f"log {_any_vkey('ct.example', bytes([5]) * 33)}\nquorum none\n".encode())
 
 
 def test_a_witness_that_cannot_be_checked_matters_only_if_the_quorum_needs_it() -> None:
-    """Where that is asked for: a reader who is handed a policy of a later release."""
+    """If requested: for a reader with a policy of a later release."""
     new = _any_vkey("new.example", bytes([200]) * 20)
     lines = f"log {LOG}\n{DEFINED}witness new {new}\ngroup any any w1 new\n"
     note = _signed("w1") + f"\u2014 new.example {b64encode(bytes(80)).decode()}\n".encode()
@@ -164,7 +164,7 @@ NESTED = f"log {LOG}\n{DEFINED}group inner any w2 w3\ngroup outer all w1 inner\n
         (("w1", "w1"), False),
     ],
 )
-def test_a_quorum_of_groups_counts_as_it_says(witnesses: tuple[str, ...], enough: bool) -> None:
+def test_a_quorum_of_groups_counts_as_specified(witnesses: tuple[str, ...], enough: bool) -> None:
     """The cases of TestSatisfied, and witnesses that no group names."""
     policy = parse_policy(NESTED.encode())
     note = _signed(*witnesses)
@@ -206,7 +206,7 @@ def test_any_one_of_the_logs_is_enough() -> None:
 
 
 def test_one_bad_signature_by_a_known_key_spoils_the_note() -> None:
-    """As signed-note has it, even if the quorum could do without that witness."""
+    """As in signed-note, even if the quorum is met without that witness."""
     policy = parse_policy(f"log {LOG}\n{DEFINED}quorum w1\n".encode())
     lines = _signed("w1", "w2").decode().splitlines(keepends=True)
     damaged = "".join([*lines[:-1], lines[-1][:40] + "AAAA" + lines[-1][44:]])
@@ -247,7 +247,7 @@ def test_a_log_may_sign_by_ml_dsa() -> None:
 
 @given(st.binary(max_size=60), st.integers(0, 400))
 def test_any_bytes_are_a_policy_or_refused(data: bytes, at: int) -> None:
-    """In the middle of a good one too; nothing but EvidenceError comes out."""
+    """Also inside a valid one; only EvidenceError is raised."""
     good = NESTED.encode()
     for text in (data, good[:at] + data + good[at:], good + data):
         try:

@@ -32,7 +32,7 @@ FIRST = "c2sp.org/tlog-proof@v1\n"
     ids=["extra", "no hashes", "largest"],
 )
 def test_a_proof_is_written_and_read_to_the_byte(proof: Proof, text: str) -> None:
-    """The first is that of transparency-dev/formats, proof/tlog_proof_test.go."""
+    """The first one is from transparency-dev/formats, proof/tlog_proof_test.go."""
     assert format_proof(proof).decode() == text
     assert parse_proof(text.encode()) == proof
 
@@ -82,7 +82,7 @@ def test_a_proof_without_its_record_is_refused(rest: str) -> None:
 
 
 def test_a_proof_larger_than_any_is_refused() -> None:
-    """Before anything is made of it."""
+    """Before anything is parsed."""
     with pytest.raises(EvidenceError):
         parse_proof(f"{FIRST}extra {'A' * 2_000_000}\nindex 5\n\ncheckpoint\n".encode())
 
@@ -93,17 +93,17 @@ def test_a_proof_larger_than_any_is_refused() -> None:
     st.lists(st.binary(min_size=32, max_size=32), max_size=63),
     st.binary(min_size=1, max_size=80),
 )
-def test_any_proof_comes_back(
+def test_any_proof_survives_a_round_trip(
     extra: bytes, index: int, path: list[bytes], checkpoint: bytes
 ) -> None:
-    """The checkpoint is taken verbatim, whatever is in it."""
+    """The checkpoint is taken verbatim, whatever its content."""
     proof = Proof(extra, index, tuple(path), checkpoint)
     assert parse_proof(format_proof(proof)) == proof
 
 
 @given(st.binary(max_size=100), st.integers(0, 60))
 def test_any_bytes_are_a_proof_or_refused(data: bytes, at: int) -> None:
-    """What is read is written the same, byte for byte."""
+    """Parsed bytes are written the same, byte for byte."""
     good = format_proof(Proof(b"x", 3, (H1,), b"checkpoint\n"))
     for text in (data, good[:at] + data + good[at:], good[:at] + data):
         try:
@@ -138,7 +138,7 @@ def test_an_invalid_checkpoint_is_refused(text: str) -> None:
 
 @given(st.binary(max_size=100))
 def test_any_bytes_are_a_checkpoint_or_refused(data: bytes) -> None:
-    """Nothing but EvidenceError comes out."""
+    """Only EvidenceError is raised."""
     for text in (data, b"a\n7\n" + data, b"a\n" + data + f"\n{B1}\n".encode()):
         try:
             assert text.startswith(format_checkpoint(parse_checkpoint(text)))

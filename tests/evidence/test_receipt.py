@@ -40,7 +40,7 @@ def test_each_receipt_of_a_batch_is_about_its_own_record(count: int, data: st.Da
 
 
 @given(st.integers(1, 40))
-def test_tree_and_paths_are_those_of_rfc_6962_over_the_log_entries(count: int) -> None:
+def test_tree_and_paths_match_rfc_6962_over_the_log_entries(count: int) -> None:
     entries = entries_of(ORIGIN, digests(count))
     root = b64encode(mth(entries))
     for index, text in enumerate(receipts(count)):
@@ -49,7 +49,7 @@ def test_tree_and_paths_are_those_of_rfc_6962_over_the_log_entries(count: int) -
         assert note.split(b"\n")[2:4] == [str(count).encode(), root]
 
 
-def test_the_example_of_the_api_is_what_a_service_would_have_written() -> None:
+def test_the_example_of_the_api_is_possible_for_a_service() -> None:
     origin = "evidence.example.com/v1/log/test/1"
     seed = sha256(b"countersign: the key of a test log\x00" + origin.encode()).digest()
     until = datetime(2026, 11, 21, 21, 31, tzinfo=UTC)
@@ -57,7 +57,7 @@ def test_the_example_of_the_api_is_what_a_service_would_have_written() -> None:
     assert made == [RECEIPT]
 
 
-def test_no_changed_byte_leaves_a_receipt_that_says_something_else() -> None:
+def test_no_changed_byte_leaves_a_receipt_with_another_meaning() -> None:
     for text in receipts(3)[1:]:
         for at in range(len(text)):
             changed = text[:at] + bytes([text[at] ^ 1]) + text[at + 1 :]

@@ -26,7 +26,7 @@ LEAVES = [tree.leaf_hash(entry) for entry in entries(BIG)]
 
 
 class Tiles:
-    """All tiles of a tree, made level by level from its leaves; counts what is read."""
+    """All tiles of a tree, made level by level from its leaves; counts reads."""
 
     def __init__(self, leaves: Sequence[bytes]) -> None:
         self.levels = [list(leaves)]
@@ -76,14 +76,14 @@ def test_a_tile_has_one_path(path: str, tile: tuple[int, int, int]) -> None:
         "0/001\n", "0/x999/x999/x999/x999/x999/x999/999", "", "tile/0/001",
     ],
 )  # fmt: skip
-def test_no_other_path_is_one(path: str) -> None:
+def test_no_other_path_is_accepted(path: str) -> None:
     """Other heights, leading zeros, partial tiles of full width, other digits."""
     with pytest.raises(EvidenceError):
         parse_tile_path(path)
 
 
 @given(st.text(alphabet="0123456789/x.pentris-", max_size=24))
-def test_a_path_that_is_read_is_written_the_same(path: str) -> None:
+def test_a_parsed_path_is_written_the_same(path: str) -> None:
     """Reading lets out EvidenceError only, and never takes two paths for one tile."""
     try:
         tile = parse_tile_path(path)
@@ -94,7 +94,7 @@ def test_a_path_that_is_read_is_written_the_same(path: str) -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(0, 700), min_size=1, max_size=3))
-def test_a_tree_taken_up_again_from_its_edge_goes_on_the_same(steps: list[int]) -> None:
+def test_a_tree_restored_from_its_edge_grows_the_same(steps: list[int]) -> None:
     """However often it stops: roots are those of all leaves, tiles those of the specification."""
     growing, taken, tiles = GrowingTree(), {}, Tiles([])
     for step in steps:
@@ -164,7 +164,7 @@ def test_tiles_and_the_rfc_agree(size: int, draw: st.DataObject) -> None:
     assert tree.inclusion_path(index, size, read) == rfc.path(index, data)
 
 
-def test_a_tile_that_is_cut_is_refused() -> None:
+def test_a_truncated_tile_is_refused() -> None:
     """A store that gives too few bytes makes no proof."""
     read = TileReader(lambda tiles: [b"" for _ in tiles], 10)
     with pytest.raises(EvidenceError):
@@ -172,14 +172,14 @@ def test_a_tile_that_is_cut_is_refused() -> None:
 
 
 @given(st.lists(st.binary(max_size=400), max_size=20))
-def test_entries_come_back_from_their_bundle(data: list[bytes]) -> None:
+def test_entries_are_read_back_from_their_bundle(data: list[bytes]) -> None:
     """Empty ones and long ones."""
     assert parse_entry_bundle(entry_bundle(data)) == data
 
 
 @given(st.binary(max_size=64))
 def test_any_bytes_are_a_bundle_of_entries_or_refused(data: bytes) -> None:
-    """What is read is written the same; nothing but EvidenceError comes out."""
+    """Parsed bytes are written the same; only EvidenceError is raised."""
     try:
         found = parse_entry_bundle(data)
     except EvidenceError:

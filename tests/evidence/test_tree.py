@@ -88,7 +88,7 @@ def test_published_proofs_are_judged_as_published(
 
 
 @given(st.integers(0, 300))
-def test_a_root_is_that_of_the_rfc(size: int) -> None:
+def test_a_root_matches_the_rfc(size: int) -> None:
     """From all leaves at once, and from complete subtrees."""
     data = entries(size)
     assert root_hash([tree.leaf_hash(entry) for entry in data]) == rfc.mth(data)
@@ -97,8 +97,8 @@ def test_a_root_is_that_of_the_rfc(size: int) -> None:
 
 @settings(max_examples=depth.drawn(60))
 @given(SIZES, st.data())
-def test_an_inclusion_path_is_that_of_the_rfc_and_verifies(size: int, draw: st.DataObject) -> None:
-    """Any entry of any tree; and no other entry, place or size passes with it."""
+def test_an_inclusion_path_matches_the_rfc_and_verifies(size: int, draw: st.DataObject) -> None:
+    """Any entry of any tree; no other entry, place or size passes with it."""
     data, index = entries(size), draw.draw(st.integers(0, size - 1))
     path, root = tree.inclusion_path(index, size, reader(data)), rfc.mth(data)
     assert path == rfc.path(index, data)
@@ -115,7 +115,7 @@ def test_an_inclusion_path_is_that_of_the_rfc_and_verifies(size: int, draw: st.D
 
 @settings(max_examples=depth.drawn(60))
 @given(SIZES, st.data())
-def test_a_consistency_path_is_that_of_the_rfc_and_verifies(size: int, draw: st.DataObject) -> None:
+def test_a_consistency_path_matches_the_rfc_and_verifies(size: int, draw: st.DataObject) -> None:
     """Any two sizes of one tree; and a tree that was rewritten does not pass."""
     old = draw.draw(st.integers(1, size))
     data = entries(size)
@@ -136,7 +136,7 @@ def test_a_consistency_path_is_that_of_the_rfc_and_verifies(size: int, draw: st.
     st.lists(st.binary(min_size=32, max_size=32), max_size=70),
     st.binary(min_size=30, max_size=33),
 )
-def test_noise_is_refused_by_the_one_error_of_evidence(
+def test_noise_is_refused_with_an_evidence_error(
     first: int, second: int, path: list[bytes], hash_: bytes
 ) -> None:
     """Whatever the numbers and hashes are."""
@@ -146,7 +146,7 @@ def test_noise_is_refused_by_the_one_error_of_evidence(
         assert not accepts(lambda: verify_consistency(first, second, path, hash_, b"\x01" * 32))
 
 
-def test_a_path_asks_for_no_entry_that_is_not_there() -> None:
+def test_a_path_needs_only_existing_entries() -> None:
     """Index and sizes outside of the tree."""
     read = reader(entries(3))
     for index in (-1, 3, 2**63):

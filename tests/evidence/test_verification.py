@@ -26,8 +26,8 @@ def _sealed(record: bytes) -> bytes:
     return replace(MATERIAL, record=record, extra=record).proof()
 
 
-def test_a_good_dossier_says_what_was_found() -> None:
-    """Who signed, where it is, who cosigned and when, what is shown; and whose keys count."""
+def test_a_good_dossier_reports_its_findings() -> None:
+    """The signer, the place, the witnesses with times, the shown fields; and whose keys count."""
     verdict = verify_file(MATERIAL.dossier(), POLICY)
     assert verdict.ok
     assert (verdict.step, verdict.name) == (None, None)
@@ -58,7 +58,7 @@ def test_a_verdict_by_the_dossiers_own_policy_says_so() -> None:
     assert f"the key that came in this dossier, {fingerprint}" in verdict.line()
 
 
-def test_a_dossier_of_another_key_fails_by_the_policy_that_is_given() -> None:
+def test_a_dossier_of_another_key_fails_by_the_given_policy() -> None:
     """Though it agrees with itself."""
     forged = replace(
         MATERIAL,
@@ -70,7 +70,7 @@ def test_a_dossier_of_another_key_fails_by_the_policy_that_is_given() -> None:
     assert (verdict.ok, verdict.step, verdict.name) == (False, 2, "signature")
 
 
-def test_a_dossier_whose_proof_does_not_hold_the_record_fails_at_the_first_step() -> None:
+def test_a_dossier_whose_proof_lacks_the_record_fails_at_the_first_step() -> None:
     """As a proof alone does: its form is another."""
     files = {**MATERIAL.files(), builder.PROOF: b"\n".join(NO_EXTRA)}
     assert verify_file(builder.zipped(builder.summed(files))).name == "container"
@@ -110,7 +110,7 @@ def test_a_broken_proof_fails_at_its_step(name: str, proof: bytes) -> None:
 
 
 def test_time_stamps_are_named_or_checked_where_a_checker_is_given() -> None:
-    """What they are about is; without a way to check whose they are, that is said, too."""
+    """Their subject is checked; if their signer cannot be checked, the result says so."""
     note = builder.over()
     token = builder.stamp(sha256(note).digest())
     dossier = builder.stamped(token).dossier()
@@ -179,8 +179,8 @@ def test_no_record_makes_it_raise(anything: object, changes: Mapping[str, object
 
 @settings(max_examples=depth.drawn(80))
 @given(JSON, st.text(max_size=8), st.binary(max_size=20))
-def test_no_disclosure_and_no_notice_makes_it_raise(value: object, name: str, noise: bytes) -> None:
-    """What a record binds may be anything too."""
+def test_no_disclosure_or_notice_can_make_it_raise(value: object, name: str, noise: bytes) -> None:
+    """A record may bind anything, too."""
     text = json.dumps(["salt", name, value]).encode()
     for content in (text, noise, json.dumps(value).encode()):
         encoded = builder.b64url(content)

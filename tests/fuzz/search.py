@@ -2,7 +2,7 @@
 
     python -m tests.fuzz.search [--seconds 600] [TARGET ...]
 
-Each target has a process of its own, so that a crash ends no other. What is found is kept as a file
+Each target has its own process, so that a crash ends no other. A finding is stored as a file
 in `build/fuzz/TARGET`: put it, shortened, into `tests/fuzz/corpus/TARGET`, where a test replays it.
 """
 

@@ -1,4 +1,4 @@
-"""The parsers of bytes that come from outside: what each is called with, and how it may refuse."""
+"""The parsers of bytes from outside: their arguments, and their allowed errors."""
 
 from __future__ import annotations
 
@@ -48,21 +48,21 @@ CORPUS: Final = Path(__file__).with_name("corpus")
 
 @dataclass(frozen=True)
 class Target:
-    """A parser, and what it may raise for bytes that it does not take."""
+    """A parser, and its allowed errors for invalid bytes."""
 
     parse: Callable[[bytes], object]
     refusals: tuple[type[Exception], ...] = (CountersignError, ValueError)
     seeds: str = ""
-    """Which vectors it begins with, as a pattern below `spec/vectors`."""
+    """Its initial vectors, as a pattern below `spec/vectors`."""
     made: Callable[[], Iterable[bytes]] = tuple
-    """What else it begins with: without anything that is in order, a search finds no way in."""
+    """Further initial inputs: without valid ones, a search finds no way in."""
 
     def __call__(self, data: bytes) -> None:
         """Parse; any other exception than a refusal passes."""
         try:
             self.parse(data)
         except self.refusals as refusal:
-            # What is shown to people must be showable, whatever was read.
+            # Texts for people must be showable, whatever was read.
             str(refusal).encode()
 
 
@@ -117,7 +117,8 @@ def _headers(data: bytes) -> None:
 @cache
 def _provider(name: str) -> IdentityProvider[Any]:
     credentials = json.dumps(dict(SIMULATORS[name](_Clock().now).credentials)).encode()
-    # Nothing listens there: what needs a key of the provider's ends as "cannot be decided now".
+    # Nothing listens there: messages that need a key of the provider's end as "cannot be decided
+    # now".
     return IdentityProviders(lambda *_: b"\0" * 32, _Clock())(
         name, credentials, "http://127.0.0.1:9"
     )
@@ -162,7 +163,7 @@ def _message(name: str, data: bytes) -> None:
 
 
 def _messages(name: str) -> Iterator[bytes]:
-    """What the simulated provider sends about some of its sessions."""
+    """Messages of the simulated provider about some of its sessions."""
     simulator = SIMULATORS[name](_Clock().now)
     for session in simulator.sessions[:3]:
         sent = simulator.webhook(session.session_id)
@@ -245,7 +246,7 @@ TARGETS: Final[Mapping[str, Target]] = dict(_targets())
 
 
 def seeds(name: str) -> Iterator[bytes]:
-    """What the target begins with: what was kept of earlier searches, and its vectors."""
+    """The initial inputs of the target: findings of earlier searches, and its vectors."""
     yield b""
     yield from TARGETS[name].made()
     for file in sorted((CORPUS / name).glob("*")):

@@ -1,4 +1,4 @@
-"""What a search found once is judged by every run; and each parser gets some bytes by chance."""
+"""Every run replays earlier findings, and each parser gets some random bytes."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Three nodes from the files in deploy/ha, of which each part is killed or stopped under load."""
+"""Three nodes from the files in deploy/ha, each part of which is killed or stopped under load."""

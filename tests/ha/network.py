@@ -1,6 +1,6 @@
 """Networks of their own for nodes: each has a cable to a switch, which can be pulled.
 
-The switch is this machine's, so what runs here reaches each node by its address. Callers from
+The switch is this machine's, so processes here reach each node by its address. Callers from
 outside have another way in, which stays: a socket of each node's HAProxy.
 """
 
@@ -20,7 +20,7 @@ _PATH: Final = "/usr/bin:/bin:/usr/sbin:/sbin"
 
 
 def missing() -> str | None:
-    """What is missing to make such networks; None: nothing."""
+    """The missing requirement for such networks; None: nothing."""
     if os.geteuid() != 0 or shutil.which("ip", path=_PATH) is None:
         return "no root, or no ip (iproute2)"
     probe = f"cs-{os.getpid()}"
@@ -65,7 +65,7 @@ def joined(each: Sequence[Node], address: str) -> Iterator[None]:
 
 
 def cut_off(node: Node) -> None:
-    """Pull its cable: what it sends is lost, and it hears nothing, without a word."""
+    """Pull its cable: its packets are lost, and it receives nothing, without an error."""
     assert node.space is not None
     _ip("link", "set", node.space, "nomaster")
 

@@ -1,7 +1,7 @@
 """Three nodes on this machine: etcd, PostgreSQL under Patroni, and HAProxy, each with an address.
 
-The files are those that `deploy/ha/prepare.sh` makes for an operator. Only the paths are others,
-and of what listens on 127.0.0.1, which the nodes share here, the ports.
+The files are those that `deploy/ha/prepare.sh` makes for an operator. Only the paths differ, and
+the ports on 127.0.0.1, which the nodes share here.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PARTS: Final = ("etcd", "patroni", "haproxy")
 
 
 def missing() -> str | None:
-    """What of Debian's packages is missing here; None: nothing."""
+    """The missing Debian packages; None: nothing."""
     absent = [name for name in PROGRAMS if shutil.which(name, path=_PATH) is None]
     if absent:
         return f"no {', '.join(absent)}"
@@ -82,7 +82,7 @@ class Node:
 
     @property
     def front(self) -> Path:
-        """Where the callers of a node with a network of its own come in, from any other."""
+        """The address for callers of a node with its own network."""
         return self.root / "run/front"
 
     def move_in(self) -> None:
@@ -108,7 +108,7 @@ class Node:
             (self.root / folder).mkdir(parents=True)
 
     def start(self, *parts: str) -> None:
-        """Start these parts, or all; who starts them ends them, however that ends."""
+        """Start these parts, or all; they are ended with the block."""
         etcd = dict(
             line.split("=", 1)
             for line in (self.root / "etc/default/etcd").read_text().splitlines()
@@ -145,7 +145,7 @@ class Node:
             )
 
     def asked(self, path: str) -> int:
-        """What Patroni's interface answers, as HAProxy asks it; 0: nothing."""
+        """The status of Patroni's interface, as HAProxy asks it; 0: no response."""
         trusted = ssl.create_default_context(cafile=str(self.root / "etc/patroni/ca.pem"))
         with suppress(URLError, OSError):
             answer = urlopen(f"https://{self.address}:8008{path}", timeout=2, context=trusted)
@@ -285,7 +285,7 @@ class Nodes:
             raise AssertionError("\n".join([str(error), *(n.said() for n in self.each)])) from None
 
     def etcd_leader(self) -> Node | None:
-        """The node whose etcd leads, as it says itself."""
+        """The node whose etcd says that it leads."""
         for node in self.each:
             tls = node.root / "etc/etcd"
             words = [
@@ -309,11 +309,11 @@ class Nodes:
 
 @contextmanager
 def three_nodes(*, apart: bool = False) -> Iterator[Nodes]:
-    """Three nodes that run; `apart`: each has a network of its own, which can be cut off."""
+    """Three nodes that run; `apart`: each has its own network, which can be cut off."""
     # Not in the folder of a test: the path of a Unix socket has room for about 100 characters.
     home = Path(tempfile.mkdtemp(prefix="countersign-ha-", dir="/tmp"))
     home.chmod(0o755)
-    # Other runs on this machine have other addresses. Ports are those of an operator.
+    # Other runs on this machine have other addresses. The ports are an operator's.
     system = random.SystemRandom()
     net = f"{10 if apart else 127}.{system.randrange(2, 250)}.{system.randrange(250)}"
     each = [

@@ -31,8 +31,8 @@ SERVERS: Final = 2
 class Service(Site):
     """What is judged; `hosts`: the servers are given all three databases, and no HAProxy."""
 
-    # Readiness is that of one of four processes. One that has no callers finds out by a try of its
-    # own, and the one before may wait for as long as a caller's act.
+    # Readiness is that of one of four processes. A process without callers finds out by its own
+    # try, and the try before may wait for as long as a caller's act.
     learns_within: ClassVar = WAIT_SECONDS_MAX
     # Some 60 calls a second: three times three nodes share two cores.
     pause_seconds: ClassVar = 0.12
@@ -115,7 +115,7 @@ class Service(Site):
         assert self.servers[number].wait(30) == 0
 
     def readiness_of(self, number: int) -> tuple[int, Any]:
-        """What this server says itself."""
+        """The readiness of this server."""
         port = self.nodes.each[number].service_port
         own = Site(folder=self.folder, data_dir=self.data_dir, settings={}, port=port)
         own.api_key = self.api_key
@@ -166,7 +166,7 @@ def _kill(process: int) -> None:
 
 
 def until(load: Load, number: int = 100) -> None:
-    """Wait for so many more acts that are done: the service is well."""
+    """Wait for this many more successful acts: the service has recovered."""
     begun = len(load.tried)
     wait(lambda: len(of_status(load.tried[begun:], 200)) >= number, f"{number} acts")
     load.until_ready(200, "ok")
@@ -181,7 +181,7 @@ def calls_at(broken: Service, node: Node) -> Load:
 
 
 def longest_gap(load: Load) -> float:
-    """The longest time in seconds in which no act was done."""
+    """The longest time in seconds without a successful act."""
     done = sorted(tried.at for tried in of_status(load.tried, 200))
     return max(after - before for before, after in pairwise(done))
 

@@ -19,7 +19,7 @@ MODES = ("live", "test")
 
 
 def test_the_database_is_restored_to_a_moment(tmp_path: Path) -> None:
-    """Neither a server that has the published heads nor one without any seals what would fork."""
+    """No server seals a fork, with the published heads or without any."""
     with service(tmp_path, hosts=False) as broken:
         leader = broken.nodes.primary
         assert leader is not None
@@ -39,7 +39,7 @@ def test_the_database_is_restored_to_a_moment(tmp_path: Path) -> None:
         stop(broken)
         restore(broken.nodes, moment)
 
-        # One server keeps what was published last, and the other has an empty place of its own.
+        # One server keeps the published heads, and the other has an empty place of its own.
         broken.given["db2"] = {"LOG_HEAD_DIR": str(tmp_path / "empty")}
         broken.start()
         with broken.load() as waiting:
@@ -50,7 +50,7 @@ def test_the_database_is_restored_to_a_moment(tmp_path: Path) -> None:
         severity, words = broken.doctor()["logs"]
         assert (severity, "log recover" in words) == ("broken", True)
         refuse_to_forget(broken)
-        # What was published and is lost, a monitor misses: docs/monitor.md, `gap`.
+        # A monitor misses heads that were published and lost: docs/monitor.md, `gap`.
         broken.watch()
         wait(lambda: alarms(broken) == {"gap"}, "the monitor's alarm")
 
@@ -113,13 +113,13 @@ def until_sealed(broken: Service) -> None:
 
 
 def heads(broken: Service) -> dict[str, bytes]:
-    """What was published last, in the servers' place."""
+    """The published heads, in the servers' place."""
     folder = Path(broken.settings["LOG_HEAD_DIR"])
     return {mode: (folder / f"{mode}.checkpoint").read_bytes() for mode in MODES}
 
 
 def alarms(broken: Service) -> set[str]:
-    """Of the monitor: their kinds, of which files are named."""
+    """The monitor's alarms: their kinds, which name files."""
     return {file.name.split("-")[0] for file in (broken.folder / "state/alarms").glob("*.json")}
 
 

@@ -22,12 +22,12 @@ pytestmark = [
 ]
 
 CUT_SECONDS_MAX: Final = 60.0
-"""What is connected to a node that is cut off has to find that out, too, before it asks others."""
+"""Clients connected to an isolated node must first detect that before they ask others."""
 
 
 @pytest.mark.parametrize("hosts", [False, True], ids=["haproxy", "hosts"])
 def test_a_primary_is_cut_off(tmp_path: Path, say: Say, hosts: bool) -> None:
-    """Callers reach it, and the other nodes do not: it accepts nothing, and follows when healed."""
+    """Callers reach it, and the other nodes do not: it refuses writes, and follows when healed."""
     with service(tmp_path, hosts=hosts, apart=True) as broken:
         primary = broken.nodes.each[0]
         with broken.load() as load, calls_at(broken, primary) as inside:

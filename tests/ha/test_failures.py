@@ -23,7 +23,7 @@ pytestmark = [
 ]
 
 BRIEF_SECONDS_MAX = 12.0
-"""What does not need another primary takes less than a caller waits, and a second or two."""
+"""Faults that need no new primary take less than a caller waits, and a second or two."""
 ALONE_SECONDS = 60.0
 
 _ACK_IDS = "SELECT id FROM records WHERE id LIKE 'ack\\_%'"
@@ -31,7 +31,7 @@ _ACK_IDS = "SELECT id FROM records WHERE id LIKE 'ack\\_%'"
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """Give three nodes for failures after which all is as it was, also for the next test."""
+    """Three nodes for faults that leave no trace for the next test."""
     with service(tmp_path_factory.mktemp("ha"), hosts=False) as made:
         yield made
 
@@ -45,7 +45,7 @@ def test_servers_are_restarted_one_after_the_other(whole: Service, say: Say) -> 
             until(load)
     say(load)
     whole.judge()
-    # A caller who repeats what another one has under way is refused in any case.
+    # A retry of another caller's running request is refused in any case.
     ends = {(tried.status, tried.code) for tried in load.tried}
     assert ends <= {(200, ""), (409, "idempotency_in_progress")}, ends
 
@@ -99,7 +99,7 @@ def test_the_synchronous_standby_is_killed(whole: Service, say: Say) -> None:
 
 
 def test_no_standby_is_left_for_a_minute(whole: Service, say: Say) -> None:
-    """Nothing is answered with 200 that one node alone has; it goes on when a standby is back."""
+    """No 200 for data on one node alone; it continues when a standby is back."""
     primary = whole.nodes.primary
     others = [node for node in whole.nodes.each if node is not primary]
     with whole.load() as load:
@@ -120,13 +120,13 @@ def test_no_standby_is_left_for_a_minute(whole: Service, say: Say) -> None:
 
 
 def test_commits_that_wait_are_cancelled(whole: Service, say: Say) -> None:
-    """What stands in one node alone can be seen there, and no caller was answered with it."""
+    """Data on one node alone can be visible there, but no caller got a response for it."""
     primary = whole.nodes.primary
     assert primary is not None
     others = [node for node in whole.nodes.each if node is not primary]
     with whole.load() as load:
         until(load)
-        # Had its Patroni noted that no standby is left, none could take over by itself.
+        # If its Patroni had noted that no standby is left, none could take over by itself.
         os.kill(primary.running["patroni"].pid, signal.SIGSTOP)
         for node in others:
             node.send(signal.SIGKILL)
@@ -156,7 +156,7 @@ def ids(administrator: psycopg.Connection) -> set[str]:
 
 
 def _end_waiting(administrator: psycopg.Connection, end: str, number: int) -> None:
-    """As someone does who wonders about sessions that wait for a standby."""
+    """As an operator does who wonders about sessions that wait for a standby."""
     done = 0
 
     def ended() -> bool:

@@ -19,8 +19,9 @@ pytestmark = [
 ]
 
 PRIMARY_SECONDS_MAX: Final = 40.0
-"""For so long nothing is accepted at most when a primary is lost: its lease of 20 s, an election,
-and what a machine takes for these on which all three nodes, callers and servers share two cores."""
+"""The longest time without accepted acts after the loss of a primary: its lease of 20 s, an
+election, and the delays of a machine on which all three nodes, callers and servers share two
+cores."""
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["haproxy", "hosts"])

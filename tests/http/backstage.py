@@ -1,8 +1,8 @@
-"""What operators and database administrators do while a server runs.
+"""Acts of operators and database administrators while a server runs.
 
 The services are the ones behind the command line, called in this process: starting a command for
-every account and key would take longer than the tests themselves. What a vendor sees is always
-asked over HTTP.
+every account and key would take longer than the tests themselves. A vendor's view always comes over
+HTTP.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Operator:
         *,
         lifetime: timedelta | None = None,
     ) -> list[Key]:
-        """Make keys with these modes and scopes; without scopes: what a vendor's server needs."""
+        """Make keys with these modes and scopes; without scopes: those of a vendor's server."""
 
         async def work(opened: bootstrap.Deployment) -> list[Key]:
             account = await find_account(opened.access, account_id)
@@ -271,8 +271,8 @@ def another_deployment(
 ) -> Deployment:
     """An initialised deployment: on SQLite, or on a database of its own of this PostgreSQL.
 
-    With no setting but PUBLIC_URL it is a copy of one that was initialised once: a tenth of the
-    time. Copies have the same keys and logs; a test of two deployments runs `init` for the second.
+    With PUBLIC_URL as the only setting it is a copy of an initialised one: a tenth of the time.
+    Copies have the same keys and logs; a test of two deployments runs `init` for the second.
     """
     if settings.keys() - _COPIED:
         return _initialised(data_dir, postgres_server, settings)

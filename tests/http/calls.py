@@ -11,7 +11,7 @@ SHIPPED_NOTICE = "ab1263"
 
 
 def initials(client: httpx2.Client, notice_id: str = SHIPPED_NOTICE) -> list[str]:
-    """As many initials as the notice has lines."""
+    """Initials for each line of the notice."""
     answer = client.get(f"/v1/notices/{notice_id}")
     assert answer.status_code == 200, answer.text
     return ["JD" for _ in answer.json()["bullets"]]

@@ -1,4 +1,4 @@
-"""Every way to be refused, and what each refusal must look like."""
+"""Every refusal, and its required form."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def configured_failures(caller: Caller) -> Iterator[Failure]:
 
 
 def faults(failure: Failure, anchors: set[str]) -> Iterator[str]:
-    """What is wrong with the form of this failure."""
+    """The errors in the form of this failure."""
     answer, headers = failure.answer, failure.answer.headers
     error = ERRORS[failure.code]
     expected = {
@@ -372,7 +372,7 @@ def verified(caller: Caller) -> str:
 
 
 def clear(caller: Caller, ack_id: str, cbid: str) -> str:
-    """What was decided of an order of the session `cs`, cleared or not."""
+    """The decision on an order of the session `cs`, cleared or not."""
     order = {"ack_id": ack_id, "cbid": cbid, "session_id": "cs", "shipping_zip": "94110"}
     answer = caller.post("/v1/clearances", json.dumps(order).encode())
     assert answer.status == 200, answer.body
@@ -380,7 +380,7 @@ def clear(caller: Caller, ack_id: str, cbid: str) -> str:
 
 
 def _clearances(caller: Caller) -> Iterator[Failure]:
-    """What is refused around an order; that it is not cleared is an answer."""
+    """Refusals about an order; "not cleared" is a response."""
     shipped = b'{"carrier":"UPS"}'
     answer = caller.post("/v1/clearances/clr_unknown/fulfilment", shipped)
     yield caller.failure("an unknown clearance", "not_found", answer, b"POST")

@@ -26,7 +26,7 @@ def failures_beyond(caller: Caller) -> Iterator[Failure]:
 
 
 def _events_and_webhooks(caller: Caller) -> Iterator[Failure]:
-    """What is refused to those who follow events, and have them sent."""
+    """Refusals for readers of events, and for webhooks."""
     endpoints = "/v1/webhook_endpoints"
     for path in ("/v1/events/{}", f"{endpoints}/{{}}", f"{endpoints}/{{}}/deliveries"):
         for odd in ODD_IDS:
@@ -57,7 +57,7 @@ def _events_and_webhooks(caller: Caller) -> Iterator[Failure]:
 
 
 def _long_ago(caller: Caller, event_id: str) -> str:
-    """The identifier of an event from before those that are kept."""
+    """The identifier of an event older than the kept ones."""
 
     async def work(opened: Deployment) -> str:
         postgres.settle()
@@ -72,7 +72,7 @@ def _long_ago(caller: Caller, event_id: str) -> str:
 
 
 def _live_verification(caller: Caller) -> Iterator[Failure]:
-    """What is refused with a live key, and to the provider's messages."""
+    """Refusals with a live key, and of the provider's messages."""
     messages = f"/v1/provider_webhooks/stripe/{caller.account_id}"
     for path in (messages, "/v1/provider_webhooks/", "/v1/provider_webhooks/nobody/x"):
         answer = caller.post(path, b"{}", key=None)

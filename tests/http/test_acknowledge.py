@@ -130,7 +130,7 @@ def test_an_unknown_cbid_does_not_fail_the_acknowledgment(client: httpx2.Client)
     assert acknowledged(client, cbid="cbid_of_nobody")["cbid"] == "cbid_of_nobody"
 
 
-def test_the_version_that_was_shown_is_accepted_when_it_is_in_force(
+def test_the_shown_version_is_accepted_when_it_is_in_force(
     client: httpx2.Client,
 ) -> None:
     version = client.get(f"/v1/notices/{SHIPPED_NOTICE}").json()["version"]
@@ -176,7 +176,7 @@ def test_a_request_wrong_in_every_way_is_answered_by_the_first_rule(
 ) -> None:
     """Route, method, key, scope, rate, size, media type, idempotency, notice, body, initials.
 
-    Each step corrects what the step before was refused for, and nothing else.
+    Each step corrects only the reason of the last refusal.
     """
     operator, account = configured.operator, configured_vendor.account_id
     scopeless, spent, test, live = operator.keys(
@@ -281,7 +281,7 @@ def _send(client: httpx2.Client, request: dict[str, object]) -> httpx2.Response:
 
 
 def test_no_member_of_the_request_is_dropped_silently() -> None:
-    """A member that nothing takes over is an error of the first request that is made."""
+    """The first request fails if a member is not used."""
 
     class Longer(AcknowledgmentRequest, frozen=True, kw_only=True):
         channel: str = "app"

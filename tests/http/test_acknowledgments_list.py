@@ -41,7 +41,7 @@ FIELDS = [
 
 
 def make(client: httpx2.Client, number: int, **fields: object) -> list[str]:
-    """Acknowledge so many times, each in a millisecond of its own; gives the ids, oldest first."""
+    """Acknowledge `number` times, each in a separate millisecond; returns the ids, oldest first."""
     made = []
     for _ in range(number):
         made.append(acknowledge(client, initials_per_line=["A", "B", "C", "D"], **fields))  # type: ignore[arg-type]
@@ -90,7 +90,7 @@ def test_omitted_fields_are_null(client: httpx2.Client) -> None:
     assert (stored["session_id"], stored["cbid"]) == (None, None)
 
 
-def test_the_time_of_acceptance_is_that_of_the_call(client: httpx2.Client) -> None:
+def test_the_time_of_acceptance_is_the_time_of_the_call(client: httpx2.Client) -> None:
     before = datetime.now(UTC).replace(microsecond=0)
     accepted_at = datetime.fromisoformat(acknowledged(client)["accepted_at"])
     assert before <= accepted_at <= datetime.now(UTC)
@@ -104,7 +104,7 @@ def test_an_unknown_acknowledgment_is_not_found(client: httpx2.Client, ack_id: s
     assert refusal(client.get(f"/v1/acknowledgments/{ack_id}")) == (404, "not_found")
 
 
-def test_the_list_holds_what_is_read_back_one_by_one(client: httpx2.Client) -> None:
+def test_the_list_holds_the_same_items_as_single_reads(client: httpx2.Client) -> None:
     made = make(client, 2, session_id="cs_1")
     for ack_id in made:
         client.get(f"/v1/acknowledgments/{ack_id}/proof", headers={"Prefer": "wait=10"})
@@ -230,7 +230,7 @@ def test_neighbouring_ranges_neither_overlap_nor_leave_a_gap(client: httpx2.Clie
     assert late + early == made[::-1]
 
 
-def test_the_time_that_is_read_back_finds_its_acknowledgment(client: httpx2.Client) -> None:
+def test_a_returned_time_finds_its_acknowledgment(client: httpx2.Client) -> None:
     (ack_id,) = make(client, 1)
     accepted_at = read_back(client, ack_id)["accepted_at"]
     assert ids(client.get("/v1/acknowledgments", params={"accepted_after": accepted_at})) == [

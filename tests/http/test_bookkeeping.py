@@ -35,7 +35,7 @@ def test_a_key_that_was_never_used_can_read_while_nothing_can_be_written(own: De
     assert answer.status_code == httpx2.codes.OK
 
 
-def test_many_failures_of_one_kind_are_few_lines_of_the_log(own: Deployment) -> None:
+def test_many_failures_of_one_kind_give_few_log_lines(own: Deployment) -> None:
     """No one can fill the disk without a key."""
     with running_server(own) as server, server.client() as stranger:
         for _ in range(300):

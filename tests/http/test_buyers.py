@@ -65,7 +65,7 @@ def test_the_status_of_a_verified_buyer_has_exactly_the_fields_of_the_interface(
 @pytest.mark.parametrize(
     ("session_id", "state", "reasons"), [(s, *played) for s, played in UNPROVEN.items()]
 )
-def test_the_sandbox_plays_every_outcome_that_proves_nothing(
+def test_the_sandbox_simulates_every_outcome_that_proves_nothing(
     client: httpx2.Client, session_id: str, state: str, reasons: list[str] | None
 ) -> None:
     answer = verify(client, provider_identity_session_id=session_id, shipping_zip="94111")
@@ -84,7 +84,7 @@ def test_the_sandbox_plays_every_outcome_that_proves_nothing(
     }
 
 
-def test_the_sandbox_plays_a_buyer_whose_verification_has_expired(client: httpx2.Client) -> None:
+def test_the_sandbox_simulates_a_buyer_with_an_expired_verification(client: httpx2.Client) -> None:
     body = verify(client, provider_identity_session_id="test_expired").json()
     assert body["status"] == "expired"
     assert moment(body["expires_at"]) < datetime.now(UTC)
@@ -93,13 +93,13 @@ def test_the_sandbox_plays_a_buyer_whose_verification_has_expired(client: httpx2
     assert moment(answer["verified_at"]) < moment(answer["expires_at"]) < datetime.now(UTC)
 
 
-def test_the_sandbox_plays_a_buyer_who_was_revoked(client: httpx2.Client) -> None:
+def test_the_sandbox_simulates_a_revoked_buyer(client: httpx2.Client) -> None:
     body = verify(client, provider_identity_session_id="test_revoked").json()
     assert body["status"] == "revoked"
     assert status(client, body["cbid"]).json()["status"] == "revoked"
 
 
-def test_the_sandbox_plays_a_session_that_does_not_exist(
+def test_the_sandbox_simulates_an_unknown_session(
     client: httpx2.Client, operator: Operator, account: str
 ) -> None:
     answer = verify(client, provider_identity_session_id="test_session_not_found")
@@ -107,7 +107,7 @@ def test_the_sandbox_plays_a_session_that_does_not_exist(
     assert _written(operator, account) == 0
 
 
-def test_the_sandbox_plays_a_provider_that_is_down(
+def test_the_sandbox_simulates_a_failing_provider(
     client: httpx2.Client, operator: Operator, account: str
 ) -> None:
     answer = verify(client, provider_identity_session_id="test_provider_unavailable")

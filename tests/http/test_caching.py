@@ -1,4 +1,4 @@
-"""What may be kept by caches, and what must not."""
+"""Responses that caches may store, and others."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_reader_that_has_the_notice_already_gets_304(client: httpx2.Client, fo
 
 
 @pytest.mark.parametrize("form", ['"other"', "{}x", "", "nonsense"])
-def test_who_has_another_text_gets_the_notice(client: httpx2.Client, form: str) -> None:
+def test_a_reader_with_another_text_gets_the_notice(client: httpx2.Client, form: str) -> None:
     etag = client.get(PATH).headers["ETag"]
     answer = client.get(PATH, headers={"If-None-Match": form.format(etag.strip('"'))})
     assert answer.status_code == 200
@@ -57,7 +57,7 @@ def test_an_etag_opens_no_notice_that_the_key_may_not_see(vendor: Vendor) -> Non
         assert refusal(answer) == (409, "notice_not_reviewed")
 
 
-def test_the_notice_in_force_is_asked_for_every_time(client: httpx2.Client) -> None:
+def test_the_notice_in_force_is_revalidated_at_every_use(client: httpx2.Client) -> None:
     """It may change at any moment, and differs between keys."""
     assert client.get(PATH).headers["Cache-Control"] == "private, no-cache"
 
@@ -112,7 +112,7 @@ def test_every_answer_has_a_request_id_of_its_own(client: httpx2.Client) -> None
     found = [client.get(path).headers["X-Request-Id"] for path in paths]
     assert len(set(found)) == len(paths)
     assert all(re.fullmatch(r"req_[0-9a-z]{15,}", request_id) for request_id in found)
-    # And none shows how many others there were: they have nothing in common.
+    # They have nothing in common, so none shows how many others there were.
     assert len({request_id[:12] for request_id in found}) == len(paths)
 
 

@@ -109,7 +109,7 @@ def test_the_body_wins_over_the_header(client: httpx2.Client) -> None:
         ("10.0.0.1", "10.0.0.1"),
     ],
 )
-def test_without_one_the_left_most_address_of_the_header_is_taken(
+def test_without_an_address_in_the_body_the_left_most_one_of_the_header_is_taken(
     client: httpx2.Client, header: str, kept: str
 ) -> None:
     assert address(client, "X-Forwarded-For", header) == (kept, "header")
@@ -173,7 +173,7 @@ def test_without_any_header_the_address_is_that_of_the_connection(client: httpx2
     assert _address(acknowledged(client)) == (PEER, "connection")
 
 
-def test_bytes_in_a_header_that_are_no_text_do_not_fail_an_acknowledgment(
+def test_non_text_bytes_in_a_header_do_not_fail_an_acknowledgment(
     client: httpx2.Client,
 ) -> None:
     stored = _over_the_wire(client, (b"X-Forwarded-For", b"\xff\xfe\x80"))
@@ -228,7 +228,7 @@ def test_a_user_agent_in_the_body_is_kept_as_it_is(client: httpx2.Client) -> Non
     assert _agent(stored) == (longest, "body", False)
 
 
-def test_without_one_the_user_agent_header_is_taken(client: httpx2.Client) -> None:
+def test_without_a_user_agent_in_the_body_the_header_is_taken(client: httpx2.Client) -> None:
     stored = acknowledged(client, headers={"User-Agent": "Shop/7 (checkout)"})
     assert _agent(stored) == ("Shop/7 (checkout)", "header", False)
 
@@ -245,7 +245,7 @@ def test_a_user_agent_header_of_exactly_the_longest_length_is_not_marked(
     assert _agent(stored) == ("a" * 1024, "header", False)
 
 
-def test_a_user_agent_header_that_is_no_utf_8_is_kept_byte_for_byte(client: httpx2.Client) -> None:
+def test_a_user_agent_header_that_is_not_utf_8_is_kept_byte_for_byte(client: httpx2.Client) -> None:
     stored = _over_the_wire(client, (b"User-Agent", b"caf\xe9 \xff"))
     assert _agent(stored) == ("caf\u00e9 \u00ff", "header", False)
 

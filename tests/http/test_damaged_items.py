@@ -14,7 +14,7 @@ from tests.http.calls import acknowledged
 
 @contextmanager
 def damaged(operator: Operator, table: str, column: str, key: str, id_: str) -> Iterator[None]:
-    """Overwrite what is encrypted, and put it back: other tests use the same deployment."""
+    """Overwrite encrypted data, and restore it: other tests use the same deployment."""
     change = f"UPDATE {table} SET {column} = :value WHERE {key} = :id"  # noqa: S608 - our own names
     query = f"SELECT {column} AS kept FROM {table} WHERE {key} = :id"  # noqa: S608
     [row] = operator.rows(query, id=id_)

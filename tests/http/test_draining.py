@@ -29,12 +29,12 @@ def deployed(tmp_path: Path) -> Deployment:
 
 @pytest.fixture(params=["1", "2"])
 def draining(request: pytest.FixtureRequest, deployed: Deployment) -> Iterator[tuple[Server, str]]:
-    """Give a server of one or two processes that was asked to stop, and a key."""
+    """A server of one or two processes that was asked to stop, and a key."""
     key = deployed.key(deployed.account("vendor"))
     with running_server(deployed, DRAIN_SECONDS=LONG, WORKERS=request.param) as server:
         wait_until(lambda: "Countersign serves" in server.log.read_text(), "all processes")
         server.process.send_signal(signal.SIGTERM)
-        # Of several processes each hears of it by itself.
+        # Each of several processes gets the signal by itself.
         for _ in range(20):
             wait_until(lambda: not _is_ready(server), "not ready")
         yield server, key
@@ -59,7 +59,7 @@ def test_a_load_balancer_sees_that_the_server_will_stop(draining: tuple[Server, 
 
 
 def test_requests_during_draining_are_served(draining: tuple[Server, str]) -> None:
-    """On connections that were open, and on others."""
+    """On open connections, and on new ones."""
     server, key = draining
     for _ in range(3):
         with server.client(key) as client:
@@ -68,7 +68,7 @@ def test_requests_during_draining_are_served(draining: tuple[Server, str]) -> No
 
 
 def test_every_connection_ends_with_its_next_response(draining: tuple[Server, str]) -> None:
-    """A proxy that keeps connections takes others then, which reach another server."""
+    """A proxy that keeps connections then uses others, which reach another server."""
     server, _ = draining
     with closing(HTTPConnection("127.0.0.1", int(server.url.rpartition(":")[2]))) as connection:
         connection.connect()
@@ -104,7 +104,7 @@ def test_the_draining_ends_by_itself(deployed: Deployment) -> None:
         assert server.process.wait(20) == 0
 
 
-def test_without_a_time_for_it_the_server_closes_at_once(deployed: Deployment) -> None:
+def test_without_drain_time_the_server_closes_at_once(deployed: Deployment) -> None:
     """Alone, with nothing in front of it, there is nothing to wait for."""
     with running_server(deployed) as server:
         server.process.send_signal(signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""Failures: every code is met, and all of them have one shape."""
+"""Failures: every code is met, and all of them have one form."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def disconnected(
     scope="module", params=["all", pytest.param("disconnected", marks=pytest.mark.postgres)]
 )
 def failures(request: pytest.FixtureRequest, all_failures: list[Failure]) -> list[Failure]:
-    """Give every failure there is; apart, those of a database whose connections have ended."""
+    """Every failure; separately, those of a database whose connections have ended."""
     if request.param == "all":
         return all_failures
     trouble: Trouble = request.getfixturevalue("disconnected")
@@ -102,7 +102,7 @@ def met(failures: list[Failure]) -> set[str]:
     return {begin[1].decode() for begin in begins if begin}
 
 
-def test_every_failure_has_the_one_shape(failures: list[Failure], server: Server) -> None:
+def test_every_failure_has_the_same_form(failures: list[Failure], server: Server) -> None:
     """The body, its type, and every header that is due; the framework's own failures included."""
     with make_client(server) as client:
         anchors = set(Page(client.get("/docs/errors").text).ids)
@@ -124,7 +124,7 @@ def test_a_message_quotes_no_secret(failures: list[Failure]) -> None:
         assert b"Traceback" not in failure.answer.body, failure.label
 
 
-def test_an_error_inside_shows_nothing_of_it(overloaded: Trouble) -> None:
+def test_an_internal_error_reveals_nothing(overloaded: Trouble) -> None:
     """The log has it, under the identifier that the caller got."""
     (broken,) = [failure for failure in overloaded.failures if failure.code == "internal_error"]
     error = {"code": InternalError.code, "message": InternalError().message}
@@ -137,7 +137,7 @@ def test_an_error_inside_shows_nothing_of_it(overloaded: Trouble) -> None:
 
 
 def test_every_refusal_has_a_status_and_advice() -> None:
-    """What the table lacks would be a bare 500."""
+    """A missing one would be a bare 500."""
 
     def below(kind: type[Refusal]) -> Iterator[type[Refusal]]:
         for one in kind.__subclasses__():
@@ -168,7 +168,7 @@ def test_the_process_answers_while_its_database_does_not(disconnected: Trouble) 
 
 
 @pytest.mark.postgres
-def test_the_service_goes_on_once_its_database_is_back(disconnected: Trouble) -> None:
+def test_the_service_continues_once_its_database_is_back(disconnected: Trouble) -> None:
     """Without a restart, and with the very first request."""
     refused = [answer for answer in disconnected.after if answer.status != 200]
     assert refused == []
@@ -186,7 +186,7 @@ def test_the_service_goes_on_once_its_database_is_back(disconnected: Trouble) ->
     ],
 )
 def test_malformed_http_is_refused_by_the_parser(caller: Caller, request_line: bytes) -> None:
-    """It never becomes a request, so there is nothing to answer in JSON; the server goes on."""
+    """It never becomes a request, so there is no JSON response; the server continues."""
     answer = wire.send(caller.url, request_line + b"\r\nHost: countersign\r\n\r\n")
     assert answer.status in {400, 431}
     assert answer.body == b""

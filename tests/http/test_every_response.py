@@ -1,4 +1,4 @@
-"""Every response says what it is, and what a browser that shows it as a page may do: nothing."""
+"""Every response states its type, and allows a browser that shows it as a page nothing."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ SESSION: Final = {
     "return_url": "https://shop.example.com/done",
 }
 TEXT: Final = re.compile(r"text/|\S+[+/]xml")
-"""What has a charset; JSON has none of its own (RFC 8259 §11)."""
+"""Types with a charset; JSON has none of its own (RFC 8259 §11)."""
 
 
 def answers(client: httpx2.Client) -> Iterator[tuple[str, httpx2.Response]]:
-    """Responses of every route, to requests that succeed and to those that do not."""
+    """Responses of every route, to valid and invalid requests."""
     for route in (one for one in route_table() if not one.console):
         path = re.sub(r"\{\w+\*?\}", "ab1263", route.path)
         for headers in ({}, {"Authorization": ""}):
@@ -50,13 +50,13 @@ def answers(client: httpx2.Client) -> Iterator[tuple[str, httpx2.Response]]:
 
 
 def faults(answer: httpx2.Response) -> Iterator[str]:
-    """What a response does not say that every response has to."""
+    """Required statements that a response lacks."""
     headers = answer.headers
     parts = headers.get("content-security-policy", "").split(";")
     policy = dict(part.strip().partition(" ")[::2] for part in parts)
     if headers.get("x-content-type-options") != "nosniff":
         yield "may be sniffed"
-    # Without object-src the first one counts for it (CSP Level 3, 6.1.1).
+    # Without object-src the first one applies to it (CSP Level 3, 6.1.1).
     for directive in ("default-src", "base-uri", "frame-ancestors"):
         if policy.get(directive) != "'none'":
             yield f"{directive}: {policy.get(directive)}"
@@ -71,7 +71,7 @@ def faults(answer: httpx2.Response) -> Iterator[str]:
         yield "sends a referrer"
 
 
-def test_every_response_says_what_it_is_and_may_do(client: httpx2.Client) -> None:
+def test_every_response_states_its_type_and_its_policy(client: httpx2.Client) -> None:
     """Whatever route it is of, and whether or not it is refused."""
     seen = list(answers(client))
     assert {answer.status_code for _, answer in seen} >= {200, 303, 400, 401, 404, 415}

@@ -1,4 +1,4 @@
-"""What a package that is installed next to the service may do in a server process."""
+"""The rights of another installed package in a server process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Recorder:
 
 
 def test_only_authenticated_requests_of_test_mode_reach_an_extension(operator: Operator) -> None:
-    """Those of live keys and those without a key are answered as if it were not there."""
+    """Requests with live keys and without a key get responses as if it were not there."""
     account = operator.account()
     keys = [operator.key(account, mode).token for mode in ("live", "test")]
     recorder = Recorder()

@@ -48,7 +48,7 @@ def phone() -> Generator[Page]:
 
 @one_engine
 def test_every_guide_of_the_repository_is_served(visitor: httpx2.Client) -> None:
-    """But the index, which is /docs itself."""
+    """Except the index, which is /docs itself."""
     files = {f"/docs/{path.stem}" for path in (ROOT / "docs").glob("*.md")} - {"/docs/README"}
     assert files <= {guide.path for guide in guides()}
     for guide in guides():
@@ -59,7 +59,7 @@ def test_every_guide_of_the_repository_is_served(visitor: httpx2.Client) -> None
 
 
 @one_engine
-def test_a_browser_gets_a_page_where_there_is_none(visitor: httpx2.Client) -> None:
+def test_a_browser_gets_a_page_at_an_unknown_address(visitor: httpx2.Client) -> None:
     """With a way on; a program gets JSON as before."""
     answer = visitor.get("/docs/nothing", headers={"Accept": "text/html,*/*;q=0.8"})
     assert (answer.status_code, answer.headers["content-type"][:9]) == (404, "text/html")
@@ -87,7 +87,7 @@ def test_headings_have_the_anchors_of_the_repository() -> None:
         assert {section.anchor for section in guide.sections} == page.anchors
 
 
-def test_a_step_in_other_languages_is_folded() -> None:
+def test_the_tabs_of_other_languages_are_collapsed() -> None:
     """A page is as long as it was in one language."""
     (quickstart,) = [guide for guide in guides() if guide.path == "/docs/quickstart"]
     blocks = read(ROOT / "docs" / "quickstart.md").blocks

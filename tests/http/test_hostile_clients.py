@@ -1,4 +1,4 @@
-"""Strangers who hold connections or send bodies: what others get meanwhile."""
+"""Strangers who hold connections or send bodies: effects on others."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def acknowledgments(client: httpx2.Client) -> int:
     return len(client.get("/v1/acknowledgments").json()["data"])
 
 
-def test_the_first_answer_is_given_again_byte_for_byte(client: httpx2.Client, act: Act) -> None:
+def test_the_first_response_is_repeated_byte_for_byte(client: httpx2.Client, act: Act) -> None:
     first = act(client, "k1")
     assert first.status_code == 200, first.text
     assert "Idempotent-Replayed" not in first.headers
@@ -89,7 +89,7 @@ def test_another_body_under_the_same_key_is_refused(client: httpx2.Client, act: 
     assert act(client, "k2", other=True).status_code == 200
 
 
-def test_the_other_body_has_no_effect_and_spoils_nothing(client: httpx2.Client) -> None:
+def test_a_different_body_has_no_effect_and_spoils_nothing(client: httpx2.Client) -> None:
     headers = {"Idempotency-Key": "k1"}
     first = acknowledge(client, initials_per_line=LINES, headers=headers)
     acknowledge(client, initials_per_line=LINES[::-1], headers=headers)
@@ -102,7 +102,7 @@ def test_the_other_body_has_no_effect_and_spoils_nothing(client: httpx2.Client) 
 def test_a_request_that_is_still_running_is_in_progress(
     client: httpx2.Client, operator: Operator, act: Act
 ) -> None:
-    """Of two at once, the one that comes second is refused, and the other has its effect."""
+    """Of two concurrent requests, the second is refused, and the first has its effect."""
     act(client, None)
     with ThreadPoolExecutor(2) as threads:
         with operator.acts_held():
@@ -120,7 +120,7 @@ def test_a_request_that_is_still_running_is_in_progress(
 
 
 def test_errors_are_not_kept(client: httpx2.Client) -> None:
-    """They are judged again: what was corrected succeeds under the same key."""
+    """They are judged again: a corrected request succeeds under the same key."""
     headers = {"Idempotency-Key": "k1"}
     refused = acknowledge(client, initials_per_line=LINES[1:], headers=headers)
     assert refusal(refused) == (422, "initials_count_mismatch")

@@ -1,4 +1,4 @@
-"""Two accounts, two modes: nothing crosses but the status of a buyer, in the same mode."""
+"""Two accounts, two modes: only the status of a buyer is shared, in the same mode."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.http.calls import acknowledge, refusal, verify
 from tests.http.conftest import LIVE_NOTICE, Configured
 from tests.support import postgres
 
-# What crosses once in many runs crosses.
+# A leak in one run of many is a leak.
 pytestmark = pytest.mark.first_try
 
 REVIEWS = "/v1/buyers/reviews"
@@ -144,7 +144,7 @@ def notices_are_the_same_for_every_account(path: str) -> Callable[[Stage], None]
 
 
 def requirements_are_the_same_for_every_account(stage: Stage) -> None:
-    """What one of them asserts is no other's, also under the same idempotency key."""
+    """One account's assertions do not affect others, even under the same idempotency key."""
     for mode in ("test", "live"):
         bodies = set()
         for party in (p for p in stage.parties if p.mode == mode):
@@ -185,7 +185,7 @@ def lists_hold_only_ones_own(stage: Stage) -> None:
             {"session_id": owner.session_id, "notice_id": LIVE_NOTICE},
         ):
             assert other.client.get(path, params=query).json()["data"] == []
-        # A cursor is a place in time, so another's says where to go on, and nothing else.
+        # A cursor is a place in time, so another account's only says where to continue.
         nothing_of(owner, other.client.get(path, params={"after": owner.ack_id}))
 
 
@@ -202,7 +202,7 @@ def an_acknowledgment_is_read_by_its_owner_alone(stage: Stage) -> None:
 
 
 def evidence_is_its_owners(what: str) -> Callable[[Stage], None]:
-    """To all others there is none: the same answer as for an acknowledgment that never was."""
+    """For all others there is none: the same response as for an unknown acknowledgment."""
 
     def check(stage: Stage) -> None:
         for owner, other in stage.pairs():
@@ -219,7 +219,7 @@ def evidence_is_its_owners(what: str) -> Callable[[Stage], None]:
 
 
 def a_dossier_is_its_owners(stage: Stage) -> None:
-    """To all others there is none, and in it is nothing of theirs."""
+    """For all others there is none, and it contains nothing of theirs."""
     cleared = {party: _clear(party, party).json()["clearance_id"] for party in stage.parties}
     for owner, other in stage.pairs():
         path = f"/v1/clearances/{cleared[owner]}/dossier"
@@ -276,7 +276,7 @@ def the_status_of_a_buyer_crosses_accounts_and_not_modes(stage: Stage) -> None:
 
 
 def sandboxes(stage: Stage) -> tuple[Party, Party]:
-    """Two test keys, of which the first acts; the live ones are refused."""
+    """Two test keys, the first of which acts; the live ones are refused."""
     first, second = (party for party in stage.parties if party.mode == "test")
     return first, second
 
@@ -289,7 +289,7 @@ def live_keys_have_no_sandbox(stage: Stage, method: str, path: str, body: object
 
 
 def a_buyer_is_reviewed_by_the_account_of_the_attempt(stage: Stage) -> None:
-    """No one else's queue has it, and no one else finds it to decide on."""
+    """No other queue has it, and no one else can decide on it."""
     dismissing = {"decision": "dismiss", "reason": "case 7"}
     for owner in of_the_sandbox(stage):
         failed = verify(owner.client, provider_identity_session_id="test_failed")
@@ -311,7 +311,7 @@ def a_buyer_is_reviewed_by_the_account_of_the_attempt(stage: Stage) -> None:
 
 
 def a_test_clock_is_ones_own(stage: Stage) -> None:
-    """No one else's time moves, and no one else brings it back."""
+    """No one else's time moves, and no one else can reset it."""
     first, second = sandboxes(stage)
     advance = "/v1/test/clock/advance"
     assert first.client.post(advance, json={"seconds": 400 * 86400}).status_code == 200
@@ -327,7 +327,7 @@ def a_test_clock_is_ones_own(stage: Stage) -> None:
 
 
 def a_sandbox_buyer_is_moved_by_its_own_account_alone(stage: Stage) -> None:
-    """To all others there is no such buyer: the same answer as for one that never was."""
+    """For all others there is no such buyer: the same response as for an unknown one."""
     for owner, other in stage.pairs():
         if other.mode != "test":
             continue
@@ -410,7 +410,7 @@ def a_clearance_is_read_by_its_owner_alone(stage: Stage) -> None:
 
 
 def a_clearance_is_reported_on_by_its_owner_alone(stage: Stage) -> None:
-    """To all others it does not exist; its owner learns that it was not granted."""
+    """For all others it does not exist; its owner learns that it was not granted."""
     found = {party: _clear(party, party).json()["clearance_id"] for party in stage.parties}
     for asking in stage.parties:
         for owner in stage.parties:
@@ -431,7 +431,7 @@ def clearances_that_are_found_are_ones_own(stage: Stage) -> None:
                 assert answer[owner] in everything
                 assert answer[owner] in [item["clearance_id"] for item in found]
             else:
-                # Those it has asked for itself, with another's identifiers.
+                # Its own requests, with another's identifiers.
                 assert answer[owner] not in everything
                 assert answer[owner] not in [item["clearance_id"] for item in found]
 
@@ -494,7 +494,7 @@ def the_endpoints_that_are_listed_are_ones_own(stage: Stage) -> None:
 def an_endpoint_is_its_owners(
     method: str, act: str = "", body: object = None
 ) -> Callable[[Stage], None]:
-    """To all others there is none: the same answer as for one that never was."""
+    """For all others there is none: the same response as for an unknown one."""
 
     def check(stage: Stage) -> None:
         with endpoints_of_all(stage) as paths:
@@ -510,7 +510,7 @@ def an_endpoint_is_its_owners(
 
 
 def a_providers_message_says_nothing_of_accounts(stage: Stage) -> None:
-    """Where no provider is configured it looks as where there is no account; no key helps."""
+    """An unconfigured provider looks like an unknown account; no key helps."""
     path = "/v1/provider_webhooks/stripe/{}"
     for asking in (stage.stranger, *(party.client for party in stage.parties)):
         answers = {
@@ -547,7 +547,7 @@ def a_checkout_session(party: Party, **changes: str) -> dict[str, str]:
 
 
 def of_the_sandbox(stage: Stage) -> list[Party]:
-    """Those whose return addresses need no registration."""
+    """Buyers whose return addresses need no registration."""
     return [party for party in stage.parties if party.mode == "test"]
 
 
@@ -632,7 +632,7 @@ def a_preflight_says_nothing_of_sessions(path: str) -> Callable[[Stage], None]:
 
 
 def a_hosted_page_is_for_the_browser_of_its_link(method: str) -> Callable[[Stage], None]:
-    """And a key opens none, not even that of the account."""
+    """No key opens it, not even that of the account."""
 
     def check(stage: Stage) -> None:
         clients = [stage.stranger, *(party.client for party in stage.parties)]
@@ -775,23 +775,23 @@ CONSIDERED: dict[tuple[str, str], Callable[[Stage], None]] = {
     },
     ("GET", "/docs/{path*}"): it_is_the_same_for_everyone("/docs/integrate"),
 }
-"""What isolation means on each route."""
+"""The meaning of isolation on each route."""
 
 
 def test_every_route_was_considered() -> None:
-    """A new route fails here until someone has said what isolation means on it."""
+    """A new route fails here until its isolation is described."""
     assert set(CONSIDERED) == {
         (route.method, route.path) for route in route_table() if not route.console
     }
 
 
 @pytest.mark.parametrize("route", CONSIDERED, ids=" ".join)
-def test_nothing_crosses_but_the_status_of_a_buyer(stage: Stage, route: tuple[str, str]) -> None:
+def test_only_the_status_of_a_buyer_crosses_accounts(stage: Stage, route: tuple[str, str]) -> None:
     CONSIDERED[route](stage)
 
 
 def test_the_words_of_one_party_are_found_in_its_own_answers(stage: Stage) -> None:
-    """The marks by which a leak would be seen are truly there."""
+    """The marks that would reveal a leak are really there."""
     for party in stage.parties:
         text = party.client.get(f"/v1/acknowledgments/{party.ack_id}").text
         assert all(secret in text for secret in party.secrets)

@@ -82,7 +82,7 @@ def test_the_scheme_is_accepted_in_any_letter_case(
     assert get(server, f"{scheme} {key.token}").status_code == 200
 
 
-def test_a_token_that_is_no_working_key_is_an_invalid_api_key(
+def test_an_invalid_token_is_an_invalid_api_key(
     server: Server, operator: Operator, account: str
 ) -> None:
     token = operator.key(account).token
@@ -114,7 +114,7 @@ def test_a_token_of_odd_bytes_is_an_invalid_api_key(server: Server) -> None:
     assert b'"invalid_api_key"' in answer.body
 
 
-def test_keys_say_what_they_are(operator: Operator, account: str) -> None:
+def test_keys_describe_themselves(operator: Operator, account: str) -> None:
     """Secret scanners and people recognise them."""
     test, live, restricted = operator.keys(
         account, [("test", None), ("live", None), ("test", [Scope.ACKS_READ])]

@@ -45,7 +45,7 @@ def test_a_key_may_make_as_many_requests_as_configured_and_no_more(rated: httpx2
     assert refusal(answers[RATE]) == (429, "rate_limited")
 
 
-def test_answers_tell_the_policy_and_what_is_left(rated: httpx2.Client) -> None:
+def test_responses_state_the_policy_and_the_remaining_requests(rated: httpx2.Client) -> None:
     answers = [rated.get("/v1/notices") for _ in range(3)]
     for answer in answers:
         assert answer.headers["RateLimit-Policy"] == f'"default";q={RATE};w={RATE * 120}'
@@ -58,7 +58,7 @@ def test_a_request_refused_for_something_else_counts_too(rated: httpx2.Client) -
     assert [left(answer) for answer in answers] == [RATE - 1, RATE - 2]
 
 
-def test_a_refused_request_learns_when_to_come_back(rated: httpx2.Client) -> None:
+def test_a_refused_request_gets_a_retry_time(rated: httpx2.Client) -> None:
     while (answer := rated.get("/v1/notices")).status_code == 200:
         pass
     assert refusal(answer) == (429, "rate_limited")
@@ -83,7 +83,7 @@ def test_pages_without_a_key_are_not_limited(configured: Configured) -> None:
     assert not any("RateLimit" in answer.headers for answer in answers)
 
 
-def test_no_limit_is_announced_where_it_is_off(client: httpx2.Client) -> None:
+def test_no_limit_is_announced_if_it_is_off(client: httpx2.Client) -> None:
     answer = client.get("/v1/notices")
     assert "RateLimit" not in answer.headers
     assert "RateLimit-Policy" not in answer.headers

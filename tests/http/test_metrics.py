@@ -1,4 +1,4 @@
-"""`/metrics` costs nothing while no one asks, and says nothing about what runs it."""
+"""`/metrics` costs nothing unless requested, and does not reveal the software."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def threads(server: Server) -> int:
 
 
 def test_connections_hold_no_threads_and_are_bounded(server: Server) -> None:
-    """Those beyond the bound are closed at once; when the others have gone, it responds again."""
+    """Further ones are closed at once; once the others have gone, the server responds again."""
     before = threads(server)
     with ExitStack() as stack:
         idle = [
@@ -63,7 +63,7 @@ def test_connections_hold_no_threads_and_are_bounded(server: Server) -> None:
 
 
 def test_an_idle_connection_is_closed() -> None:
-    """So no one can keep monitoring out for long."""
+    """So no one can block monitoring for long."""
 
     async def idle() -> bytes:
         metrics = await serve_metrics(CollectorRegistry(), "127.0.0.1", 0, seconds_max=0.05)
@@ -87,7 +87,7 @@ def test_metrics_name_no_software(server: Server) -> None:
 
 
 @pytest.mark.parametrize("request_line", [b"GET / HTTP/1.1", b"POST /metrics HTTP/1.1", b"x"])
-def test_nothing_but_the_metrics_is_there(server: Server, request_line: bytes) -> None:
+def test_the_port_of_the_metrics_serves_nothing_else(server: Server, request_line: bytes) -> None:
     """Whatever is sent."""
     with socket.create_connection(address(server), 10) as connection:
         connection.sendall(request_line + b"\r\n\r\n")

@@ -52,7 +52,7 @@ def wait_for_standby(operator: psycopg.Connection, name: str) -> None:
 
 
 def cancel_the_waiting_commit(operator: psycopg.Connection) -> None:
-    """What an operator does by reflex when a session hangs."""
+    """Cancel it, as operators do by reflex when a session hangs."""
     found = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
     wait_until(lambda: operator.execute(found).fetchone() is not None, "cancelled")
 
@@ -140,7 +140,7 @@ async def served(deployment: Deployment, key: str) -> AsyncIterator[httpx2.Async
 def test_every_caller_is_answered_while_the_database_is_stopped(
     primary: postgres.PostgresServer, tmp_path: Path
 ) -> None:
-    """Readiness is 503, and a retry with the key is done once, when the database goes on."""
+    """Readiness is 503; a retry with the key is done once, as soon as the database continues."""
     url = postgres.fresh_database(primary)
     deployment = Deployment(data_dir=tmp_path / "data", settings={"DATABASE_URL": url})
     deployment.run("init")
@@ -156,7 +156,7 @@ def test_every_caller_is_answered_while_the_database_is_stopped(
                 asked.append(client.post(ACKNOWLEDGE, json=INITIALS, headers=once))
                 asked += [client.get("/v1/acknowledgments") for _ in range(20)]
                 asked += [client.get("/v1/events"), client.get("/readyz")]
-                # It ends; whether within what it is given is a question of the machine.
+                # It ends; whether in time depends on the machine.
                 responses = await asyncio.gather(*asked)
                 assert {response.status_code for response in responses} == {503}
                 codes = {response.json()["error"]["code"] for response in responses}

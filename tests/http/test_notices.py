@@ -42,7 +42,7 @@ def test_retrieving_an_unknown_notice_is_notice_not_found(vendor: Vendor) -> Non
     assert refusal(vendor.live.get("/v1/notices/ab9999")) == (404, "notice_not_found")
 
 
-def test_live_keys_do_not_get_a_notice_that_no_one_has_reviewed(vendor: Vendor) -> None:
+def test_live_keys_do_not_get_an_unreviewed_notice(vendor: Vendor) -> None:
     path = f"/v1/notices/{SHIPPED_NOTICE}"
     assert refusal(vendor.live.get(path)) == (409, "notice_not_reviewed")
 
@@ -54,7 +54,7 @@ def test_an_unreviewed_notice_counts_as_in_force_for_test_keys(vendor: Vendor) -
 def test_another_reviewed_notice_is_served_and_acknowledged_live(
     configured_vendor: Vendor,
 ) -> None:
-    """Nothing knows the id of a notice or its number of lines."""
+    """No notice id and no number of lines is hard-coded."""
     live = configured_vendor.live
     notice = live.get(f"/v1/notices/{LIVE_NOTICE}").json()
     assert len(notice["bullets"]) == 3
@@ -98,7 +98,7 @@ def test_a_notice_without_a_version_in_force_is_not_in_force(configured_vendor: 
 
 
 def test_a_withdrawn_version_can_still_be_read_by_name(configured_vendor: Vendor) -> None:
-    """The holder of an old acknowledgment can see what was acknowledged."""
+    """The holder of an old acknowledgment can see its text."""
     answer = configured_vendor.live.get("/v1/notices/withdrawn", params={"version": "1"})
     assert answer.json()["title"] == "Title of withdrawn 1"
 
@@ -140,7 +140,7 @@ def test_the_list_of_notices_can_be_paged(configured_vendor: Vendor) -> None:
     assert found == whole == sorted(whole)
 
 
-def test_versions_are_listed_newest_first_with_where_they_stand(
+def test_versions_are_listed_newest_first_with_their_state(
     configured_vendor: Vendor,
 ) -> None:
     def standing(mode: str) -> list[tuple[str, str]]:
@@ -177,7 +177,7 @@ def test_the_list_of_versions_can_be_paged(configured_vendor: Vendor) -> None:
     assert second["next_cursor"] is None
 
 
-def test_a_version_shows_what_is_known_to_be_missing_in_it(vendor: Vendor) -> None:
+def test_a_version_shows_its_known_gaps(vendor: Vendor) -> None:
     page = vendor.test.get(f"/v1/notices/{SHIPPED_NOTICE}/versions").json()
     (version,) = page["data"]
     assert list(version) == [
@@ -222,7 +222,7 @@ def test_an_operators_act_on_a_notice_applies_to_a_running_server(
 def test_an_injunction_stops_a_running_server_until_a_version_is_reinstated(
     configured: Configured, configured_vendor: Vendor
 ) -> None:
-    """Live keys get no version, not even an earlier one; test keys go on with the earlier one."""
+    """Live keys get no version, not even an earlier one; test keys get the earlier one."""
     operator, path = configured.operator, "/v1/notices/stopped"
     initials = {"initials_per_line": ["AB"] * 2}
 

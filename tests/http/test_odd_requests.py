@@ -152,14 +152,14 @@ def test_a_body_of_two_lengths_is_read_in_one_way(client: httpx2.Client) -> None
         with socket.create_connection((place.hostname, place.port), timeout=30) as connection:
             connection.sendall(head + lengths + b"\r\n" + pieces + second)
             received = b"".join(iter(partial(connection.recv, 65536), b""))
-        # The connection ends with the response: nothing after it is read as a request.
+        # The connection ends with the response: later bytes are not read as a request.
         assert received.startswith(b"HTTP/1.1 " + status), lengths
         assert received.count(b"HTTP/1.1 ") == 1, lengths
 
 
 @pytest.mark.parametrize("end", [b"", b"ZZ\r\n"])
-def test_a_body_that_was_cut_off_is_not_a_body(client: httpx2.Client, end: bytes) -> None:
-    """Although what arrived of it is complete JSON."""
+def test_a_truncated_body_is_not_a_body(client: httpx2.Client, end: bytes) -> None:
+    """Even if the part that arrived is complete JSON."""
     place = urlsplit(str(client.base_url))
     head = b"POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: %s\r\n" % (
         VERIFY,

@@ -13,15 +13,15 @@ pytestmark = [pytest.mark.long, pytest.mark.one_engine, pytest.mark.later]  # it
 
 MOST = {"acknowledge": 151, "status": 47, "accept": 625}
 """Of functions of our own, for one request alone: an acknowledgment with an Idempotency-Key, the
-status of a buyer, and the end of a checkout on the hosted page. By three of each, people
-are known from keys; the end of a checkout also knows adopted initials, the copy by e-mail, and
-whose browser typed what."""
+status of a buyer, and the end of a checkout on the hosted page. With three objects of each kind,
+people are known from keys; the end of a checkout also reads adopted initials, the copy by e-mail,
+and the browser of each reading."""
 SLACK = 1.05
 """Two changes that add a call each need not edit the same number."""
 
 
-def test_no_request_travels_further_than_it_did() -> None:
-    """A count, no time: what makes it grow is seen before it is felt."""
+def test_no_request_makes_more_calls_than_before() -> None:
+    """A count of calls, not time: growth is detected before it is felt."""
     done = forked.run("bench.calls", "--json", environment=os.environ, seconds=300)
     assert done.returncode == 0, done.stderr
     found = {journey["operation"]: journey for journey in json.loads(done.stdout)}

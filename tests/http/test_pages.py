@@ -30,7 +30,7 @@ LOADING = {"src", "srcset", "data", "poster", "background", "action", "formactio
 
 
 class Page(HTMLParser):
-    """The elements of a page: their ids, the links in it, and what it loads."""
+    """The elements of a page: ids, links, and loaded resources."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -139,7 +139,7 @@ def test_every_error_code_has_an_anchor_with_what_it_means_and_what_to_do(
 
 
 def test_the_reference_describes_every_operation(visitor: httpx2.Client) -> None:
-    """On the page of its group, to which the first page leads."""
+    """On the page of its group, linked from the first page."""
     links = [link.partition("#") for link in Page(visitor.get("/docs/reference").text).links]
     places = {anchor: path for path, _, anchor in links if anchor != "main"}
     pages = {path: visitor.get(path).text for path in {*places.values()}}
@@ -205,7 +205,7 @@ def test_security_txt_names_the_contact_until_a_date_to_come(
 def test_metrics_are_on_a_port_of_their_own(
     configured: Configured, configured_visitor: httpx2.Client
 ) -> None:
-    """How much business a vendor does is no one's business."""
+    """How much business a vendor does is private."""
     configured_visitor.get("/healthz")
     assert refusal(configured_visitor.get("/metrics")) == (404, "not_found")
     answer = metrics(configured)
@@ -228,7 +228,7 @@ def test_without_a_port_for_them_there_are_no_metrics(visitor: httpx2.Client) ->
     assert refusal(visitor.get("/metrics")) == (404, "not_found")
 
 
-def test_pages_do_not_depend_on_who_asks(visitor: httpx2.Client, client: httpx2.Client) -> None:
+def test_pages_do_not_depend_on_the_caller(visitor: httpx2.Client, client: httpx2.Client) -> None:
     for path in (*PAGES, "/openapi.json", "/healthz", "/readyz"):
         assert visitor.get(path).content == client.get(path).content
 
@@ -238,8 +238,8 @@ def test_the_examples_of_the_document_hold_no_real_key(visitor: httpx2.Client) -
     assert not re.search(r"csign_(sk|rk)_(test|live)_[0-9A-Za-z]{38}", text)
 
 
-def test_browsers_and_crawlers_find_what_they_ask_for_unbidden(server: Server) -> None:
-    """An icon, and a word to search engines that there is nothing for them here."""
+def test_browsers_and_crawlers_find_their_default_files(server: Server) -> None:
+    """An icon, and robots.txt, which excludes search engines."""
     with server.client() as client:
         icon, robots = client.get("/favicon.ico"), client.get("/robots.txt")
     assert (icon.status_code, icon.headers["Content-Type"]) == (200, "image/svg+xml; charset=utf-8")

@@ -1,7 +1,7 @@
-"""What the worst request of each route costs the event loop, which all callers share.
+"""The cost of the worst request of each route for the event loop, which all callers share.
 
 Costs are processor time of the loop's own thread, in multiples of one `GET …/status` in the same
-run, the least of a few rounds: a slow or busy machine changes neither.
+run, the minimum of a few rounds: a slow or busy machine changes neither.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ ORDERS: Final = 101
 """More than a page of any list has."""
 TRIES: Final = 6
 SLACK: Final = 1.25
-"""What a busy processor adds to a ratio."""
+"""The error of a ratio on a busy processor."""
 HEADER: Final = 8192
 """Characters of each kind in half of the longest header that the server reads."""
 GROWTH: Final = 3.0
 """Bound for twice the size on a busy processor; a quadratic cost would be four times."""
 TRIFLE: Final = 15
-"""What costs no more, in statuses, is not asked how it grows."""
+"""For cheaper requests, in statuses, growth is not measured."""
 FORM: Final = b"application/x-www-form-urlencoded"
 NASTY: Final = "\x7f"
 """Six characters in a path."""
 TEXT: Final = "a."
-"""Of it long keys are, in TOML (`a.a.a…=1`), and words without an end."""
+"""The text of long keys in TOML (`a.a.a…=1`), and of endless words."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A request: what it is called, its target and its body."""
+    """A request: its name, target and body."""
 
     shape: str
     target: str
@@ -63,7 +63,7 @@ class Asked:
 
 
 class Price(NamedTuple):
-    """What one kind of request costs, in statuses; and how many times that of half its size."""
+    """The cost of one kind of request, in statuses; and its ratio to that of half the size."""
 
     times: float
     shape: str
@@ -129,13 +129,13 @@ def filled(value: object, size: int) -> object:
 
 
 def lines(number: int) -> dict[str, Any]:
-    """A notice of so many lines, which may be more than one has."""
+    """A notice with this many lines, possibly more than allowed."""
     bullets = [{"id": f"line-{one}", "text": f"Line {one} of the notice."} for one in range(number)]
     return {"notice": notice_json("long", "1") | {"bullets": bullets}}
 
 
 def bodies(route: Route[Any], example: Any, size: int) -> Iterator[tuple[str, bytes]]:  # noqa: ANN401 - JSON
-    """Bodies of about this size, by what is odd about them."""
+    """Bodies of about this size, by their oddity."""
     if route.request is None:
         count = min(size // 16, 1900)
         yield "fields", urlencode({f"n{one}": TEXT * 4 for one in range(count)}).encode()
@@ -173,9 +173,9 @@ def examples() -> Mapping[str, Any]:
 
 
 async def filled_till(console: Console) -> tuple[Till, dict[str, str]]:
-    """A shop with as many orders as a list has, and what the parameters of paths are.
+    """A shop with a full page of orders, and the values for path parameters.
 
-    One order is as wide as one can be: 200 lines to initial, and 20 lines that the buyer is shown.
+    One order is as large as possible: 200 lines to initial, and 20 lines shown to the buyer.
     """
     account = await console.account("shop")
     vendor = await Vendor.of(console, account)
@@ -196,7 +196,7 @@ async def filled_till(console: Console) -> tuple[Till, dict[str, str]]:
 
 
 def targets(route: Route[Any], named: Mapping[str, str]) -> list[str]:
-    """Where to ask for a route: with all parameters that are known, and the longest list."""
+    """URLs of a route: with all known parameters, and the longest list."""
     path = route.path
     for name, value in named.items():
         path = path.replace(f"{{{name}}}", value)
@@ -228,9 +228,9 @@ def asked(route: Route[Any], target: str, example: object, part: int) -> Iterato
 
 
 async def prices(till: Till, route: Route[Any], target: str, example: object) -> list[Price]:
-    """What each kind of request costs there, and how that grows with its size.
+    """The cost of each kind of request there, and its growth with the size.
 
-    What seems too dear is looked at again: another process may have been in the way.
+    A cost that seems too high is measured again: another process may have interfered.
     """
     half, full = (
         {one.shape: one for one in asked(route, target, example, part)} for part in (1, 2)
@@ -251,7 +251,7 @@ async def prices(till: Till, route: Route[Any], target: str, example: object) ->
 
 
 def test_no_request_costs_more_than_its_route_declares(tmp_path: Path) -> None:
-    """Nor does one of twice the size cost more than twice as much, with some slack."""
+    """Nor does twice the size cost more than twice as much, with some slack."""
 
     async def work(console: Console) -> list[str]:
         till, named = await filled_till(console)

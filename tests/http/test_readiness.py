@@ -1,4 +1,4 @@
-"""`/readyz` finds out whether writing works, and says so again once it does."""
+"""`/readyz` finds out whether writing works, and recovers when it does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support import postgres
 from tests.support.service import Deployment, Server, running_server
 
 FULL_AT = 96 * 1024
-"""Bytes at which files stop growing: more than the server's log has, less than its database."""
+"""Bytes at which files stop growing: more than the server's log, less than its database."""
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def full_disk(process: int) -> Iterator[None]:
 
 
 def ready(client: httpx2.Client) -> bool:
-    """Ask; a server that is not ready says so in the one form of all failures."""
+    """Ask; a server that is not ready responds in the form of all failures."""
     response = client.get("/readyz")
     if response.status_code == 200:
         return True
@@ -53,7 +53,7 @@ def ready(client: httpx2.Client) -> bool:
 
 
 def test_a_server_whose_disk_is_full_is_not_ready(server: tuple[Server, str]) -> None:
-    """Without a request that wrote; and it is ready again when there is room."""
+    """Without a writing request; it is ready again when there is room."""
     started, key = server
     database = started.deployment.data_dir / "countersign.db-wal"
     with started.client(key) as client:
@@ -70,7 +70,7 @@ def test_a_server_whose_disk_is_full_is_not_ready(server: tuple[Server, str]) ->
 def test_a_server_that_cannot_keep_its_heads_says_so_and_stays_in_service(
     server: tuple[Server, str],
 ) -> None:
-    """Trouble with sealing refuses no act: what is accepted meanwhile is proved later."""
+    """Trouble with sealing refuses no act: acts accepted meanwhile are proved later."""
     started, key = server
     heads = started.deployment.data_dir / "heads"
     with started.client(key) as client:

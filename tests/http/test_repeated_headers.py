@@ -19,9 +19,7 @@ BODY = b'{"test_mode":true}'
         ("Idempotency-Key", "another"),
     ],
 )
-def test_a_header_that_is_there_twice_is_refused(
-    client: httpx2.Client, name: str, value: str
-) -> None:
+def test_a_repeated_header_is_refused(client: httpx2.Client, name: str, value: str) -> None:
     """A proxy in front may have read the first one, and we would read the last."""
     own = {
         "Authorization": client.headers["Authorization"],

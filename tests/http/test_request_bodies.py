@@ -1,4 +1,4 @@
-"""Strict bodies: what is not exactly right is refused, and the message names the place."""
+"""Strict bodies: deviations are refused, and the message names the place."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_anything_but_a_json_object_is_an_invalid_request(
 
 
 @pytest.mark.parametrize(("body", "place"), NAMED.values(), ids=NAMED.keys())
-def test_a_field_that_is_wrong_is_named(client: httpx2.Client, body: str, place: str) -> None:
+def test_a_wrong_field_is_named(client: httpx2.Client, body: str, place: str) -> None:
     answer = post(client, ACKNOWLEDGE, body)
     assert refusal(answer) == (400, "invalid_request")
     assert place in message(answer)
@@ -110,7 +110,7 @@ def test_a_pair_of_escaped_surrogates_is_one_character(client: httpx2.Client) ->
     assert stored["session_id"] == "👍"
 
 
-def test_values_come_back_as_they_were_sent(client: httpx2.Client) -> None:
+def test_values_come_back_unchanged(client: httpx2.Client) -> None:
     odd = "\t\"\\/\u2028\u2029\u007f\u0080\uffff\U0010ffff</script>' OR 1=1;--"
     body = json.dumps({"initials_per_line": [odd[:32]] * 4, "session_id": odd}, ensure_ascii=False)
     assert post(client, ACKNOWLEDGE, body).status_code == 200

@@ -1,4 +1,4 @@
-"""`POST /v1/requirements`: what an order needs."""
+"""`POST /v1/requirements`: the needs of an order."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ identity_checks = []
 
 
 def about(answer: Mapping[str, Any], notice_id: str = SHIPPED_NOTICE) -> dict[str, Any]:
-    """What the answer says of one notice."""
+    """The response's part about one notice."""
     (found,) = [dict(n) for n in answer["notices"] if n["notice_id"] == notice_id]
     return found
 
@@ -46,7 +46,7 @@ def only_shipped(tmp_path: Path) -> Iterator[httpx2.Client]:
 
 
 def test_a_test_key_gets_the_whole_answer(only_shipped: httpx2.Client) -> None:
-    """By the draft of the rule that is shipped, which is marked as one."""
+    """By the draft of the shipped rule, marked as a draft."""
     body = ORDER | {"product_classes": ["accessory", "barrel"]}
     answer = only_shipped.post(PATH, json=body).json()
     assert answer["decision"] == "required"
@@ -70,7 +70,7 @@ def test_a_test_key_gets_the_whole_answer(only_shipped: httpx2.Client) -> None:
     assert (answer["exemption"], answer["livemode"]) == (None, False)
 
 
-def test_a_live_key_never_learns_that_nothing_is_needed_from_a_draft(vendor: Vendor) -> None:
+def test_a_draft_never_tells_a_live_key_that_nothing_is_needed(vendor: Vendor) -> None:
     elsewhere = ORDER | {"ship_to": {"state": "NV"}, "residence_state": "NV"}
     assert about(vendor.test.post(PATH, json=elsewhere).json())["required"] == "not_required"
     live = vendor.live.post(PATH, json=elsewhere).json()
@@ -81,7 +81,7 @@ def test_a_live_key_never_learns_that_nothing_is_needed_from_a_draft(vendor: Ven
     assert required["decision"] == "required"
 
 
-def test_a_residence_that_is_not_known_is_unknown(vendor: Vendor) -> None:
+def test_an_unknown_residence_counts_as_unknown(vendor: Vendor) -> None:
     body = ORDER | {"ship_to": {"state": "NV"}}
     answer = vendor.test.post(PATH, json=body).json()
     assert about(answer)["reasons"] == ["residence_unknown"]

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.postgres, pytest.mark.first_try]
 
 LIMIT = 600
 SECONDS = 36_000
-"""So long that nothing worth mentioning comes back while a test runs."""
+"""So long that practically nothing refills during a test."""
 LEAST, MOST = 0.9 * LIMIT, 1.1 * LIMIT
 PATH = "/v1/notices/ab1263"
 
@@ -49,7 +49,7 @@ class Site:
 def site(
     postgres_server: postgres.PostgresServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Site]:
-    """Run two servers that share a place for heads, as more than one has to."""
+    """Run two servers that share a place for heads, as several servers must."""
     place = tmp_path_factory.mktemp("limited")
     made = another_deployment(place / "data", postgres_server)
     own = {"LOG_HEAD_DIR": str(place / "heads"), "RATE_LIMIT": f"{LIMIT}/{SECONDS}"}
@@ -63,7 +63,7 @@ def site(
 
 
 def passed(client: httpx2.Client, number: int) -> int:
-    """How many of so many requests pass, one after the other; the others are refused for long."""
+    """How many of these requests in a row are admitted; the others are refused for long."""
     passed = 0
     for _ in range(number):
         answer = client.get(PATH)
@@ -83,7 +83,7 @@ def at_once(clients: Sequence[httpx2.Client], numbers: Sequence[int]) -> int:
 def test_a_caller_has_its_limit_however_its_requests_are_spread(
     site: Site, parts: tuple[int, ...]
 ) -> None:
-    """Twice the limit is asked: nine to eleven tenths of it pass, and few ask the database."""
+    """Of twice the limit, 90 to 110 % of the limit are admitted, and few ask the database."""
     numbers = [2 * LIMIT * part // sum(parts) for part in parts]
     with ExitStack() as stack:
         key = site.key()
@@ -95,8 +95,8 @@ def test_a_caller_has_its_limit_however_its_requests_are_spread(
         assert site.leases() - before <= 2 * LIMIT // 4
 
 
-def test_a_server_that_is_killed_leaves_its_limit_to_the_other(site: Site) -> None:
-    """But for a hundredth for each of its workers."""
+def test_a_killed_server_leaves_its_limit_to_the_other(site: Site) -> None:
+    """Except a hundredth for each of its workers."""
     key = site.key()
     killed = start_server(site.deployment)
     with killed.client(key) as client:
@@ -106,7 +106,9 @@ def test_a_server_that_is_killed_leaves_its_limit_to_the_other(site: Site) -> No
         assert LEAST <= used + passed(client, LIMIT) <= MOST
 
 
-def test_what_the_headers_say_is_left_is_so_but_for_what_others_take(site: Site) -> None:
+def test_the_remaining_requests_in_the_headers_are_right_except_for_use_by_others(
+    site: Site,
+) -> None:
     with site.servers[0].client(site.key()) as client:
         left = [
             int(client.get(PATH).headers["ratelimit"].split(";")[1].removeprefix("r="))
@@ -116,7 +118,7 @@ def test_what_the_headers_say_is_left_is_so_but_for_what_others_take(site: Site)
 
 
 def test_without_the_database_each_server_counts_for_itself(site: Site) -> None:
-    """The table is away, as after a role has lost its rights; nothing that is asked fails."""
+    """The table is missing, as if a role had lost its rights; no request fails."""
     key = site.key()
     site.operator.execute("ALTER TABLE rate_shares RENAME TO away")
     try:

@@ -1,4 +1,4 @@
-"""Traces of a real server at a real receiver of OTLP over HTTP; no secret and no person in them."""
+"""Traces of a real server at a real OTLP receiver, without secrets or personal data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
 
 class Receiver:
-    """Keeps what it is sent."""
+    """Stores received traces."""
 
     def __init__(self) -> None:
         self.sent: list[bytes] = []
@@ -119,10 +119,8 @@ def test_a_trace_goes_on_through_the_service_and_names_nothing_that_was_sent(
         assert secret.encode() not in everything
 
 
-def test_a_provider_that_answers_nonsense_puts_none_of_it_into_a_trace(
-    receiver: Receiver, tmp_path: Path
-) -> None:
-    """The library's error repeats what came; a span has its kind alone."""
+def test_a_trace_contains_none_of_a_providers_nonsense(receiver: Receiver, tmp_path: Path) -> None:
+    """The library's error repeats the received bytes; a span has only their kind."""
     made = Deployment(data_dir=tmp_path / "data", settings={"TRACES_URL": receiver.url})
     made.run("init")
     account = made.account("vendor")
@@ -149,7 +147,7 @@ def test_a_provider_that_answers_nonsense_puts_none_of_it_into_a_trace(
 
 
 def answer_oddly(listening: socket.socket) -> None:
-    """Answer each request with a header that is none."""
+    """Answer each request with an invalid header."""
     with suppress(OSError):
         while True:
             with listening.accept()[0] as connection:
@@ -157,7 +155,7 @@ def answer_oddly(listening: socket.socket) -> None:
                 connection.sendall(b"HTTP/1.1 200 OK\r\nX-Person Jane Doe vs_1abcdefghijk\r\n\r\n")
 
 
-def test_a_receiver_that_is_away_changes_no_answer(tmp_path: Path) -> None:
+def test_an_unreachable_receiver_changes_no_answer(tmp_path: Path) -> None:
     made = Deployment(data_dir=tmp_path / "data", settings={"TRACES_URL": "http://127.0.0.1:9"})
     made.run("init")
     with running_server(made) as server, server.client(made.key(made.account("vendor"))) as client:

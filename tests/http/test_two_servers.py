@@ -71,7 +71,7 @@ def test_one_idempotency_key_has_one_effect_on_two_servers(
         answers = sorted((call.result() for call in calls), key=lambda a: a.status_code)
     assert [answer.status_code for answer in answers] == [200, 409]
     assert refusal(answers[1]) == (409, "idempotency_in_progress")
-    # It is the answer to one of them, and no trouble of the database.
+    # It is a normal response to one of them, not a fault of the database.
     assert not any("database_error" in server.log.read_text() for server in pair.servers)
     assert len(clients[0].get("/v1/acknowledgments").json()["data"]) == len(clients) + 1
     for client in clients:
@@ -81,7 +81,7 @@ def test_one_idempotency_key_has_one_effect_on_two_servers(
 
 
 def test_an_invitation_that_another_server_has_just_made_is_the_response(pair: Pair) -> None:
-    """Not that the name is taken: it is, by the very same request."""
+    """Not "the name is taken", although this very request took it."""
     desk = Desk(server=pair.servers[0], operator=pair.operator)
     body = {"name": "Grace", "role": "developer"}
 

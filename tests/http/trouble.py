@@ -30,7 +30,7 @@ SANDBOX = b'{"test_mode":true}'
 
 @dataclass(frozen=True, kw_only=True)
 class Trouble:
-    """What was answered in trouble, and after it."""
+    """Responses during the trouble, and after it."""
 
     failures: list[Failure]
     anyway: list[wire.Answer]
@@ -38,7 +38,7 @@ class Trouble:
     after: list[wire.Answer]
     """Answers to the refused requests, once the trouble is over."""
     log: str
-    """What the server has logged."""
+    """The server's log."""
 
 
 def overload(deployment: Deployment) -> Trouble:
@@ -92,7 +92,7 @@ def disconnect(deployment: Deployment, engine: postgres.PostgresServer) -> Troub
             caller.post(VERIFY, SANDBOX),
         ]
         while (ready := caller.send("/readyz")).status != 200:
-            pass  # it says what it found less than a second ago
+            pass  # its result is at most a second old
         after.append(ready)
         failures.append(_break_a_commit(operator, server.url))
         failures.append(_drop_a_table(operator, server.url))

@@ -1,4 +1,4 @@
-"""What the tests of the adapters use: a fixed clock, a fingerprint, a reply, a response."""
+"""Tools for the tests of adapters: a fixed clock, a fingerprint, a reply, a response."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def reply(body: object, status: int = 200, **headers: str) -> ProviderReply:
 def translated(
     adapter: type[IdentityProvider[C]], credentials: C, answer: ProviderReply, session_id: str
 ) -> ProviderResult:
-    """What an adapter makes of this reply to the question about a session."""
+    """The adapter's result for this reply about a session."""
     clock = FixedClock()
     provider = adapter(credentials, base_url=None, fingerprint=fingerprint, clock=clock)
     return provider.translate(

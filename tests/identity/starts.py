@@ -1,4 +1,4 @@
-"""Starting a session at each provider: what is asked, and what the provider's page says it gives.
+"""Starting a session at each provider: requests, and responses as documented by the provider.
 
 The bodies are written from the providers' published descriptions, not from the simulators.
 """
@@ -36,7 +36,7 @@ HIDDEN: Final = "S1mulated"
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One provider: credentials, what is sent, what comes back."""
+    """One provider: credentials, requests, responses."""
 
     name: str
     credentials: Mapping[str, Any]
@@ -51,7 +51,7 @@ class Case:
     session_id: str
     url: str
     template: str | None = None
-    """The member of the credentials without which nothing can be started."""
+    """The member of the credentials that starts require."""
     own: str
     """A member of the last response that has our reference in it, as a path with dots."""
 
@@ -364,7 +364,7 @@ CASES: Final = {
 
 
 class Receiver(Stripe):
-    """A server that gives these replies, in this order; the last one again and again."""
+    """A server that sends these replies in order, and repeats the last one."""
 
     def __init__(self, replies: Sequence[Reply]) -> None:
         super().__init__(FixedClock().now)
@@ -390,7 +390,7 @@ def replied(case: Case, body: object, status: int = 200) -> Reply:
 async def receiving(
     case: Case, replies: Sequence[Reply], **credentials: object
 ) -> AsyncIterator[tuple[Callable[[], Awaitable[StartedSession | Refusal]], list[Request]]]:
-    """A provider at a server with these replies: how to start a session there, and what it got."""
+    """A provider at a server with these replies: a function that starts, and the requests."""
     content = json.dumps({**case.credentials, **credentials}).encode()
     async with serve(Receiver(replies)) as served:
         provider = IdentityProviders(keyed, FixedClock())(case.name, content, served.url)

@@ -1,4 +1,4 @@
-"""Didit: what each of its answers comes to, on paper and over HTTP."""
+"""Didit: the result of each response, by function and over HTTP."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def test_a_fact_that_cannot_be_read_is_unknown(
 
 
 @pytest.mark.parametrize("verified", [False, "yes", 1, "false"])
-def test_an_address_counts_only_if_nothing_doubts_it(verified: object) -> None:
+def test_an_address_counts_only_without_any_doubt(verified: object) -> None:
     """A doubt that cannot be read is a doubt."""
     (address,) = read(with_document(parsed_address=PARSED | {"is_verified": verified})).addresses
     assert address.source is FactSource.NONE
@@ -223,7 +223,7 @@ def test_a_session_is_as_old_as_its_beginning() -> None:
 
 
 @pytest.mark.parametrize("country", [None, ""])
-def test_an_address_without_a_country_is_in_that_of_its_document(country: str | None) -> None:
+def test_an_address_without_a_country_gets_that_of_its_document(country: str | None) -> None:
     """Older answers name none in the address."""
     parsed = PARSED | {"country": country}
     (address,) = read(with_document(parsed_address=parsed)).addresses
@@ -241,7 +241,7 @@ def test_an_address_without_a_country_is_in_that_of_its_document(country: str | 
     ],
 )
 def test_a_risk_becomes_a_reason_of_ours(feature: str, risk: str, reason: Reason | None) -> None:
-    """Of a feature that is not approved; what the table does not know adds nothing."""
+    """From a feature that is not approved; an unknown risk adds nothing."""
     declined = {"status": "Declined", "warnings": [{"risk": risk}]}
     result = read(changed(status="Declined", **{feature: [declined]}))
     assert (result.reason_code, result.reason) == (risk, reason)
@@ -256,7 +256,7 @@ def test_an_age_without_a_birth_date_is_no_age() -> None:
 
 
 @pytest.mark.parametrize("status", ["Declined", "In Review", "Not Finished", None, "approved"])
-def test_a_document_that_is_not_approved_itself_proves_nothing(status: str | None) -> None:
+def test_an_unapproved_document_proves_nothing(status: str | None) -> None:
     """A workflow can approve a session without its document."""
     result = read(with_document(status=status))
     assert result.outcome is Finding.UNPROVED
@@ -264,7 +264,7 @@ def test_a_document_that_is_not_approved_itself_proves_nothing(status: str | Non
 
 
 def test_documents_that_disagree_about_the_birth_prove_neither_date() -> None:
-    """Two approved documents have to tell one date of birth."""
+    """Two approved documents must have the same date of birth."""
     other = DOCUMENT | {"date_of_birth": "1999-01-15"}
     assert read(changed(id_verifications=[DOCUMENT, other])).date_of_birth is None
     assert read(changed(id_verifications=[DOCUMENT, DOCUMENT])).date_of_birth == date(1990, 1, 15)
@@ -285,7 +285,7 @@ BILL: Final[dict[str, Any]] = {
 }
 
 
-def test_a_proof_of_address_is_an_address_of_its_own() -> None:
+def test_a_proof_of_address_is_a_separate_address() -> None:
     """A bill's address comes after the document's, and only if Didit approved the bill."""
     result = read(changed(poa_verifications=[BILL]))
     found = [(address.source, address.postal_code) for address in result.addresses]
@@ -315,13 +315,13 @@ def test_a_bill_that_didit_warns_of_proves_no_address() -> None:
 
 
 def test_a_bill_without_a_document_proves_nothing() -> None:
-    """There is no one whose address it could be."""
+    """There is no person for the address."""
     result = read(changed(id_verifications=None, poa_verifications=[BILL]))
     assert (result.addresses, result.date_of_birth) == ((), None)
 
 
 def test_two_documents_of_two_people_prove_nothing_of_either() -> None:
-    """One's own licence and somebody else's: neither birth nor address counts."""
+    """A person's own licence and somebody else's: neither birth nor address counts."""
     other = DOCUMENT | {"last_name": "Otherwise", "first_name": "Somebody"}
     result = read(changed(id_verifications=[other, DOCUMENT]))
     assert (result.date_of_birth, result.date_of_birth_source) == (None, FactSource.NONE)
@@ -345,7 +345,7 @@ def test_two_documents_of_two_people_prove_nothing_of_either() -> None:
     ],
 )
 def test_only_didits_own_404_is_about_the_session(body: object, outcome: Finding) -> None:
-    """Another server's says nothing of it, nor of our credentials."""
+    """Another server's 404 says nothing about it, nor about our credentials."""
     assert read(body, 404).outcome is outcome
 
 
@@ -373,7 +373,7 @@ def test_reasons_are_words_for_risks_and_never_sentences() -> None:
 
 
 @given(st.sampled_from(places(ANSWER)), JUNK | st.just(...))
-def test_no_mutation_raises_or_verifies_what_is_not_approved(
+def test_no_mutation_raises_or_verifies_an_unapproved_session(
     place: tuple[str | int, ...], junk: object
 ) -> None:
     """Any member replaced by anything (or left out) gives a result; approval needs its words."""
@@ -451,7 +451,7 @@ EXPECTED: Final = {
     "rate_limited": Finding.PROVIDER_UNAVAILABLE,
     "decided_later": Finding.PENDING,
 }
-"""What the parts come to; those not named are approved by Didit."""
+"""Results of the simulated sessions; others are approved by Didit."""
 
 
 def session(plays: str) -> Session:
@@ -459,8 +459,8 @@ def session(plays: str) -> Session:
 
 
 @every("each", SESSIONS)
-def test_each_part_of_the_simulator_gives_its_outcome(each: Session) -> None:
-    """Over HTTP each session has its outcome, and verifies a buyer exactly if it plays that."""
+def test_each_simulated_part_has_its_outcome(each: Session) -> None:
+    """Each session has its outcome over HTTP; only `verified` ones verify a buyer."""
     unable = {"error_500", "html_502", "slow", "cut"}
     result, _ = ask(each.session_id, patient=each.scenario not in unable)
     assert result.outcome is EXPECTED.get(each.scenario, Finding.VERIFIED)
@@ -511,7 +511,7 @@ def test_a_wrong_key_is_rejected_not_unavailable() -> None:
 
 
 def test_every_field_of_an_answer_is_sorted() -> None:
-    """No one adds a member to the simulated answer without saying what it is to us."""
+    """No one can add a member to the simulated response without deciding what it means to us."""
     proved = [each for each in SESSIONS if each.session_id.endswith("08")]
     result, _ = ask(proved[0].session_id)
     assert result.evidence is not None

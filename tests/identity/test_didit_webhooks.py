@@ -1,4 +1,4 @@
-"""Didit's webhooks: what is authentic, what it hints at, and what is refused."""
+"""Didit's webhooks: authentic ones, their hints, and refusals."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MESSAGE: Final[dict[str, Any]] = {
     "status": "Approved",
     "decision": {"score": 95.0, "half": 0.5, "first_name": "Zoë Bärenfröhlich", "list": [1.0, {}]},
 }
-# By hand from Didit's recipe: sorted names, no spaces, Unicode as it is, 95.0 written 95.
+# Computed by Didit's recipe: sorted names, no spaces, Unicode as it is, 95.0 written 95.
 CANONICAL: Final = (
     '{"decision":{"first_name":"Zoë Bärenfröhlich","half":0.5,"list":[1,{}],"score":95},'
     f'"event_id":"evt-1","session_id":"{SESSION}","status":"Approved",'
@@ -83,7 +83,7 @@ HINT: Final = WebhookHint(session_id=SESSION, event_key="evt-1")
     ],
 )
 def test_the_second_signature_survives_another_encoding(body: bytes) -> None:
-    """X-Signature-V2 covers what the message says, in whatever JSON it arrives."""
+    """X-Signature-V2 covers the parsed message, whatever its JSON encoding."""
     assert read(V2, body) == HINT
 
 
@@ -95,7 +95,7 @@ def test_the_first_signature_covers_the_bytes() -> None:
 
 
 def test_either_signature_is_enough_and_either_secret() -> None:
-    """A broken raw signature is what re-encoding does; secrets overlap while one is changed."""
+    """Re-encoding breaks the raw signature; two secrets overlap during a replacement."""
     assert read(V2 | {"x-signature": "0" * 64}, BODY) == HINT
     assert read(RAW | {"x-signature-v2": "0" * 64}, BODY) == HINT
     assert read(V2 | {"x-signature-v2": mac(CANONICAL, OLD)}, BODY) == HINT
@@ -123,7 +123,7 @@ def test_a_second_signature_with_the_time_before_the_message_is_refused() -> Non
 
 @pytest.mark.parametrize("change", [b"Declined", b"approved"])
 def test_a_changed_message_is_refused(change: bytes) -> None:
-    """Neither signature holds for other content."""
+    """Neither signature is valid for other content."""
     body = BODY.replace(b"Approved", change)
     for headers in (V2, RAW):
         with pytest.raises(WebhookRefused):
@@ -176,7 +176,7 @@ def test_a_message_within_the_tolerance_is_accepted(offset: int) -> None:
         RAW | {"x-signature": RAW["x-signature"] + "\n"},
     ],
 )
-def test_a_header_that_is_missing_or_malformed_is_refused(headers: dict[str, str]) -> None:
+def test_a_missing_or_malformed_header_is_refused(headers: dict[str, str]) -> None:
     """Time and one whole signature are needed."""
     with pytest.raises(WebhookRefused):
         read(headers, BODY)
@@ -210,7 +210,7 @@ def test_a_number_that_would_grow_has_no_canonical_form() -> None:
 
 
 def test_without_a_secret_every_message_is_refused() -> None:
-    """An account that has no destination at Didit gets no messages from it."""
+    """An account without a destination at Didit gets no messages from it."""
     with pytest.raises(WebhookRefused):
         read(V2 | RAW, BODY, secrets=())
     with pytest.raises(WebhookRefused):
@@ -255,7 +255,7 @@ def test_an_authentic_message_about_something_else_is_no_hint(members: dict[str,
     assert read({"x-timestamp": str(SECONDS), "x-signature": mac(body)}, body) is None
 
 
-def test_without_an_event_id_the_key_is_a_digest_of_what_the_message_says() -> None:
+def test_without_an_event_id_the_key_is_a_digest_of_the_message() -> None:
     """Two deliveries in different encodings are one event."""
     message = {name: value for name, value in MESSAGE.items() if name != "event_id"}
     message |= {"decision": {"first_name": "Zoë"}}

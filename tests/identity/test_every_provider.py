@@ -1,4 +1,4 @@
-"""What holds of every adapter: which session ids are sent, and which credentials are refused."""
+"""Rules for every adapter: valid session ids, and refused credentials."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ HIDDEN: Final = "S1mulated"
 
 
 def credentials_of(name: str) -> dict[str, Any]:
-    """Those of the simulator: what `--credentials` prints."""
+    """The simulator's credentials, as `--credentials` prints them."""
     return dict(SIMULATORS[name](FixedClock().now).credentials)
 
 
@@ -51,7 +51,7 @@ def credentials_of(name: str) -> dict[str, Any]:
     [(name, bad) for name in provider_names() for bad in ("", *MALFORMED[name])],
 )
 def test_an_invalid_session_id_is_not_sent(name: str, malformed: str) -> None:
-    """The pattern is checked before anything goes out: a second spelling of an id is none."""
+    """The pattern is checked before anything is sent: another spelling of an id is invalid."""
     credentials = json.dumps(credentials_of(name)).encode()
 
     async def refused() -> int:
@@ -125,7 +125,7 @@ def test_an_invalid_session_id_is_not_sent(name: str, malformed: str) -> None:
 def test_credentials_that_cannot_work_are_refused_by_name_and_without_their_value(
     name: str, flaw: dict[str, Any], named: str
 ) -> None:
-    """What needs no request to detect is reported with what to do, and with nothing of a secret."""
+    """Errors found without a request are reported with a remedy, and without secrets."""
     content = credentials_of(name) | flaw
     with pytest.raises(InvalidArgument, match=rf"cannot work: .*{named}") as refused:
         IdentityProviders(keyed, FixedClock()).review(name, json.dumps(content).encode())
@@ -143,7 +143,7 @@ def test_credentials_that_cannot_work_are_refused_by_name_and_without_their_valu
     ],
 )
 def test_invalid_credentials_are_refused(name: str, wrong: dict[str, Any]) -> None:
-    """A misspelt member, or a word that is none."""
+    """A misspelt member, or an unknown word."""
     content = credentials_of(name) | wrong
     with pytest.raises(InvalidArgument, match=f"not credentials for {name}"):
         IdentityProviders(keyed, FixedClock()).review(name, json.dumps(content).encode())
@@ -151,7 +151,7 @@ def test_invalid_credentials_are_refused(name: str, wrong: dict[str, Any]) -> No
 
 @pytest.mark.parametrize("name", provider_names())
 def test_the_simulators_credentials_are_accepted_and_hidden(name: str) -> None:
-    """What `--credentials` prints is a credentials file; its repr shows nothing."""
+    """`--credentials` prints a credentials file; its repr shows nothing."""
     content = json.dumps(credentials_of(name)).encode()
     providers = IdentityProviders(keyed, FixedClock())
     assert list(providers.review(name, content)) == []

@@ -86,7 +86,7 @@ def reasons(found: ProviderResult, expiry: DocumentExpiry) -> tuple[Reason, ...]
         ("2020", date(2020, 12, 31)),
     ],
 )
-def test_an_expiry_that_has_one_meaning_is_read(provider: str, written: str, last: date) -> None:
+def test_an_unambiguous_expiry_is_read(provider: str, written: str, last: date) -> None:
     """A month and a year last to their last day, and an expired document is an expired one."""
     found = READ[provider](written)
     assert found.document is not None
@@ -95,7 +95,7 @@ def test_an_expiry_that_has_one_meaning_is_read(provider: str, written: str, las
 
 
 @every(("parts", "last"), PARTS)
-def test_the_parts_of_an_expiry_are_read_as_far_as_they_say_one_day(
+def test_the_parts_of_an_expiry_are_read_if_they_give_one_day(
     parts: object, last: date | None
 ) -> None:
     """Stripe's month or year without a day lasts to its last day; nothing else is guessed at."""
@@ -121,8 +121,8 @@ def test_an_unreadable_expiry_is_not_a_missing_one(provider: str, written: objec
 
 
 @pytest.mark.parametrize("provider", READ)
-def test_a_document_without_an_expiry_passes_only_where_that_is_allowed(provider: str) -> None:
-    """Null is how each provider writes that there is none."""
+def test_a_document_without_an_expiry_passes_only_if_allowed(provider: str) -> None:
+    """Each provider writes null if there is none."""
     found = READ[provider](None)
     assert reasons(found, DocumentExpiry.UNEXPIRED_IF_KNOWN) == ()
     assert reasons(found, DocumentExpiry.UNEXPIRED) == (Reason.DOCUMENT_EXPIRY_UNKNOWN,)
@@ -144,8 +144,8 @@ def test_plaid_knows_that_a_document_has_expired_whatever_is_written_on_it() -> 
     assert reasons(found, DocumentExpiry.UNEXPIRED_IF_KNOWN) == (Reason.DOCUMENT_EXPIRED,)
 
 
-def test_a_date_that_onfidos_report_garbles_may_come_from_the_declared_output() -> None:
-    """Which of the two cannot be read does not matter, as long as one can."""
+def test_a_date_garbled_by_onfidos_report_may_come_from_the_declared_output() -> None:
+    """It does not matter which of the two cannot be read, as long as one can."""
     garbled = onfido.properties(date_of_expiry="31.12.30")
     run = onfido.changed(output={"dob": "1990-01-01", "expiry": "2030-12-31"})
     found = onfido.read(run, garbled, output=onfido.DECLARED)
@@ -157,8 +157,8 @@ def test_a_date_that_onfidos_report_garbles_may_come_from_the_declared_output() 
     assert found.document.expiry_unread
 
 
-def test_an_account_that_ignores_the_expiry_does_not_open_the_door_of_the_others() -> None:
-    """What was proved remembers that the document has an expiry, and that it was not read."""
+def test_an_account_that_ignores_expiry_changes_nothing_for_others() -> None:
+    """The stored proof says that the document has an expiry, and that it was not read."""
     found = READ["didit"]("01/01/2020")
     rules = VerificationRules(document_expiry=DocumentExpiry.IGNORED)
     made = decide(found, rules, shipping_zip="94111", subject_reference=None, now=NOW)

@@ -1,4 +1,4 @@
-"""Which fields of a response are known: new ones are counted, and never named."""
+"""Known fields of a response: new ones are counted, and never named."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ KNOWN = Fields("id address(city country) items(name *) notes", "address(zip)")
         ("text", 0),
     ],
 )
-def test_members_that_are_not_described_are_counted(value: object, number: int) -> None:
+def test_undocumented_members_are_counted(value: object, number: int) -> None:
     """Descriptions add up; a name without children covers everything below it."""
     assert KNOWN.unknown(value) == number
 
 
-def test_paths_are_those_of_the_description() -> None:
+def test_paths_match_the_description() -> None:
     """Fields that a test compares with the provider's published description."""
     assert set(paths(KNOWN.tree)) == {
         *("id", "address.city", "address.country", "address.zip"),
@@ -47,6 +47,6 @@ def test_paths_are_those_of_the_description() -> None:
 def test_a_result_counts_the_unknown_fields_of_its_response(
     body: dict[str, Any], number: int
 ) -> None:
-    """Nothing else of it depends on them: providers may add fields at any time."""
+    """Unknown fields have no other effect: providers may add fields at any time."""
     result = read(reply(body))
     assert (result.outcome.value, result.unknown_fields) == ("verified", number)

@@ -52,7 +52,7 @@ def spellings(code: str) -> list[str]:
 
 
 @given(PLACES, NUMBERS, st.data())
-def test_a_licence_is_one_in_the_words_of_all_six_providers(
+def test_a_licence_is_the_same_in_the_words_of_all_six_providers(
     code: str, number: str, data: st.DataObject
 ) -> None:
     """Otherwise a buyer revoked at one provider would be verified again at the next."""
@@ -66,7 +66,7 @@ def test_a_licence_is_one_in_the_words_of_all_six_providers(
 
 
 @given(PLACES, PLACES, NUMBERS, st.data())
-def test_licences_of_two_states_never_are_one(
+def test_licences_of_two_states_are_never_the_same(
     one: str, other: str, number: str, data: st.DataObject
 ) -> None:
     """Each state numbers its own: the same number is somebody else's."""
@@ -85,7 +85,7 @@ def test_licences_of_two_states_never_are_one(
 @every("kind", ["driving_license", "Identity Card", "military_id"])
 @every("country", ["US", "USA", "United States", "U.S.A."])
 def test_a_card_of_no_known_state_is_nobodys(country: str, kind: str, region: str | None) -> None:
-    """What the state is, no one guesses: two people must not become one buyer."""
+    """The state is not guessed: two people must not become one buyer."""
     assert fingerprint(country, region, kind, "Y7714093") is None
 
 
@@ -112,7 +112,7 @@ def test_a_card_of_no_known_state_is_nobodys(country: str, kind: str, region: st
         ("consular_id", "CONSULARID"),
     ],
 )
-def test_every_word_for_a_kind_is_one_of_four_or_itself(word: str, kind: str) -> None:
+def test_every_word_for_a_kind_maps_to_one_of_four_or_itself(word: str, kind: str) -> None:
     """A passport card is no passport: it has a number of its own."""
     assert kind_of(word) == kind
 
@@ -138,7 +138,7 @@ def test_every_word_for_a_kind_is_one_of_four_or_itself(word: str, kind: str) ->
 def test_an_issuer_has_one_spelling(
     country: str | None, region: str | None, found: tuple[str, str | None] | None
 ) -> None:
-    """ISO and USPS codes where they are known, else what was given."""
+    """ISO and USPS codes if known, else the given text."""
     assert issuer(country, region) == found
 
 
@@ -151,7 +151,7 @@ def test_a_passport_is_its_countrys_whatever_region_is_named() -> None:
 
 
 def test_provinces_number_their_licences_too() -> None:
-    """A Canadian licence without its province is no one's, a German one needs no region."""
+    """A Canadian licence without its province identifies no one, a German one needs no region."""
     assert fingerprint("CAN", None, "dl", "S1234-56789") is None
     assert fingerprint("CAN", "ON", "dl", "S1234-56789") == fingerprint(
         "CA", "on", "driving_licence", "S123456789"
@@ -216,7 +216,7 @@ def test_no_text_raises_and_a_number_keeps_its_letters_and_digits(text: str) -> 
 
 
 @pytest.mark.parametrize("absent", range(4))
-def test_without_country_kind_or_number_there_is_none(absent: int) -> None:
+def test_without_country_kind_or_number_there_is_no_fingerprint(absent: int) -> None:
     """Half a document would be the same document as somebody else's."""
     words: list[str | None] = ["US", "CA", "dl", "D1234567"]
     assert fingerprint(*words) is not None
@@ -226,7 +226,7 @@ def test_without_country_kind_or_number_there_is_none(absent: int) -> None:
 
 
 def test_a_simulators_documents_never_meet_real_ones() -> None:
-    """Nor those of another address: a rehearsal must not verify somebody who exists."""
+    """Nor do those of another address: a rehearsal must not verify a real person."""
     places = [None, "http://127.0.0.1:9000", "http://127.0.0.1:9001", "https://api.stripe.com"]
     prints = [fingerprints(keyed, place)("US", "CA", "dl", "D1234567") for place in places]
     assert len(set(prints)) == len(places)
@@ -238,7 +238,7 @@ def test_a_simulators_documents_never_meet_real_ones() -> None:
     ("written", "logged"),
     [("DRIVERS", ["DRIVERS"]), ("Jane D0e, card", ["other"]), ("Driver's License", [])],
 )
-def test_a_kind_of_document_that_is_not_known_is_logged(written: str, logged: list[str]) -> None:
+def test_an_unknown_kind_of_document_is_logged(written: str, logged: list[str]) -> None:
     """The same licence in this word would be another buyer's; a sentence is not repeated."""
     with capture_logs() as lines:
         didit.read(didit.with_document(document_type=written))

@@ -1,4 +1,4 @@
-"""Identity providers are what is installed: one of another package changes nothing here."""
+"""Identity providers are installed packages: another one changes nothing here."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ Look = Callable[[str, str], None]
 
 
 class Service:
-    """A deployment whose processes find what is installed in a folder of its own."""
+    """A deployment whose processes find the packages in a separate folder."""
 
     def __init__(self, folder: Path, packages: Path) -> None:
         self.folder = folder
@@ -116,7 +116,7 @@ class Service:
 @pytest.mark.later
 @pytest.mark.long
 def test_a_buyer_is_verified_by_a_provider_of_another_package(tmp_path: Path) -> None:
-    """Nothing of the service is changed; once the package is gone, the account has to act."""
+    """The service is unchanged; once the package is gone, the account has to act."""
     packages, credentials = tmp_path / "packages", tmp_path / "credentials.json"
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps"]
     install += ["--no-build-isolation", "--disable-pip-version-check", "--target", str(packages)]
@@ -157,7 +157,7 @@ def offer(folder: Path, name: str, source: str) -> None:
 
 @pytest.fixture
 def look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Look]:
-    """Look again at what is installed, with such a package."""
+    """Look again for installed packages, with such a package."""
 
     def again(name: str, source: str) -> None:
         offer(tmp_path, name, source)
@@ -190,7 +190,7 @@ _BASE: Final = "from countersign.identity.base import IdentityProvider as Base"
 def test_an_invalid_provider_is_refused_with_name_package_and_cause(
     look: Look, name: str, source: str, said: str
 ) -> None:
-    """Whatever another package does wrong; nothing of it is used."""
+    """Whatever the package does wrong, nothing of it is used."""
     look(name, source)
     with pytest.raises(IdentityProviderRefused, match="somebodys-package") as refused:
         registry.refuse_unusable()
@@ -198,9 +198,9 @@ def test_an_invalid_provider_is_refused_with_name_package_and_cause(
     assert name in refused.value.message
 
 
-@pytest.mark.later  # it starts four processes; what they refuse is asked above
+@pytest.mark.later  # it starts four processes; refusals are tested above
 def test_a_server_does_not_start_with_a_provider_that_cannot_be_used(tmp_path: Path) -> None:
-    """Nor with two of one name; commands that need none go on."""
+    """Nor with two of one name; commands that need no provider still work."""
     offer(tmp_path / "packages", "stripe", f"{_OWN} as Provider")
     service = Service(tmp_path, tmp_path / "packages")
     service.run("init")

@@ -1,4 +1,4 @@
-"""The operator learns why no one is verified, in words that say nothing of a person."""
+"""The operator learns why no one is verified, without personal data."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def logged(
 
 @every("outcome", Finding)
 def test_only_an_answer_that_decides_nothing_is_reported(outcome: Finding) -> None:
-    """One line, an error where somebody has to look; a verdict is no one's business."""
+    """One line, an error if somebody has to act; verdicts are not logged."""
     lines = logged(outcome, "unreadable", "req_1")
     if outcome not in SAID:
         assert lines == []
@@ -101,15 +101,15 @@ def test_a_request_id_is_logged_only_if_it_can_be_one(request_id: str | None) ->
         (None, "other"),
     ],
 )
-def test_a_reason_is_a_word_that_somebody_has_looked_at(reason: str | None, word: str) -> None:
-    """What a provider makes up stays in the encrypted evidence."""
+def test_a_logged_reason_is_a_reviewed_word(reason: str | None, word: str) -> None:
+    """A provider's free text stays in the encrypted evidence."""
     published = Stripe.words.error_codes
     assert reason_word(reason, None, published) == word
     assert reason_word(reason, 401, published) == ("http_401" if word == "other" else word)
 
 
 def test_every_failure_of_the_connection_has_its_word() -> None:
-    """httpx2's names for what can go wrong; those that say nothing are left out."""
+    """httpx2's names for connection failures, without the uninformative ones."""
     vague = {"HTTPError", "HTTPStatusError", "NetworkError", "RequestError", "SSEError",
              "TimeoutException", "TransportError"}  # fmt: skip
     for name in dir(httpx2):
@@ -119,7 +119,7 @@ def test_every_failure_of_the_connection_has_its_word() -> None:
 
 
 @pytest.mark.parametrize("name", provider_names())
-def test_every_provider_is_made_so_that_it_reports(name: str) -> None:
+def test_every_provider_is_made_with_reporting(name: str) -> None:
     """Over HTTP: wrong credentials, a page of something in between, and no one there."""
     simulator = SIMULATORS[name](FixedClock().now)
     credentials = json.dumps(dict(simulator.credentials)).encode()
@@ -150,7 +150,7 @@ def test_every_provider_is_made_so_that_it_reports(name: str) -> None:
 @every("body", [b'{"detail":"Not Found"}', b'{"error":{"code":"x"}}', b"<html>"])
 @every("name", provider_names())
 def test_a_404_of_another_server_is_never_a_providers_word(name: str, body: bytes) -> None:
-    """`--check` asks for a session that no one has: only the provider itself can not know it."""
+    """`--check` asks for an unknown session: only the provider itself can know that."""
     simulator = SIMULATORS[name](FixedClock().now)
     credentials = json.dumps(dict(simulator.credentials)).encode()
 

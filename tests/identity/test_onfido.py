@@ -1,4 +1,4 @@
-"""Onfido workflow runs: what the run and its document report come to, all over HTTP."""
+"""Onfido workflow runs: the results of run and document report, all over HTTP."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class Scripted(simulated.Onfido):
 
 @dataclass(slots=True)
 class Desk:
-    """One server for all scripted answers, and one connection to it: examples are many."""
+    """One server for all scripted responses, and one connection to it: there are many examples."""
 
     runner: asyncio.Runner
     scripted: Scripted
@@ -159,7 +159,7 @@ def ask_scripted(
     *,
     total_seconds: float | None = None,
 ) -> tuple[ProviderResult, list[str]]:
-    """The result of these answers by path, and the paths that were asked."""
+    """The result of these responses by path, and the requested paths."""
     (desk,) = DESKS
     clock = FixedClock()
     desk.scripted.answers = answers
@@ -228,7 +228,7 @@ def test_an_approved_run_gives_the_facts_of_its_document_report() -> None:
 
 
 def test_every_answer_is_kept_as_evidence() -> None:
-    """The run's, the list of tasks and the report's, each with what was asked."""
+    """The run's, the list of tasks and the report's, each with its request."""
     result = read()
     assert result.evidence is not None
     assert result.evidence.request_target == f"GET {RUN_PATH}"
@@ -267,7 +267,7 @@ def test_every_answer_is_kept_as_evidence() -> None:
 def test_every_status_of_a_run_has_its_outcome(
     run: object, outcome: Finding, reason: str | None
 ) -> None:
-    """One outcome each; no report is needed for it, and none is named."""
+    """One outcome each, without a report."""
     result = read(run)
     assert (result.outcome, result.reason_code) == (outcome, reason)
     assert (result.date_of_birth, result.addresses, result.given_name) == (None, (), None)
@@ -350,14 +350,14 @@ def test_a_fact_that_cannot_be_read_is_unknown(
         ([TASKS[1] | {"created_at": "yesterday"}], Finding.INVALID_RESPONSE),
     ],
 )
-def test_a_list_of_tasks_that_has_no_document_check_verifies_no_one(
+def test_a_list_of_tasks_without_a_document_check_verifies_no_one(
     tasks: object, outcome: Finding
 ) -> None:
     """The same for one that is no list of tasks of this run."""
     assert read(tasks=tasks).outcome is outcome
 
 
-def test_the_newest_clear_report_counts_and_few_are_asked_for() -> None:
+def test_the_newest_clear_report_counts_and_few_are_requested() -> None:
     """A buyer who had to try again is not judged by the first attempt, or by a dozen of them."""
     tasks = [
         TASKS[1] | {"id": f"document_check_{n}", "created_at": f"2026-11-01T17:0{n}:00Z"}
@@ -390,7 +390,7 @@ def declined(part: str, name: str, result: str = "consider", **changes: object) 
     return task(result="consider", sub_result="caution", breakdown={part: found}, **changes)
 
 
-# What suggests a fraud is not for the buyer.
+# Suspicions of fraud are not shown to the buyer.
 SUSPECTED: Final = merged(
     declined("image_integrity", "image_quality"), {"output": {"sub_result": "suspected"}}
 )
@@ -420,7 +420,7 @@ SUSPECTED: Final = merged(
 def test_a_declined_run_says_what_its_buyer_can_correct(
     shown: object, reason: Reason | None
 ) -> None:
-    """By its document report; without one that says so, it is declined all the same."""
+    """By its document report; without a usable one it is declined all the same."""
     result = read(changed(status="declined", reasons=["IMAGE_QUALITY"]), shown)
     assert (result.outcome, result.reason) == (Finding.FAILED, reason)
     assert result.reason_code == "IMAGE_QUALITY"
@@ -440,8 +440,8 @@ def test_the_breakdown_of_a_declined_run_may_be_in_the_report_alone() -> None:
         assert read(run, shown, report=named | other).reason is None
 
 
-def test_no_trouble_with_a_report_undoes_that_a_run_is_declined() -> None:
-    """There is no second opinion for which a checkout would wait."""
+def test_trouble_with_a_report_does_not_undo_a_declined_run() -> None:
+    """A checkout would wait for no second opinion."""
     run = Reply(status=200, body=json.dumps(changed(status="declined")).encode())
     tasks = Reply(status=200, body=json.dumps(TASKS).encode(), delay=2)
     answers = {RUN_PATH: run, f"{RUN_PATH}/tasks": tasks}
@@ -449,8 +449,8 @@ def test_no_trouble_with_a_report_undoes_that_a_run_is_declined() -> None:
     assert (result.outcome, result.reason) == (Finding.FAILED, None)
 
 
-def test_properties_that_the_task_leaves_out_come_from_the_report() -> None:
-    """`/reports/{uuid}` is asked then, and has to be that report, of a document, and clear."""
+def test_properties_missing_in_the_task_come_from_the_report() -> None:
+    """`/reports/{uuid}` is requested then, and must be that report, of a document, and clear."""
     shown = task(properties=...)
     whole = {**REPORT, "id": REPORT_ID, "name": "document"}
     assert read(shown=shown, report=whole).date_of_birth == date(1990, 1, 1)
@@ -494,7 +494,7 @@ def test_no_fingerprint_without_number_issuer_or_kind(missing: str) -> None:
     [..., [], {"no": "list"}, Reply(status=403, body=b"{}")],
     ids=["404", "none", "unreadable", "403"],
 )
-def test_output_that_is_declared_for_everything_needs_no_report(tasks: object) -> None:
+def test_output_declared_for_everything_needs_no_report(tasks: object) -> None:
     """With the source that the account declares."""
     answers: dict[str, object] = {RUN_PATH: RUN}
     if tasks is not ...:
@@ -514,8 +514,8 @@ def test_output_that_is_declared_for_everything_needs_no_report(tasks: object) -
     assert result.document_fingerprint is None
 
 
-def test_the_report_is_asked_for_its_number_even_if_the_output_has_everything() -> None:
-    """Else a buyer who is revoked would be a new one with every run."""
+def test_the_report_is_requested_for_its_number_even_if_the_output_has_everything() -> None:
+    """Otherwise a revoked buyer would be a new one with every run."""
     result = read(output=DECLARED)
     assert result.document_fingerprint == fingerprint("US", "CA", "dl", "999999999")
     later = read(output=DECLARED, tasks=Reply(status=500, body=b"{}"))
@@ -526,7 +526,7 @@ def test_the_report_is_asked_for_its_number_even_if_the_output_has_everything() 
 
 
 def test_output_about_somebody_else_than_the_document_proves_nothing() -> None:
-    """Another birth date in it: its address is not that of the person on the document."""
+    """Its birth date differs: its address is not that of the person on the document."""
     result = read(output=DECLARED)
     assert (result.date_of_birth, result.date_of_birth_source) == (
         date(1990, 1, 1),
@@ -575,10 +575,10 @@ def test_declared_data_adds_to_the_report_and_replaces_nothing_in_it() -> None:
         (changed(output="94612"), ("output",)),
     ],
 )
-def test_declared_output_that_is_not_what_was_declared_is_not_guessed_at(
+def test_output_of_another_form_than_declared_is_not_guessed(
     run: object, unread: tuple[str, ...]
 ) -> None:
-    """What is absent is unknown; what is something else is unknown too, and named for the log."""
+    """An absent value is unknown; a value of another form is unknown too, and named for the log."""
     result = read(run, tasks=[], output=DECLARED)
     assert (result.outcome, result.unread) == (Finding.VERIFIED, unread)
 
@@ -648,7 +648,7 @@ def test_no_malformed_report_raises(place: tuple[str | int, ...], junk: object) 
 
 @given(st.binary(max_size=200), st.integers(200, 599))
 def test_no_bytes_raise_or_verify(body: bytes, status: int) -> None:
-    """Bytes that are no run come to an outcome, and to no buyer."""
+    """Bytes that are no run give an outcome, and no buyer."""
     whole = Reply(status=status, body=b"" if status in {204, 304} else body)
     assert read(whole).outcome is not Finding.VERIFIED
 
@@ -681,7 +681,7 @@ OUTCOMES: Final = {
 }
 """Every other part is approved with a clear report, and judged by the decision."""
 HOPELESS: Final = {"server_error", "bad_gateway", "slow", "cut", "report_server_error"}
-"""What no second attempt cures: asked with less patience, for the sake of the test's time."""
+"""Failures that no retry cures: with a shorter time-out, to keep the test fast."""
 SIMULATED: Final = msgspec.convert(
     simulated.Onfido(FixedClock().now).credentials, onfido.OnfidoCredentials
 )
@@ -709,8 +709,8 @@ def listed() -> list[Session]:
     return list(simulated.Onfido(FixedClock().now).sessions)
 
 
-def test_every_simulated_session_comes_to_its_outcome_and_decision() -> None:
-    """`verified` is decided for exactly those that play it."""
+def test_every_simulated_session_has_its_outcome_and_decision() -> None:
+    """`verified` is decided exactly for the sessions that simulate it."""
     sessions = [s for s in listed() if s.session_id != LIMITED]
     hopeless = [s for s in sessions if s.scenario in HOPELESS]
     others = [s for s in sessions if s.scenario not in HOPELESS]
@@ -753,7 +753,7 @@ def test_a_wrong_token_is_rejected_and_the_probe_is_not_found() -> None:
 
 
 def test_a_run_of_the_sandbox_is_not_live() -> None:
-    """Which environment it is, the credentials say: a live key must refuse it later."""
+    """The credentials state the environment: a live key must refuse the run later."""
     sandbox = msgspec.structs.replace(
         SIMULATED, api_token=simulated.TOKENS["sandbox"], environment="sandbox"
     )
@@ -761,7 +761,7 @@ def test_a_run_of_the_sandbox_is_not_live() -> None:
     assert (result.outcome, result.live) == (Finding.VERIFIED, False)
 
 
-def test_the_request_is_what_onfido_documents() -> None:
+def test_the_request_matches_onfidos_documentation() -> None:
     """The token goes into the header only; the request id is kept."""
     (result,), requests = asyncio.run(ask(listed()[0].session_id))
     assert {seen.method for seen in requests} == {"GET"}
@@ -784,7 +784,7 @@ def test_the_same_document_has_one_fingerprint() -> None:
 
 
 def test_a_result_shows_nothing_of_a_person() -> None:
-    """Neither the result nor what hangs on it shows a name by way of a repr."""
+    """Neither the result nor its parts show a name in a repr."""
     result = read()
     shown = repr((result, result.addresses, result.document, result.evidence))
     assert not any(word in shown for word in ("Jane", "Main St", "94111", "1990"))

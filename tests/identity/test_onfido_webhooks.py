@@ -71,13 +71,13 @@ def event(**members: object) -> bytes:
 
 @pytest.mark.parametrize("secret", [SECRET, OLD_SECRET])
 def test_an_authentic_event_gives_its_run(secret: str) -> None:
-    """By any of the secrets, while one of them is being replaced."""
+    """By any of the secrets during a replacement."""
     found = hint(signature(secret=secret))
     assert found == WebhookHint(session_id=SESSION, event_key=hashlib.sha256(BODY).hexdigest())
 
 
-def test_the_same_event_has_the_same_key_however_often_it_comes() -> None:
-    """Onfido signs no time: who has a message can send it again, and must gain nothing by it."""
+def test_repeated_deliveries_of_one_event_have_the_same_key() -> None:
+    """Onfido signs no time: anyone with a message can replay it, and must gain nothing."""
     later = event(object=EVENT["payload"]["object"] | {"completed_at_iso8601": "2027"})
     first, again, other = hint(signature()), hint(signature()), hint(signature(later), later)
     assert first is not None
@@ -112,8 +112,8 @@ def test_an_authentic_event_about_something_else_is_no_hint(kind: str | None) ->
         BODY[:-1] + b', "payload": {}}',
     ],
 )
-def test_an_authentic_event_that_is_not_readable_is_refused(body: bytes) -> None:
-    """Signed nonsense is nonsense; one that has no payload is about nothing."""
+def test_an_unreadable_authentic_event_is_refused(body: bytes) -> None:
+    """Signed nonsense is nonsense; one without a payload is about nothing."""
     with pytest.raises(WebhookRefused):
         hint(signature(body), body)
 
@@ -143,19 +143,19 @@ def test_an_authentic_event_that_is_not_readable_is_refused(body: bytes) -> None
     ],
 )
 def test_a_malformed_or_forged_signature_is_refused(sent: str | None) -> None:
-    """In every way, and never with anything but the one refusal."""
+    """In every way, and always with the same refusal."""
     with pytest.raises(WebhookRefused):
         hint(sent)
 
 
-def test_without_a_secret_nothing_is_authentic() -> None:
-    """Not even what is signed with an empty one."""
+def test_without_a_secret_no_message_is_authentic() -> None:
+    """Not even a message signed with an empty one."""
     for secrets in ((), ("",)):
         with pytest.raises(WebhookRefused):
             hint(signature(secret=""), secrets=secrets)
 
 
-def test_the_older_header_is_not_looked_at() -> None:
+def test_the_older_header_is_ignored() -> None:
     """`X-Signature` is SHA-1, and a right signature in the wrong place is none."""
     with pytest.raises(WebhookRefused):
         hint(signature(), header="x-signature")
@@ -163,7 +163,7 @@ def test_the_older_header_is_not_looked_at() -> None:
 
 @given(sent=st.text(max_size=80) | st.text("0123456789abcdef", min_size=64, max_size=64))
 def test_no_header_raises_anything_else(sent: str) -> None:
-    """Whatever stands in the header, the answer is the one refusal."""
+    """Whatever the header contains, the answer is the one refusal."""
     with pytest.raises(WebhookRefused):
         hint(sent)
 

@@ -25,7 +25,7 @@ GET = ProviderRequest(path="/")
 
 @dataclass
 class Proxy:
-    """A forward proxy that knows one method, CONNECT, and wants a password."""
+    """A forward proxy that knows one method, CONNECT, and requires a password."""
 
     url: str = ""
     asked: list[str] = field(default_factory=list)
@@ -89,7 +89,7 @@ def served_by(authority: Path) -> ssl.SSLContext:
 def test_a_provider_is_reached_through_the_proxy_and_by_the_private_authority(
     authority: Path,
 ) -> None:
-    """The proxy carries what is encrypted; the address asked is the provider's own."""
+    """The proxy carries encrypted requests to the provider's own address."""
 
     async def work() -> None:
         scripted = Scripted(Reply(status=200, body=b"{}"))
@@ -106,7 +106,7 @@ def test_a_provider_is_reached_through_the_proxy_and_by_the_private_authority(
 
 
 @pytest.mark.openssl
-def test_an_authority_that_no_one_named_is_not_trusted(authority: Path) -> None:
+def test_an_unconfigured_authority_is_not_trusted(authority: Path) -> None:
     """A setting trusts it for identity providers; the environment never does."""
 
     async def work() -> None:
@@ -157,7 +157,7 @@ def test_a_simulator_on_this_machine_is_reached_without_the_proxy() -> None:
 def test_a_file_without_certificates_is_refused_at_the_start(
     tmp_path: Path, content: bytes | None
 ) -> None:
-    """Else the first buyer would be the one who finds out."""
+    """Otherwise the first buyer would find out."""
     file = tmp_path / "ca.pem"
     if content is not None:
         file.write_bytes(content)

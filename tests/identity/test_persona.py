@@ -1,4 +1,4 @@
-"""Persona: what each of its answers comes to, on paper and over HTTP."""
+"""Persona: the result of each response, by function and over HTTP."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def database(match: str, **attributes: object) -> dict[str, Any]:
 
 
 def test_an_approved_inquiry_gives_the_documents_facts() -> None:
-    """What the buyer typed into `fields` contradicts them, and does not count."""
+    """The buyer's contradicting input in `fields` does not count."""
     result = result_of(APPROVED)
     assert (result.outcome, result.live, result.subject_reference) == (
         Finding.VERIFIED,
@@ -196,7 +196,7 @@ def test_an_approved_inquiry_gives_the_documents_facts() -> None:
     ],
 )
 def test_every_status_has_its_outcome(status: object, outcome: Finding) -> None:
-    """Only `approved` is positive, and nothing personal goes with any other."""
+    """Only `approved` is positive, and no other has personal data."""
     result = result_of(inquiry(status=status))
     assert result.outcome is outcome
     assert (result.date_of_birth, result.addresses, result.given_name) == (None, (), None)
@@ -251,7 +251,7 @@ def test_a_check_without_readable_metadata_is_a_check(metadata: object) -> None:
 def test_a_failed_check_becomes_a_reason_of_ours(
     kind: str, check: str, reason: Reason | None
 ) -> None:
-    """For a selfie too; a check that the table lacks adds nothing."""
+    """For a selfie too; an unknown check adds nothing."""
     failed = verification(kind, status="failed", checks=[{"name": check, "status": "failed"}])
     result = result_of(proved_by(failed, status="declined"))
     assert (result.outcome, result.reason_code, result.reason) == (Finding.FAILED, check, reason)
@@ -347,8 +347,8 @@ def test_a_comparison_of_all_attributes_proves_each_that_matches_fully(
     assert {address.source for address in result.addresses} == {source}
 
 
-def test_a_redacted_inquiry_still_says_approved_and_is_not() -> None:
-    """`redacted-at` is looked at before the status, of the inquiry and of its proof."""
+def test_a_redacted_inquiry_still_says_approved_and_does_not_verify() -> None:
+    """`redacted-at` is read before the status, for the inquiry and its proof."""
     gone = "2026-11-02T00:00:00.000Z"
     assert result_of(inquiry(redacted_at=gone)).outcome is Finding.REDACTED
     assert result_of(proved_by(licence(redacted_at=gone))).outcome is Finding.REDACTED
@@ -368,7 +368,7 @@ def test_a_redacted_inquiry_still_says_approved_and_is_not() -> None:
 def test_approval_without_proof_verifies_no_one(
     included: tuple[dict[str, Any], ...], reason: str
 ) -> None:
-    """A reviewer's yes to a selfie, a telephone or a bill says nothing about who it is."""
+    """A reviewer's approval of a selfie, a telephone or a bill does not identify the person."""
     result = result_of(proved_by(*included))
     assert (result.outcome, result.reason_code) == (Finding.UNPROVED, reason)
 
@@ -391,7 +391,7 @@ def test_the_newest_passed_document_counts() -> None:
 
 
 def test_a_verification_of_another_inquiry_is_refused_or_ignored() -> None:
-    """One that says so makes the answer unreadable; one that is not linked does not count."""
+    """One naming another inquiry makes the response unreadable; an unlinked one does not count."""
     other = GOVERNMENT_ID | {"relationships": {"inquiry": {"data": {"id": "inq_Another"}}}}
     assert result_of(proved_by(other)).outcome is Finding.INVALID_RESPONSE
     stranger = GOVERNMENT_ID | {"id": "ver_Stranger"}
@@ -406,7 +406,7 @@ def test_without_relationships_the_included_verifications_count() -> None:
 
 @pytest.mark.parametrize("withheld", ["birthdate", "expiration-date"])
 def test_fields_on_a_keys_blocklist_are_unknown(withheld: str) -> None:
-    """A blocked attribute is absent, where one that the document lacks is null."""
+    """A blocked attribute is absent, whereas one that the document lacks is null."""
     attributes = {k: v for k, v in GOVERNMENT_ID["attributes"].items() if k != withheld}
     blocked = result_of(proved_by(GOVERNMENT_ID | {"attributes": attributes}))
     assert blocked.evidence is not None
@@ -428,7 +428,7 @@ def test_a_passport_has_no_address() -> None:
     ("match", "source"),
     [("full", FactSource.DATABASE), ("partial", FactSource.USER), ("none", FactSource.USER)],
 )
-def test_a_database_proves_only_what_matches_fully(match: str, source: FactSource) -> None:
+def test_a_database_proves_only_full_matches(match: str, source: FactSource) -> None:
     """Persona lets a birth date pass that is a day off: that is not the buyer's birth date."""
     result = result_of(proved_by(database(match)))
     assert result.outcome is Finding.VERIFIED
@@ -448,7 +448,7 @@ def test_a_database_that_compared_nothing_proves_nothing(checks: list[object]) -
 
 
 @pytest.mark.parametrize("compared", ["passed", "not_applicable", "failed"])
-def test_the_licence_register_proves_what_it_compared(compared: str) -> None:
+def test_the_licence_register_proves_the_compared_facts(compared: str) -> None:
     """AAMVA compares member by member."""
     checks = [
         {"name": "aamva_birthdate_comparison", "status": compared},
@@ -509,7 +509,7 @@ def test_proofs_of_two_people_are_not_combined(other: dict[str, object]) -> None
 
 
 def test_an_adults_passport_does_not_take_the_address_of_a_minors_licence() -> None:
-    """Two documents that passed in one inquiry: birth, address and number are of one of them."""
+    """Two documents that passed in one inquiry: birth, address and number come from one of them."""
     minor = licence(
         birthdate="2012-01-01",
         name_last="SOMEBODY",
@@ -529,15 +529,15 @@ def test_an_adults_passport_does_not_take_the_address_of_a_minors_licence() -> N
     assert result.document_fingerprint == fingerprint("US", None, "pp", "B8801447")
 
 
-def test_names_are_one_whatever_their_capitals_accents_and_hyphens() -> None:
-    """A document in capitals and a database in small letters tell of one person."""
+def test_names_are_equal_despite_capitals_accents_and_hyphens() -> None:
+    """A document in capitals and a database in small letters describe one person."""
     named = licence(name_last="GARCÍA LÓPEZ")
     entry = database("full", name_last="Garcia-Lopez", normalized_address_postal_code="95814")
     result = result_of(proved_by(entry, named))
     assert [one.postal_code for one in result.addresses] == ["94110", "95814"]
 
 
-def test_a_licence_is_one_by_its_document_and_by_the_register() -> None:
+def test_a_licence_is_the_same_by_its_document_and_by_the_register() -> None:
     """The register names no kind: it has licences; and the card's own number is not used."""
     register = verification(
         "aamva",
@@ -555,7 +555,7 @@ def test_a_licence_is_one_by_its_document_and_by_the_register() -> None:
     assert result_of(proved_by(nameless)).document_fingerprint is None
 
 
-def test_completed_counts_only_where_the_account_says_so_and_a_verification_passed() -> None:
+def test_completed_counts_only_if_the_account_says_so_and_a_verification_passed() -> None:
     """There is no decision in `completed`; some templates never have one."""
     accepting = msgspec.structs.replace(OURS, accept_completed=True)
     assert result_of(inquiry(status="completed"), accepting).outcome is Finding.VERIFIED
@@ -643,7 +643,7 @@ def test_no_malformed_answer_raises(place: tuple[str | int, ...], junk: object) 
 
 @given(place=st.sampled_from(places(database("full"))), junk=JUNK | st.just(...))
 def test_no_malformed_verification_raises(place: tuple[str | int, ...], junk: object) -> None:
-    """The same for what a database says, down to the comparison of each member."""
+    """The same for a database's response, down to the comparison of each member."""
     one = put(database("full"), place, junk)
     body = proved_by(database("full")) | {"included": [one]}
     result = result_of(body)
@@ -653,7 +653,7 @@ def test_no_malformed_verification_raises(place: tuple[str | int, ...], junk: ob
 
 @given(st.binary(max_size=200), st.integers(100, 599))
 def test_no_bytes_raise_or_verify(body: bytes, status: int) -> None:
-    """Bytes that are no inquiry come to an outcome, and to no buyer."""
+    """Bytes that are no inquiry give an outcome, and no buyer."""
     assert read(reply(body, status)).outcome is not Finding.VERIFIED
 
 
@@ -713,8 +713,8 @@ def listed() -> list[Session]:
     return list(simulated.Persona(FixedClock().now).sessions)
 
 
-def test_every_simulated_session_comes_to_its_outcome() -> None:
-    """All but those that need a second attempt or patience, through a real socket."""
+def test_every_simulated_session_has_its_outcome() -> None:
+    """All except those that need a retry or a long wait, through a real socket."""
     apart = {session_id(name) for name in ("LimitedOnce", "LimitedBriefly", "Slow")}
     sessions = [session for session in listed() if session.session_id not in apart]
     results, _ = asyncio.run(ask(*(s.session_id for s in sessions), once_within=10.0))
@@ -722,8 +722,8 @@ def test_every_simulated_session_comes_to_its_outcome() -> None:
     assert found == {s.session_id: OUTCOMES.get(s.scenario, Finding.VERIFIED) for s in sessions}
 
 
-def test_a_provider_that_hangs_is_given_up() -> None:
-    """Its answer would come after thirty seconds; no one waits for it."""
+def test_the_request_to_a_hanging_provider_is_abandoned() -> None:
+    """Its response would come after thirty seconds; the client does not wait for it."""
     (result,), _ = asyncio.run(ask(session_id("Slow"), once_within=0.2))
     assert result.outcome is Finding.PROVIDER_UNAVAILABLE
     assert result.evidence is None
@@ -752,15 +752,15 @@ def test_an_inquiry_is_decided_a_while_after_it_is_completed() -> None:
     assert (second.outcome, second.provider_status) == (Finding.VERIFIED, "approved")
 
 
-def test_completed_verifies_over_http_where_it_is_accepted() -> None:
+def test_completed_verifies_over_http_if_accepted() -> None:
     """The option reaches the translation."""
     accepting = msgspec.structs.replace(CREDENTIALS, accept_completed=True)
     (result,), _ = asyncio.run(ask(session_id("Completed"), credentials=accepting))
     assert result.outcome is Finding.VERIFIED
 
 
-def test_the_request_is_what_persona_documents() -> None:
-    """Pinned version and key style; only what is used is asked for, and no pictures."""
+def test_the_request_matches_personas_documentation() -> None:
+    """Pinned version and key style; only used members are requested, and no pictures."""
     (result,), (request,) = asyncio.run(ask(session_id("Verified")))
     assert request.headers["authorization"] == f"Bearer {simulated.API_KEY}"
     assert request.headers["persona-version"] == "2025-12-08"
@@ -800,15 +800,15 @@ def test_the_same_document_has_one_fingerprint() -> None:
 
 
 def test_dates_of_the_simulator_follow_its_clock() -> None:
-    """Somebody who comes of age today is eighteen, somebody who does so tomorrow is not."""
+    """A person who comes of age today is eighteen, one who does so tomorrow is not."""
     names = ("BirthdayToday", "BirthdayTomorrow")
     (today, tomorrow), _ = asyncio.run(ask(*map(session_id, names)))
     assert today.date_of_birth == date(2008, 11, 17)
     assert tomorrow.date_of_birth == date(2008, 11, 17) + timedelta(days=1)
 
 
-def test_the_parts_that_play_verified_are_those_that_verify() -> None:
-    """By the default rules, with the ZIP code and the reference that are listed next to them."""
+def test_the_parts_listed_as_verified_are_those_that_verify() -> None:
+    """By the default rules, with the ZIP code and the reference listed next to them."""
     now = FixedClock().seconds
     sessions = [s for s in listed() if OUTCOMES.get(s.scenario) is not Finding.PROVIDER_UNAVAILABLE]
     results, _ = asyncio.run(ask(*(s.session_id for s in sessions)))
@@ -827,7 +827,7 @@ def test_the_parts_that_play_verified_are_those_that_verify() -> None:
 
 
 def test_the_results_of_persona_show_nothing_of_a_person() -> None:
-    """Neither the result nor what hangs on it shows a name by way of a repr."""
+    """Neither the result nor its parts show a name in a repr."""
     result = result_of(APPROVED)
     shown = repr((result, result.addresses, result.document, result.evidence))
     assert not any(word in shown for word in ("FENWICKA", "PERIWINKLE", "94110", "1991"))

@@ -126,8 +126,8 @@ def test_an_authentic_event_gives_its_inquiry(sent: str) -> None:
         header() + " " * 5000,
     ],
 )
-def test_a_header_that_is_malformed_in_any_way_is_refused(sent: str | None) -> None:
-    """A fresh set that is not authentic does not help an authentic one that is too old."""
+def test_a_header_malformed_in_any_way_is_refused(sent: str | None) -> None:
+    """A fresh set that is not authentic does not rescue an authentic one that is too old."""
     with pytest.raises(WebhookRefused):
         read(sent)
 
@@ -140,7 +140,7 @@ def test_no_header_whatever_raises_anything_else(sent: str) -> None:
 
 
 def test_a_body_changed_by_one_space_is_refused() -> None:
-    """The raw bytes are signed, not what they mean."""
+    """The raw bytes are signed, not the parsed content."""
     with pytest.raises(WebhookRefused):
         read(header(), BODY + b" ")
 
@@ -148,7 +148,7 @@ def test_a_body_changed_by_one_space_is_refused() -> None:
 @pytest.mark.parametrize(
     "name", ["verification.passed", "inquiry.updated-tags", "account.created", ""]
 )
-def test_an_authentic_event_about_something_else_is_none_of_our_business(name: str) -> None:
+def test_an_authentic_event_about_something_else_is_ignored(name: str) -> None:
     """It is answered well, so that Persona does not send it eight times."""
     body = event(name=name)
     assert read(header(body), body) is None
@@ -171,7 +171,7 @@ def test_an_authentic_event_about_something_else_is_none_of_our_business(name: s
     ],
 )
 def test_a_signed_body_that_is_no_event_is_refused(body: bytes) -> None:
-    """Also what is authentic is read with care."""
+    """Authentic messages are parsed with care, too."""
     with pytest.raises(WebhookRefused):
         read(header(body), body)
 
@@ -191,7 +191,7 @@ def test_no_signed_event_whatever_raises_anything_else(
 
 @pytest.mark.parametrize("secrets", [(), ("",)])
 def test_without_a_secret_every_webhook_is_refused(secrets: tuple[str, ...]) -> None:
-    """An account that has configured none does not take the empty string for one."""
+    """An account without a secret does not accept the empty string as one."""
     with pytest.raises(WebhookRefused):
         asyncio.run(provider(*secrets).read_webhook({"persona-signature": header()}, BODY))
 
@@ -210,7 +210,7 @@ def test_without_a_secret_every_webhook_is_refused(secrets: tuple[str, ...]) -> 
         ("Redacted", "inquiry.redacted"),
     ],
 )
-def test_the_simulators_events_are_taken(part: str, name: str) -> None:
+def test_the_simulators_events_are_accepted(part: str, name: str) -> None:
     """Each status has an event, signed with both secrets of a rotation."""
     clock = FixedClock()
     simulator = simulated.Persona(clock.now)

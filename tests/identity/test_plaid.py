@@ -1,4 +1,4 @@
-"""Plaid Identity Verification: what each of its answers comes to, on paper and over HTTP."""
+"""Plaid Identity Verification: the result of each response, by function and over HTTP."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ NO_DOCUMENT: Final = changed(
 
 
 def test_a_success_gives_the_documents_facts_and_the_matched_address() -> None:
-    """What was read from the document comes first; the typed address counts where it matched."""
+    """Data read from the document comes first; the typed address counts if it matched."""
     result = read(reply(SUCCESS))
     assert (result.outcome, result.live, result.subject_reference) == (
         Finding.VERIFIED,
@@ -210,7 +210,7 @@ def test_a_success_gives_the_documents_facts_and_the_matched_address() -> None:
 def test_every_status_and_trap_has_its_outcome(
     body: dict[str, Any], outcome: Finding, reason: str | None
 ) -> None:
-    """One outcome each; nothing of the person is given unless it is verified."""
+    """One outcome each; personal data is returned only if verified."""
     result = read(reply(body))
     assert (result.outcome, result.reason_code) == (outcome, reason)
     assert (result.date_of_birth, result.addresses, result.given_name) == (None, (), None)
@@ -218,7 +218,7 @@ def test_every_status_and_trap_has_its_outcome(
 
 
 def test_the_last_accepted_attempt_counts() -> None:
-    """Neither a failed attempt nor the order in the list decides whose document it is."""
+    """Neither a failed attempt nor the order in the list decides which document counts."""
     third = document(attempt=3, extracted_data={"date_of_birth": "1977-07-07"})
     failed = document(attempt=2, status="failed", extracted_data={"date_of_birth": "2011-01-01"})
     result = read(reply(documents(third, DOCUMENT, failed)))
@@ -328,7 +328,7 @@ def test_a_fact_that_cannot_be_read_is_unknown(
 
 
 def test_a_reviewers_yes_counts_like_plaids_own() -> None:
-    """The step says `manually_approved` where the section still says what Plaid found."""
+    """The step says `manually_approved` although the section still shows Plaid's findings."""
     body = merged(SUCCESS, {"steps": {"documentary_verification": "manually_approved"}})
     assert read(reply(body)).outcome is Finding.VERIFIED
 
@@ -363,7 +363,7 @@ def test_a_birth_that_no_document_shows_may_come_from_the_data_source() -> None:
 
 
 def test_without_a_document_only_accounts_that_accept_it_are_served() -> None:
-    """By that policy, matched data proves a person; nothing is said of a document."""
+    """By that policy, matched data proves a person, without a document."""
     result = read(reply(NO_DOCUMENT), KYC_ACCEPTED)
     assert result.outcome is Finding.VERIFIED
     assert (result.given_name, result.date_of_birth_source) == ("Typed", FactSource.DATABASE)
@@ -386,8 +386,8 @@ def test_that_policy_covers_a_missing_document_not_a_refused_one(change: dict[st
     assert outcome in {Finding.FAILED, Finding.UNPROVED}
 
 
-def test_an_unmatched_name_says_nothing_of_a_person() -> None:
-    """Without document and match, the typed name is no one's."""
+def test_an_unmatched_name_identifies_no_one() -> None:
+    """Without document and match, the typed name is unproved."""
     body = merged(NO_DOCUMENT, {"kyc_check": {"name": {"summary": "no_match"}}})
     result = read(reply(body), KYC_ACCEPTED)
     assert (result.given_name, result.date_of_birth, result.addresses) == (None, None, ())
@@ -543,7 +543,7 @@ def test_no_malformed_answer_raises(place: tuple[str | int, ...], junk: object) 
 
 @given(st.binary(max_size=200), st.integers(100, 599))
 def test_no_bytes_raise_or_verify(body: bytes, status: int) -> None:
-    """Bytes that are no verification come to an outcome, and to no buyer."""
+    """Bytes that are no verification give an outcome, and no buyer."""
     assert read(reply(body, status)).outcome is not Finding.VERIFIED
 
 
@@ -572,7 +572,7 @@ OUTCOMES: Final = {
 }
 """Every other part is verified at Plaid, and judged by the decision."""
 HOPELESS: Final = {"server_error", "bad_gateway", "slow", "cut"}
-"""What no second attempt cures: asked with less patience, for the sake of the test's time."""
+"""Failures that no retry cures: with a shorter time-out, to keep the test fast."""
 
 
 async def ask(
@@ -595,8 +595,8 @@ def listed() -> list[Session]:
     return list(simulated.Plaid(FixedClock().now).sessions)
 
 
-def test_every_simulated_session_comes_to_its_outcome_and_decision() -> None:
-    """Through a real socket; `verified` is decided for exactly those that play it."""
+def test_every_simulated_session_has_its_outcome_and_decision() -> None:
+    """Through a real socket; `verified` is decided exactly for the sessions that simulate it."""
     sessions = [s for s in listed() if s.session_id != "idv_RateLimitedOnce"]
     hopeless = [s for s in sessions if s.scenario in HOPELESS]
     others = [s for s in sessions if s.scenario not in HOPELESS]
@@ -645,7 +645,7 @@ def test_a_wrong_secret_is_rejected_and_the_probe_is_not_found() -> None:
 
 
 def test_a_session_of_the_sandbox_is_not_live() -> None:
-    """Which environment it is, the credentials say: a live key must refuse it later."""
+    """The credentials state the environment: a live key must refuse the session later."""
     sandbox = msgspec.structs.replace(
         CREDENTIALS, secret=simulated.SECRETS["sandbox"], environment="sandbox"
     )
@@ -655,7 +655,7 @@ def test_a_session_of_the_sandbox_is_not_live() -> None:
     assert CREDENTIALS.origin == "https://production.plaid.com"
 
 
-def test_the_request_is_what_plaid_documents() -> None:
+def test_the_request_matches_plaids_documentation() -> None:
     """The version is pinned, the secret goes into a header only, the body names the session."""
 
     async def asked() -> tuple[ProviderResult, dict[str, str], bytes]:
@@ -688,7 +688,7 @@ def test_the_same_document_has_one_fingerprint() -> None:
 
 
 def test_a_result_shows_nothing_of_a_person() -> None:
-    """Neither the result nor what hangs on it shows a name by way of a repr."""
+    """Neither the result nor its parts show a name in a repr."""
     result = read(reply(SUCCESS))
     shown = repr((result, result.addresses, result.document, result.evidence))
     assert not any(word in shown for word in ("Jane", "Main St", "94111", "1990"))

@@ -91,7 +91,7 @@ def token(
 
 @dataclass
 class Keys:
-    """Answers for keys as Plaid does, and counts how often it was asked."""
+    """Returns keys as Plaid does, and counts requests."""
 
     known: dict[str, Any] = field(default_factory=lambda: {KID: jwk()})
     clock: FixedClock = field(default_factory=FixedClock)
@@ -198,7 +198,7 @@ def test_an_authentic_event_about_something_else_is_no_hint(body: bytes) -> None
         BODY[:-1] + b', "webhook_type": "IDENTITY_VERIFICATION"}',
     ],
 )
-def test_an_authentic_event_that_is_not_readable_is_refused(body: bytes) -> None:
+def test_an_unreadable_authentic_event_is_refused(body: bytes) -> None:
     """Signed nonsense is nonsense."""
     assert refused(token(body), body)
 
@@ -263,12 +263,12 @@ HEAD, CLAIMS, SIGNATURE = GOOD.split(".")
     ],
 )
 def test_a_malformed_or_forged_token_is_refused(sent: str | None) -> None:
-    """In every way, and never with anything but the one refusal."""
+    """In every way, and always with the same refusal."""
     assert refused(sent)
 
 
 def test_a_token_for_another_body_is_refused_without_asking_for_its_key() -> None:
-    """What can be judged without Plaid is judged without Plaid."""
+    """Everything that can be judged without Plaid is judged without Plaid."""
     keys = Keys()
     assert refused(GOOD, event(environment="sandbox"), keys)
     assert refused(token(claims={"iat": TIME - 301}), BODY, keys)
@@ -277,7 +277,7 @@ def test_a_token_for_another_body_is_refused_without_asking_for_its_key() -> Non
 
 @given(st.text(max_size=120) | st.binary(max_size=90).map(base64url))
 def test_no_header_raises_anything_else(text: str) -> None:
-    """Whatever stands in the header, the answer is the one refusal."""
+    """Whatever the header contains, the answer is the one refusal."""
     assert refused(text)
     assert refused(f"{HEAD}.{CLAIMS}.{text}")
     assert refused(f"{HEAD}.{text}.{SIGNATURE}")
@@ -286,7 +286,7 @@ def test_no_header_raises_anything_else(text: str) -> None:
 
 @given(body=st.binary(max_size=80))
 def test_no_signed_bytes_raise_anything_else(body: bytes) -> None:
-    """Also what is authentic may be anything; an object without a word of ours is no hint."""
+    """An authentic message may be anything, too; an object without known members is no hint."""
     assert refused(token(body), body) or hint(token(body), body) is None
 
 
@@ -344,7 +344,7 @@ def test_another_hash_is_another_algorithm() -> None:
 
 
 def in_turn(keys: Keys, *steps: Callable[[], str]) -> list[bool]:
-    """Which of the tokens were refused, read one after the other in one event loop."""
+    """Which of the tokens were refused, one after the other in one event loop."""
 
     async def run() -> list[bool]:
         found = []
@@ -369,7 +369,7 @@ def at(keys: Keys, seconds: float, **header: object) -> Callable[[], str]:
     return step
 
 
-def test_a_key_is_asked_for_once() -> None:
+def test_a_key_is_requested_once() -> None:
     """Also by a hundred messages at once."""
     keys = Keys()
 
@@ -403,13 +403,13 @@ def test_a_key_is_good_until_the_time_it_expires_at() -> None:
     assert in_turn(keys, at(keys, 0), at(keys, 99), at(keys, 100)) == [False, False, True]
 
 
-def test_made_up_keys_are_asked_about_a_few_times_a_minute() -> None:
+def test_invented_keys_are_requested_a_few_times_a_minute() -> None:
     """Anybody can send made-up key identifiers; each would be a request to Plaid."""
     keys = Keys()
     flood = [at(keys, 1, kid=f"made-up-{n}") for n in range(40)]
     assert all(in_turn(keys, *flood))
     assert len(keys.asked) == FETCHES_MAX
-    # A key that is kept is not concerned; a new one has to wait.
+    # A cached key is not affected; a new one has to wait.
     keys = Keys(known={KID: jwk(), "next": jwk(kid="next")})
     flood = [at(keys, 1, kid=f"made-up-{n}") for n in range(40)]
     later = [at(keys, 2), at(keys, 3, kid="next"), at(keys, 1 + FETCHES_SECONDS, kid="next")]
@@ -447,8 +447,8 @@ def test_a_message_that_cannot_be_checked_now_is_503_and_not_a_refusal() -> None
         hint(GOOD, BODY, Keys(down=True))
 
 
-def test_strangers_do_not_hold_up_a_new_key_for_a_session_that_was_asked_about() -> None:
-    """They cannot name one; what they make up uses up only its own allowance."""
+def test_strangers_do_not_delay_a_new_key_for_a_retrieved_session() -> None:
+    """They cannot name one; their inventions use up only their own allowance."""
     keys = Keys(known={"next": jwk(kid="next")})
     in_turn(keys, *[at(keys, 1, kid=f"made-up-{n}") for n in range(40)])
     sent = at(keys, 2, kid="next")()
@@ -485,7 +485,7 @@ def test_a_known_key_waits_for_no_other() -> None:
 
 
 @pytest.mark.parametrize("trouble", [{"down": True}, {"status": 503}, {"status": 429}])
-def test_a_message_is_refused_while_plaid_cannot_be_asked(trouble: dict[str, Any]) -> None:
+def test_a_message_is_refused_while_plaid_is_unreachable(trouble: dict[str, Any]) -> None:
     """Plaid sends it again; the state then fetched counts."""
     keys = Keys(**trouble)
 

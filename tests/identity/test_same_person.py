@@ -1,4 +1,4 @@
-"""Two proofs are of one person only if something says so, and nothing the contrary."""
+"""Two proofs are of one person only if something confirms it and nothing contradicts it."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_one_person_has_many_spellings(one: str, other: str) -> None:
     ],
 )
 def test_one_birth_date_is_not_one_person(one: str, other: str) -> None:
-    """Some thirty people of a town share it: a family's name or the given name has to agree."""
+    """Some thirty people of a town share it: a family name or the given name has to agree."""
     assert not named(one, BORN).may_be(named(other, BORN))
     assert not named(other, BORN).may_be(named(one, BORN))
 
@@ -101,7 +101,7 @@ def test_one_birth_date_is_not_one_person(one: str, other: str) -> None:
     [("John SMITH JR", "John Smith"), ("Anne MILLER", "Anne Fitzgerald"), ("A. DOE", "Ada Doe")],
 )
 def test_without_a_birth_date_the_whole_names_have_to_agree(one: str, other: str) -> None:
-    """Father and son have one name, but for what stands after it."""
+    """Father and son have one name, except for the suffix."""
     assert not named(one, None).may_be(named(other, BORN))
 
 
@@ -117,7 +117,7 @@ def named(name: str, born: date | None) -> Holder:
 
 @given(HOLDERS, HOLDERS)
 def test_a_contradiction_is_never_overlooked(one: Holder, other: Holder) -> None:
-    """Whatever else agrees, and from whichever side it is asked."""
+    """Whatever else agrees, and in both directions."""
     assert one.may_be(other) is other.may_be(one)
     if one.date_of_birth and other.date_of_birth and one.date_of_birth != other.date_of_birth:
         assert not one.may_be(other)

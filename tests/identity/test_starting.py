@@ -1,4 +1,4 @@
-"""Starting a session: what each provider is asked, and what of its response counts."""
+"""Starting a session: the request to each provider, and the members of its response that count."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.identity.starts import CASES, HIDDEN, Case, asked, start, without
 pytestmark = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
 
-def test_a_session_is_asked_for_as_the_provider_describes_it(case: Case) -> None:
+def test_a_session_is_requested_as_the_provider_describes_it(case: Case) -> None:
     """With our reference as its subject, the return address, the language and the template."""
     session, requests = start(case)
     assert [asked(request) for request in requests] == list(case.asked)
@@ -28,7 +28,7 @@ def test_a_session_is_asked_for_as_the_provider_describes_it(case: Case) -> None
         assert requests[0].headers["x-hmac-signature"] == signature
 
 
-def test_credentials_without_a_template_start_nothing(case: Case) -> None:
+def test_credentials_without_a_template_cannot_start_a_session(case: Case) -> None:
     """The operator learns which member is missing, before anything is sent."""
     if case.template is None:
         assert case.name in {"stripe", "veriff"}

@@ -23,7 +23,7 @@ from tests.simulators import published
 
 
 def recorded(name: str, call: Callable[[str], object]) -> Request:
-    """What the provider's own library asks; its reading of the response is not of interest."""
+    """The requests of the provider's own library; its parsing of the response is irrelevant."""
 
     async def work() -> Request:
         replies = [replied(CASES[name], body) for _, body in CASES[name].replies]
@@ -126,7 +126,7 @@ def test_plaids_library_asks_for_the_same_verification(
 
 
 def test_onfidos_library_describes_our_applicant_and_our_run() -> None:
-    """Its models refuse other languages; a member that they do not know is kept apart."""
+    """Its models refuse other languages, and keep unknown members apart."""
     import onfido  # noqa: PLC0415 - it has a thousand modules
 
     _, (applicant, run) = start(CASES["onfido"])
@@ -170,7 +170,7 @@ def test_personas_description_knows_every_attribute_of_our_inquiry() -> None:
 
 
 @pytest.mark.vectors
-def test_personas_description_has_what_we_read_of_an_inquiry(shared_vectors: Path) -> None:
+def test_personas_description_has_every_field_that_we_read(shared_vectors: Path) -> None:
     """Id, reference and end of an inquiry are where Persona describes them."""
     description = published.load(shared_vectors.parent / "specs" / "persona-inquiry.json")
     inquiry = description["components"]["schemas"]["inquiry"]["properties"]

@@ -1,4 +1,4 @@
-"""What does not start a session: a refusal, a failure, and every response that could be forged."""
+"""Failed starts: a refusal, a failure, and every response that could be forged."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ FOR_NOW: Final = frozenset({429, 500, 503})
 def test_a_providers_error_is_for_now_or_for_the_operator(
     case: Case, status: int, body: dict[str, Any]
 ) -> None:
-    """A vendor can repeat the one; the other has one line in the log, and no word of the text."""
+    """A vendor can retry the one; the other has one line in the log, without its text."""
     # A long wait is not waited for here.
     headers = (("Content-Type", "application/json"), ("Retry-After", "60"), *case.headers)
     error_reply = Reply(status=status, body=json.dumps(body).encode(), headers=headers)
@@ -112,7 +112,7 @@ def test_a_providers_error_is_for_now_or_for_the_operator(
 
 @every("case", CASES.values())
 @every("content", [b"", b"<html>Gateway</html>", b"[]", b"{}", b'{"a":1,"a":2}'])
-def test_an_invalid_session_response_starts_nothing(case: Case, content: bytes) -> None:
+def test_an_invalid_session_response_starts_no_check(case: Case, content: bytes) -> None:
     """Whether a gateway wrote it, or the provider: a buyer goes nowhere, and can try again."""
     error, _ = start(case, with_last(case, content))
     assert isinstance(error, ProviderUnavailable)
@@ -120,7 +120,7 @@ def test_an_invalid_session_response_starts_nothing(case: Case, content: bytes) 
 
 @every("case", CASES.values())
 @every("other", ["chk_another", "", None, 7, [REFERENCE], ...])
-def test_a_session_with_a_subject_that_is_not_ours_is_not_used(case: Case, other: object) -> None:
+def test_a_session_with_another_subject_is_not_used(case: Case, other: object) -> None:
     """Else the decision about one buyer could be counted for another."""
     body = put(case.replies[-1][1], tuple(case.own.split(".")), other)
     error, _ = start(case, with_last(case, body))

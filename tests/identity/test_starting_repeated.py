@@ -1,4 +1,4 @@
-"""A start that is repeated: by us after a failure, or by a buyer who comes back."""
+"""A repeated start: by us after a failure, or by a returning buyer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ONCE: Final = ProviderRequest(method="POST", path="/", body=b"{}", repeatable=Fa
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_an_error_of_the_server_is_repeated_only_where_the_provider_knows_it(case: Case) -> None:
+def test_an_error_of_the_server_is_retried_only_if_the_provider_recognises_it(case: Case) -> None:
     """The first may have made a session: a second one would be another."""
     broken = Reply(status=500, body=b"{}", headers=case.headers)
     result, requests = start(case, [broken, *replies_of(case)])
@@ -46,10 +46,10 @@ def test_an_error_of_the_server_is_repeated_only_where_the_provider_knows_it(cas
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_connection_that_ends_early_is_repeated_only_where_the_provider_knows_it(
+def test_a_connection_that_ends_early_is_retried_only_if_the_provider_recognises_it(
     case: Case,
 ) -> None:
-    """What was sent may have arrived."""
+    """The request may have arrived."""
     first = replies_of(case)[0]
     result, requests = start(case, [replace(first, cut_after=10), *replies_of(case)])
     assert isinstance(result, StartedSession) is (case.name in IDEMPOTENT)
@@ -57,7 +57,7 @@ def test_a_connection_that_ends_early_is_repeated_only_where_the_provider_knows_
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_request_that_was_turned_away_is_repeated(case: Case) -> None:
+def test_a_rate_limited_request_is_retried(case: Case) -> None:
     """429 says that nothing was done."""
     limited = Reply(status=429, body=b"{}", headers=(("Retry-After", "1"), *case.headers))
     if case.name == "stripe":
@@ -117,7 +117,7 @@ def test_requests_that_reached_no_server_are_retried() -> None:
     asyncio.run(work())
 
 
-def test_a_server_that_is_not_there_is_a_failure_without_effect() -> None:
+def test_an_unreachable_server_is_a_failure_without_effect() -> None:
     """The three attempts say so."""
 
     async def work() -> None:
@@ -133,8 +133,8 @@ def test_a_server_that_is_not_there_is_a_failure_without_effect() -> None:
     asyncio.run(work())
 
 
-def test_a_buyer_who_comes_back_to_stripe_gets_an_address_that_works() -> None:
-    """Each works once, and a repeated creation returns the one of the first time."""
+def test_a_buyer_returning_to_stripe_gets_a_working_address() -> None:
+    """Each works once, and a repeated creation returns the first one."""
     case = CASES["stripe"]
     _, body = case.replies[0]
     replayed = replied(case, body)
@@ -146,7 +146,7 @@ def test_a_buyer_who_comes_back_to_stripe_gets_an_address_that_works() -> None:
     assert asked(requests[1]) == (f"GET /v1/identity/verification_sessions/{case.session_id}", None)
 
 
-def test_a_session_that_is_submitted_has_no_page() -> None:
+def test_a_submitted_session_has_no_page() -> None:
     """The caller looks at its decision instead."""
     case = CASES["stripe"]
     _, body = case.replies[0]

@@ -44,7 +44,7 @@ async def simulated(name: str, **wrong: object) -> AsyncIterator[IdentityProvide
 
 
 @pytest.mark.parametrize("name", provider_names())
-def test_a_started_session_is_the_one_that_is_retrieved(name: str) -> None:
+def test_a_started_session_can_be_retrieved(name: str) -> None:
     """It has a page for the buyer, our reference, and no decision; the same again is the same."""
 
     async def work() -> None:

@@ -1,4 +1,4 @@
-"""Stripe Identity: what each of its answers comes to, on paper and over HTTP."""
+"""Stripe Identity: the result of each response, by function and over HTTP."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def test_a_fact_that_cannot_be_read_is_unknown(
 
 @every("code", STRIPE_ERROR_CODES)
 def test_every_error_becomes_a_reason_of_ours(code: str) -> None:
-    """Of the published codes only `abandoned` says no more than that there is no result."""
+    """Of the published codes only `abandoned` says nothing beyond the missing result."""
     result = read(reply(changed(status="requires_input", last_error={"code": code})))
     assert (result.reason is None) is (code == "abandoned")
     unknown = changed(status="requires_input", last_error={"code": "never_heard_of"})
@@ -201,7 +201,7 @@ def test_every_error_becomes_a_reason_of_ours(code: str) -> None:
 
 
 @every("code", STRIPE_ERROR_CODES)
-def test_an_error_after_which_no_one_should_try_again_is_a_no(code: str) -> None:
+def test_an_error_that_forbids_another_attempt_is_a_no(code: str) -> None:
     """Only the codes that the account names are final; the code is passed on."""
     result = read(reply(changed(status="requires_input", last_error={"code": code})))
     final = code in {"selfie_manipulated", "under_supported_age"}
@@ -209,8 +209,8 @@ def test_an_error_after_which_no_one_should_try_again_is_a_no(code: str) -> None
     assert result.reason_code == code
 
 
-def test_a_reason_that_is_a_sentence_is_not_passed_on() -> None:
-    """What is not a code could name the person."""
+def test_a_sentence_as_reason_is_not_passed_on() -> None:
+    """Text other than a code could name the person."""
     error = {"code": "Zaphira Quillfeather is 12", "reason": "Zaphira Quillfeather is 12"}
     assert read(reply(changed(status="requires_input", last_error=error))).reason_code is None
 
@@ -245,7 +245,7 @@ def test_an_id_number_check_proves_the_birth_only() -> None:
 
 
 def test_a_report_of_another_session_is_refused() -> None:
-    """What another session's report says must not count for this one."""
+    """Another session's report must not count for this one."""
     report = VERIFIED["last_verification_report"] | {"verification_session": "vs_1Another0000"}
     result = read(reply(changed(last_verification_report=report)))
     assert result.outcome is Finding.INVALID_RESPONSE
@@ -266,8 +266,8 @@ def test_no_fingerprint_without_number_or_issuer(missing: str) -> None:
     assert read(reply(document(**{missing: None}))).document_fingerprint is None
 
 
-def test_the_reference_can_stand_in_the_metadata() -> None:
-    """An account that keeps its reference in a metadata key says which."""
+def test_the_reference_can_be_in_the_metadata() -> None:
+    """An account that keeps its reference in a metadata key names the key."""
     credentials = msgspec.structs.replace(CREDENTIALS, subject_metadata_key="order")
     assert read(reply(VERIFIED), credentials).subject_reference == "buyer-2"
     assert read(reply(changed(metadata={})), credentials).subject_reference is None
@@ -320,7 +320,7 @@ def test_no_malformed_answer_raises(place: tuple[str | int, ...], junk: object) 
 
 @given(st.binary(max_size=200), st.integers(100, 599))
 def test_no_bytes_raise_or_verify(body: bytes, status: int) -> None:
-    """Bytes that are no session come to an outcome, and to no buyer."""
+    """Bytes that are no session give an outcome, and no buyer."""
     assert read(reply(body, status)).outcome is not Finding.VERIFIED
 
 
@@ -351,7 +351,7 @@ OUTCOMES: Final = {
 
 
 def outcome_of(plays: str) -> Finding:
-    """What a part comes to; every other one is verified at Stripe, and judged by the decision."""
+    """The outcome of a session; all others are verified at Stripe, and judged by the decision."""
     if plays in OUTCOMES:
         return OUTCOMES[plays]
     return Finding.REQUIRES_INPUT if plays.startswith("error_") else Finding.VERIFIED
@@ -380,8 +380,8 @@ def listed() -> list[Session]:
     return list(simulated.Stripe(FixedClock().now).sessions)
 
 
-def test_every_simulated_session_comes_to_its_outcome() -> None:
-    """All but those that need a second attempt or patience, through a real socket."""
+def test_every_simulated_session_has_its_outcome() -> None:
+    """All except those that need a retry or a long wait, through a real socket."""
     apart = {session_id(name) for name in ("LimitedOnce", "LimitedBriefly", "LockedOnce", "Slow")}
     sessions = [session for session in listed() if session.session_id not in apart]
     results, _ = asyncio.run(ask(*(s.session_id for s in sessions), once_within=10.0))
@@ -389,8 +389,8 @@ def test_every_simulated_session_comes_to_its_outcome() -> None:
     assert found == {s.session_id: outcome_of(s.scenario) for s in sessions}
 
 
-def test_a_provider_that_hangs_is_given_up() -> None:
-    """Its answer would come after thirty seconds; no one waits for it."""
+def test_the_request_to_a_hanging_provider_is_abandoned() -> None:
+    """Its response would come after thirty seconds; the client does not wait for it."""
     (result,), _ = asyncio.run(ask(session_id("Slow"), once_within=0.2))
     assert result.outcome is Finding.PROVIDER_UNAVAILABLE
     assert result.evidence is None
@@ -431,8 +431,8 @@ def test_a_key_without_sensitive_results_gets_the_rest(key: str) -> None:
     assert not result.evidence.sensitive_complete
 
 
-def test_results_that_are_too_old_for_the_key_are_said_to_be_incomplete() -> None:
-    """After 48 hours Stripe leaves out what was asked for; an allow-listed key still sees it."""
+def test_results_too_old_for_the_key_are_marked_as_incomplete() -> None:
+    """After 48 hours Stripe omits requested members; an allow-listed key still sees them."""
     listed_key = msgspec.structs.replace(CREDENTIALS, api_key=simulated.ALLOW_LISTED_KEY)
     (old,), _ = asyncio.run(ask(session_id("Old")))
     (seen,), _ = asyncio.run(ask(session_id("Old"), credentials=listed_key))
@@ -451,7 +451,7 @@ def test_a_wrong_key_is_rejected_and_the_probe_is_not_found() -> None:
     assert absent.outcome is Finding.NOT_FOUND
 
 
-def test_the_request_is_what_stripe_documents() -> None:
+def test_the_request_matches_stripes_documentation() -> None:
     """The version is pinned, the key goes into the header, and the evidence has the target."""
 
     async def asked() -> tuple[ProviderResult, dict[str, str], tuple[tuple[str, str], ...]]:
@@ -487,8 +487,8 @@ def test_the_same_document_has_one_fingerprint() -> None:
     assert other.document_fingerprint not in {None, one.document_fingerprint}
 
 
-def test_the_parts_that_play_verified_are_those_that_verify() -> None:
-    """By the default rules, with the ZIP code and the reference that are listed next to them."""
+def test_the_parts_listed_as_verified_are_those_that_verify() -> None:
+    """By the default rules, with the ZIP code and the reference listed next to them."""
     now = FixedClock().seconds
     sessions = [s for s in listed() if OUTCOMES.get(s.scenario) is not Finding.PROVIDER_UNAVAILABLE]
     results, _ = asyncio.run(ask(*(s.session_id for s in sessions)))
@@ -507,14 +507,14 @@ def test_the_parts_that_play_verified_are_those_that_verify() -> None:
 
 
 def test_the_results_of_stripe_show_nothing_of_a_person() -> None:
-    """Neither the result nor what hangs on it shows a name by way of a repr."""
+    """Neither the result nor its parts show a name in a repr."""
     result = read(reply(VERIFIED))
     shown = repr((result, result.addresses, result.document, result.evidence))
     assert not any(word in shown for word in ("Zaphira", "Marrowbone", "94110", "1987"))
 
 
 def test_dates_of_the_simulator_follow_its_clock() -> None:
-    """Somebody who comes of age today is eighteen, somebody who does so tomorrow is not."""
+    """A person who comes of age today is eighteen, one who does so tomorrow is not."""
     names = ("BirthdayToday", "BirthdayTomorrow")
     (today, tomorrow), _ = asyncio.run(ask(*map(session_id, names)))
     assert today.date_of_birth == date(2008, 11, 17)

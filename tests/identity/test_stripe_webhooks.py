@@ -106,7 +106,7 @@ def test_an_authentic_event_gives_its_session(sent: str) -> None:
         header() + ",v1=zz",
     ],
 )
-def test_a_header_that_is_malformed_in_any_way_is_refused(sent: str | None) -> None:
+def test_a_header_malformed_in_any_way_is_refused(sent: str | None) -> None:
     """No header, half a header, another secret's, too old, too early: 400 and no exception else."""
     with pytest.raises(WebhookRefused):
         read(sent)
@@ -120,13 +120,13 @@ def test_no_header_whatever_raises_anything_else(sent: str) -> None:
 
 
 def test_a_body_changed_by_one_space_is_refused() -> None:
-    """The raw bytes are signed, not what they mean."""
+    """The raw bytes are signed, not the parsed content."""
     with pytest.raises(WebhookRefused):
         read(header(), BODY + b" ")
 
 
 @pytest.mark.parametrize("kind", ["charge.succeeded", "identity.verification_session.new", ""])
-def test_an_authentic_event_about_something_else_is_none_of_our_business(kind: str) -> None:
+def test_an_authentic_event_about_something_else_is_ignored(kind: str) -> None:
     """It is answered well, so that Stripe does not send it again for three days."""
     body = json.dumps(EVENT | {"type": kind}).encode()
     assert read(header(body), body) is None
@@ -148,7 +148,7 @@ def test_an_authentic_event_about_something_else_is_none_of_our_business(kind: s
     ],
 )
 def test_a_signed_body_that_is_no_event_is_refused(body: bytes) -> None:
-    """Also what is authentic is read with care."""
+    """Authentic messages are parsed with care, too."""
     with pytest.raises(WebhookRefused):
         read(header(body), body)
 
@@ -167,7 +167,7 @@ def test_no_signed_event_whatever_raises_anything_else(
 
 
 def test_without_a_secret_every_webhook_is_refused() -> None:
-    """An account that has configured none does not take the empty string for one."""
+    """An account without a secret does not accept the empty string as one."""
     for secrets in ((), ("",)):
         provider = stripe.Stripe(
             stripe.StripeCredentials(api_key="rk_live_none", webhook_secrets=secrets),
@@ -180,13 +180,13 @@ def test_without_a_secret_every_webhook_is_refused() -> None:
 
 
 def test_stripes_own_signatures_are_accepted() -> None:
-    """What Stripe's SDK signs, we take."""
+    """We accept signatures made by Stripe's SDK."""
     signed = sdk.WebhookSignature.generate_signature_header(BODY.decode(), SECRET, int(NOW))
     assert read(signed) == HINT
 
 
 @pytest.mark.parametrize("change", ["processing", "verified", "requires_input", "canceled"])
-def test_the_simulators_events_are_taken_by_us_and_by_stripes_sdk(change: str) -> None:
+def test_the_simulators_events_are_accepted_by_us_and_by_stripes_sdk(change: str) -> None:
     """Each status has an event; the session in it is not expanded."""
     names = {
         "processing": "Processing",

@@ -59,7 +59,7 @@ async def failure(http: ProviderHttp) -> TransportFailure:
     return raised.value
 
 
-def test_waiting_for_others_opens_no_breaker_and_costs_no_time_of_its_own(
+def test_waiting_for_others_opens_no_breaker_and_uses_up_no_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Our own load is no fault of the provider: callers without a place learn so, and soon."""
@@ -94,7 +94,7 @@ def test_the_time_of_waiting_for_a_place_is_not_taken_from_the_request() -> None
     run(scripted, work)
 
 
-def test_an_open_breaker_answers_at_once_also_when_all_places_are_taken() -> None:
+def test_an_open_breaker_answers_at_once_even_if_all_places_are_taken() -> None:
     """A provider that is down holds no one up."""
     scripted = Scripted(Reply(status=500, body=b""))
 
@@ -151,18 +151,18 @@ def test_both_requests_to_stripe_share_one_allowance_of_time() -> None:
         (429, {}, None),
     ],
 )
-def test_a_limit_says_how_long_to_wait_also_by_the_time_of_its_end(
+def test_a_limit_gives_the_wait_also_as_the_time_of_its_end(
     status: int, headers: dict[str, str], seconds: int | None
 ) -> None:
-    """Seconds, or the Unix time at which it begins again; never more than an hour."""
+    """Seconds, or the Unix time of the reset; never more than an hour."""
     reply = ProviderReply(
         status=status, headers=headers, body=b"", target="GET /", came_at=int(NOW)
     )
     assert reply.retry_after == seconds
 
 
-def test_a_reply_is_stamped_with_the_time_at_which_it_came() -> None:
-    """By the clock of the service: what a limit's end is compared with."""
+def test_a_reply_is_stamped_with_its_time_of_arrival() -> None:
+    """By the clock of the service, which is compared with the end of a limit."""
     soon = (("X-RateLimit-Reset", str(int(NOW) + 90)),)
     scripted = Scripted(Reply(status=429, body=b"{}", headers=soon))
 
@@ -210,7 +210,7 @@ def test_a_connection_that_fails_is_named_by_its_cause(cause: Exception | None, 
 
 
 def test_a_server_without_tls_is_a_failure_of_tls() -> None:
-    """So that no one looks for it in the name or in the firewall."""
+    """So the message does not blame the name or the firewall."""
 
     async def work(url: str) -> None:
         http = single(url.replace("http://", "https://"), FixedClock())
@@ -232,8 +232,8 @@ def test_a_server_without_tls_is_a_failure_of_tls() -> None:
         (" GMT", None),
     ],
 )
-def test_a_time_to_come_back_may_be_a_date(written: str, seconds: int | None) -> None:
-    """RFC 9110 allows both; what is neither says nothing."""
+def test_a_retry_time_may_be_a_date(written: str, seconds: int | None) -> None:
+    """RFC 9110 allows both; other values are ignored."""
     reply = ProviderReply(
         status=503, headers={"retry-after": written}, body=b"", target="GET /", came_at=int(NOW)
     )

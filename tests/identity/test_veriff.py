@@ -1,4 +1,4 @@
-"""Veriff: what each of its answers comes to, on paper and over HTTP."""
+"""Veriff: the result of each response, by function and over HTTP."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_an_approval_gives_every_fact_with_the_document_as_its_source() -> None:
 def test_the_status_decides_and_never_the_code(
     status: object, outcome: Finding, code: int | None
 ) -> None:
-    """Whatever the code says, the outcome is that of the status; an unknown one is invalid."""
+    """Whatever the code, the outcome is that of the status; an unknown status is invalid."""
     result = read(changed(status=status, code=code))
     assert result.outcome is outcome
     personal = (result.given_name, result.date_of_birth, result.document_fingerprint)
@@ -136,8 +136,8 @@ def test_the_status_decides_and_never_the_code(
 
 
 @pytest.mark.parametrize("verification", [None, {}])
-def test_no_verification_is_no_decision_yet(verification: object) -> None:
-    """Veriff says that it has not decided with a null (or an empty object), not with an error."""
+def test_a_missing_verification_is_no_decision_yet(verification: object) -> None:
+    """Veriff expresses that it has not decided by a null (or an empty object), not by an error."""
     assert read({"status": "success", "verification": verification}).outcome is Finding.PENDING
 
 
@@ -212,7 +212,7 @@ def test_a_fact_that_cannot_be_read_is_unknown(
 
 
 def test_an_unusable_response_names_its_missing_members() -> None:
-    """The log says which member, for the operator has nothing else to go by."""
+    """The log names the member, because the operator has no other information."""
     assert read(changed(vendorData={})).unread == ("vendorData",)
 
 
@@ -249,7 +249,7 @@ def test_an_age_guessed_from_a_face_and_a_bare_year_are_no_birth_date() -> None:
 
 
 def test_without_a_document_everything_counts_as_typed_by_the_user() -> None:
-    """A stand-alone check returns what was typed in, and that proves nothing."""
+    """A stand-alone check returns the typed data, which proves nothing."""
     result = read(changed(document=dict.fromkeys(DOCUMENT)))
     assert result.date_of_birth_source is FactSource.USER
     assert {address.source for address in result.addresses} == {FactSource.USER}
@@ -274,7 +274,7 @@ def test_a_licence_of_an_unknown_state_has_no_fingerprint() -> None:
 
 
 def test_reasons_are_numbers_and_never_sentences() -> None:
-    """A reason code is taken only if it is one: a text could tell of the person."""
+    """A reason code is accepted only if it is a number: a text could describe the person."""
     assert read(changed(status="declined", reasonCode=106)).reason_code == "106"
     assert read(changed(status="declined", reasonCode="204")).reason_code == "204"
     assert read(changed(status="declined", reasonCode="TULIPANE lied")).reason_code is None
@@ -282,7 +282,7 @@ def test_reasons_are_numbers_and_never_sentences() -> None:
 
 
 @given(st.sampled_from(places(ANSWER)), JUNK | st.just(...))
-def test_no_mutation_raises_or_verifies_what_is_not_approved(
+def test_no_mutation_raises_or_verifies_an_unapproved_session(
     place: tuple[str | int, ...], junk: object
 ) -> None:
     """Any member replaced by anything (or left out) gives a result; approval needs its words."""
@@ -324,7 +324,7 @@ def test_no_bytes_raise(body: bytes) -> None:
 def test_an_error_is_judged_by_its_status(
     status: int, body: bytes, outcome: Finding, reason: str
 ) -> None:
-    """Errors are not signed, so they say no more than that there is nothing to read."""
+    """Errors are not signed, so they only say that there is no result."""
     result = read(body, status)
     assert (result.outcome, result.reason_code) == (outcome, reason)
 
@@ -401,8 +401,8 @@ EXPECTED: Final = {
 
 
 @every("each", SESSIONS)
-def test_each_part_of_the_simulator_gives_its_outcome(each: Session) -> None:
-    """Over HTTP each session has its outcome, and verifies a buyer exactly if it plays that."""
+def test_each_simulated_part_has_its_outcome(each: Session) -> None:
+    """Each session has its outcome over HTTP; only `verified` ones verify a buyer."""
     unable = {"error_500", "html_502", "slow", "cut"}
     result = ask(each.session_id, patient=each.scenario not in unable)
     assert result.outcome is EXPECTED.get(each.scenario, Finding.VERIFIED)
@@ -483,10 +483,10 @@ def test_an_answer_is_authentic_under_either_name_of_its_headers(session_id: str
     ("session_id", "header"),
     [(session("verified").session_id, "x-hmac-signature"), (OLDER, "vrf-hmac-signature")],
 )
-def test_an_answer_whose_signature_is_missing_or_malformed_is_invalid(
+def test_an_answer_with_a_missing_or_malformed_signature_is_invalid(
     session_id: str, header: str, value: str | None
 ) -> None:
-    """No signature but the right one lets an answer through."""
+    """Only the right signature makes an answer valid."""
     result = ask(session_id, Tampering(header, value))
     assert (result.outcome, result.reason_code) == (Finding.INVALID_RESPONSE, "bad_signature")
     assert result.given_name is None
@@ -527,7 +527,7 @@ def test_only_the_live_integration_is_live() -> None:
 
 
 def test_every_field_of_an_answer_is_sorted() -> None:
-    """No one adds a member to the simulated answer without saying what it is to us."""
+    """No one can add a member to the simulated response without deciding what it means to us."""
     result = ask(session("verified").session_id)
     assert result.evidence is not None
     answer = json.loads(result.evidence.raw_body)

@@ -1,4 +1,4 @@
-"""Veriff's webhooks: what is authentic, what it hints at, and what is refused."""
+"""Veriff's webhooks: authentic ones, their hints, and refusals."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ DIGEST: Final = GOOD["x-hmac-signature"]
         {"x-auth-client": KEY, "x-signature": DIGEST},
     ],
 )
-def test_a_header_that_is_missing_or_malformed_is_refused(headers: dict[str, str]) -> None:
+def test_a_missing_or_malformed_header_is_refused(headers: dict[str, str]) -> None:
     """Only the whole signature over these bytes, for this client, is accepted."""
     with pytest.raises(WebhookRefused):
         read(headers, DECISION)

@@ -18,12 +18,12 @@ from countersign_evidence.policy import parse_policy
 from tests.monitor.liar import Served, StoppedClock
 
 NOT_AGAIN = Again(whole=timedelta(days=10_000), sample=0)
-"""Nothing that was read before is read again."""
+"""No entry is read again."""
 
 
 @dataclass(kw_only=True)
 class Monitor:
-    """Looks when the test says so; `policy` is that of the logs, unless it is given."""
+    """Looks when the test says so; `policy` is by default that of the logs."""
 
     folder: Path
     clock: StoppedClock = field(default_factory=StoppedClock)
@@ -62,7 +62,7 @@ class Monitor:
         return "".join(log.policy for log in site.logs.values()) + "quorum none\n"
 
     def judged(self, seen: Seen, site: Served, *, policy: str | None = None) -> Judged:
-        """What a third party makes of the file of the alarm."""
+        """A third party's verdict on the alarm's file."""
         assert seen.alarm_file is not None, seen.message
         keys = parse_policy((policy or self.policy(site)).encode(), any_kind=True)
         return check_alarm(seen.alarm_file.read_bytes(), keys)

@@ -55,7 +55,7 @@ class Log:
     record: bytes | None = None
     keys: bytes | None = None
     size: int | None = None
-    """The size of the checkpoint that is served; None: of all entries."""
+    """The size of the checkpoint that is served; None: all entries."""
     note: bytes | None = None
     """Served in place of the checkpoint."""
     lies: dict[str, bytes | Act | None] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class Log:
         self.entries += [entry(n, salt) for n in range(start, start + count)]
 
     def rewrite(self, index: int, data: bytes | None = None) -> None:
-        """Put another entry in the place of one."""
+        """Replace one entry by another."""
         self.entries[index] = entry(index, "rewritten") if data is None else data
         for kept in (self._leaves, self._roots, self._heads):
             kept.clear()
@@ -110,7 +110,7 @@ class Log:
         return sign_checkpoint(self.checkpoint(size), [self.signer])
 
     def resource(self, path: str) -> bytes | None:
-        """What an honest log has at this path."""
+        """An honest log's resource at this path."""
         if path.startswith("tile/"):
             return self._tile(path.removeprefix("tile/"))
         if path == "checkpoint":
@@ -150,7 +150,7 @@ class Handler(BaseHTTPRequestHandler):
     logs: dict[int, Log]
 
     def do_GET(self) -> None:
-        """Serve what the log has, or what it lies."""
+        """Serve the log's data, or the lie."""
         parts = self.path.removeprefix(f"/{PATH}/").split("/", 1)
         log = self.logs.get(int(parts[0])) if parts[0].isdigit() else None
         if log is None or len(parts) < 2:
@@ -176,7 +176,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Access-Control-Allow-Origin", "*")
         self.end_headers()
-        with suppress(OSError):  # the one who asked has heard enough
+        with suppress(OSError):  # the client has read enough
             self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
@@ -231,7 +231,7 @@ class StoppedClock:
 
 
 def log_with_record() -> tuple[Log, bytes]:
-    """A log of ten entries, of which the one with index 5 is this record."""
+    """A log of ten entries, where this record is the one with index 5."""
     log = Log()
     log.grow(10)
     identifier = "rec_01m7xdxbmvex7t29vh2x05yyyq"

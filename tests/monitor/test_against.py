@@ -1,4 +1,4 @@
-"""What somebody holds, and a copy that was stopped, against the log of today."""
+"""A stored proof, and a stopped copy, against the log of today."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def of_the_dossier() -> Log:
     return log
 
 
-def test_every_record_of_a_dossier_is_looked_for_in_the_log_of_today(tmp_path: Path) -> None:
-    """All are still there, many entries later; one that was changed since is an alarm."""
+def test_every_record_of_a_dossier_is_looked_up_in_the_log_of_today(tmp_path: Path) -> None:
+    """All are still there, many entries later; a record changed since then is an alarm."""
     log = of_the_dossier()
     (tmp_path / "policy").write_text(f"{log.policy}quorum none\n", encoding="utf-8")
     words = ("verify", str(LIVE), "--policy", "policy", "--json", "--against")
@@ -68,8 +68,8 @@ class OfTheGuides(Vectors):
     origin = "evidence.example.com/v1/log/live/1"
 
 
-def test_the_guides_show_what_the_command_prints(tmp_path: Path) -> None:
-    """Of the same dossier: verified, and looked for in the log of today."""
+def test_the_guides_show_the_real_output_of_the_command(tmp_path: Path) -> None:
+    """Of the same dossier: verified, and looked up in the log of today."""
     log = OfTheGuides()
     log.grow(815)
     order = MAKER.live_order()
@@ -98,8 +98,8 @@ def test_the_guides_show_what_the_command_prints(tmp_path: Path) -> None:
         assert (len(summary.splitlines()), verdicts) == (5, printed)
 
 
-def test_a_copy_that_is_killed_goes_on(tmp_path: Path) -> None:
-    """At any moment of a first run and of a later one; what it has in the end is the log."""
+def test_a_killed_copy_continues(tmp_path: Path) -> None:
+    """At any moment of a first run and of a later one; in the end it equals the log."""
     log = Log()
     (tmp_path / "policy").write_text(f"{log.policy}quorum none\n", encoding="utf-8")
     words = ["log", "mirror", "", "copy", "--policy", "policy"]

@@ -1,4 +1,4 @@
-"""A log that evades the monitor is found all the same; an honest one is not accused."""
+"""A log that evades the monitor is detected all the same; an honest one is not accused."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def failing(handler: Handler) -> None:
 
 
 def receipt(monitor: Monitor, log: Log, file: Path, digest: bytes, seconds: float) -> None:
-    """Write a receipt that is due so many seconds from now."""
+    """Write a receipt that is due in so many seconds."""
     until = from_ns(monitor.clock.time_ns()) + timedelta(seconds=seconds)
     file.parent.mkdir(exist_ok=True)
     file.write_text(make_receipts([digest], until, [log.signer])[0])
@@ -47,7 +47,7 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("pair", [(1, 1), (0, 2), (2, 1)])
 def test_two_checkpoints_of_honest_logs_are_no_epoch_alarm(pair: tuple[int, int]) -> None:
-    """Only the log of the epoch just before has to be cited."""
+    """Only the log of the previous epoch has to be cited."""
     first = log_of(300)
     second = next_log(first)
     third = next_log(second)
@@ -115,7 +115,7 @@ def test_an_epoch_that_never_shows_its_beginning_is_silent(monitor: Monitor) -> 
     assert seen[-1].kind is AlarmKind.SILENCE, seen[-1]
 
 
-def test_a_log_that_grows_but_never_shows_what_it_promised_is_silent(
+def test_a_growing_log_that_never_shows_a_promised_entry_is_silent(
     monitor: Monitor, tmp_path: Path
 ) -> None:
     log = log_of(300)
@@ -182,7 +182,7 @@ def test_a_promise_that_falls_due_while_the_log_is_read_is_not_broken(
 
 
 def test_only_the_logs_of_the_address_can_be_silent(monitor: Monitor) -> None:
-    """Who goes on at the second epoch does not read the first any more."""
+    """A monitor that continues at the second epoch does not read the first any more."""
     old = log_of(300)
     new = next_log(old)
     with served(old, new) as site:
@@ -216,7 +216,7 @@ def test_a_copy_that_is_behind_a_proof_has_no_gap(tmp_path: Path) -> None:
     assert (done.returncode, "ALARM (shrink)" in done.stdout) == (1, True), done.stdout
 
 
-def test_a_copy_goes_on_after_a_run_that_stopped_in_the_middle(tmp_path: Path) -> None:
+def test_a_copy_continues_after_a_run_that_stopped_in_the_middle(tmp_path: Path) -> None:
     """A tile became complete in that run, and the next one was not served."""
     log = log_of(300)
     (tmp_path / "policy").write_text(f"{log.policy}quorum none\n")

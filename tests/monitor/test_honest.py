@@ -76,10 +76,10 @@ def load(server: Server, key: str, stop: threading.Event) -> None:
                 acknowledge(client)
 
 
-def test_a_log_under_load_that_is_killed_and_started_again_is_consistent(
+def test_a_log_killed_and_restarted_under_load_is_consistent(
     embedded: Deployment, tmp_path: Path
 ) -> None:
-    """Each look is at another size; while there is no server the log is unreachable, no more."""
+    """Each look is at another size; without a server the log is unreachable, no more."""
     key = embedded.key(embedded.account("vendor"))
     sizes = set()
     server = start_server(embedded)
@@ -166,7 +166,7 @@ def _of(file: Path) -> bytes | None:
 def test_a_kept_dossier_is_compared_with_the_log_of_today(
     embedded: Deployment, tmp_path: Path
 ) -> None:
-    """It is still there, many entries later; of another log nothing is said."""
+    """It is still there, many entries later; other logs are not mentioned."""
     key = embedded.key(embedded.account("vendor"))
     with running_server(embedded) as server, server.client(key) as client:
         outsider = Outsider(tmp_path, server, "test/1")
@@ -177,7 +177,7 @@ def test_a_kept_dossier_is_compared_with_the_log_of_today(
         done = run(tmp_path, *verify, outsider.url)
         assert done.returncode == 0, done.stderr + done.stdout
         assert "STILL IN THE LOG" in done.stdout
-        # A dossier has several entries, of which the log is asked at once.
+        # A dossier has several entries, which are requested concurrently.
         hint = embedded.run("dossier", kept, "--output", str(tmp_path / "order.zip")).stderr
         assert "`countersign log policy --mode test`" in hint
         done = run(tmp_path, "verify", "order.zip", *verify[2:], outsider.url)
@@ -189,7 +189,7 @@ def test_a_kept_dossier_is_compared_with_the_log_of_today(
 
 
 @pytest.mark.parametrize(("lie", "kind"), [("rewritten", "fork"), ("cut", "shrink")])
-def test_a_proof_that_the_log_contradicts_gives_an_alarm_that_others_check(
+def test_a_proof_contradicted_by_the_log_gives_an_alarm_that_others_can_check(
     tmp_path: Path, lie: str, kind: str
 ) -> None:
     """The log was rewritten, or cut, after the proof was handed out."""
@@ -212,8 +212,8 @@ def test_a_proof_that_the_log_contradicts_gives_an_alarm_that_others_check(
     assert judged.returncode == (0 if kind == "fork" else 3), judged.stdout
 
 
-def test_a_monitor_that_is_killed_goes_on(tmp_path: Path) -> None:
-    """At any moment of a first reading; what it kept is right, and it ends consistent."""
+def test_a_killed_monitor_continues(tmp_path: Path) -> None:
+    """At any moment of a first reading; its saved state is right, and it ends consistent."""
     log = Log()
     log.grow(60_000)
     (tmp_path / "policy").write_text(f"{log.policy}quorum none\n", encoding="utf-8")
@@ -235,7 +235,7 @@ def test_a_monitor_that_is_killed_goes_on(tmp_path: Path) -> None:
     assert "tile/entries/000" not in log.asked, "what was read before the kill is not read again"
 
 
-def test_a_monitor_follows_until_there_is_an_alarm(tmp_path: Path) -> None:
+def test_a_monitor_runs_until_there_is_an_alarm(tmp_path: Path) -> None:
     """It exits with 1, and names the file; a stopped one exits with 0."""
     log = Log()
     log.grow(10)

@@ -1,4 +1,4 @@
-"""A log whose key has changed is judged by those who know one key, and by no thief's word."""
+"""A log whose key has changed is judged by people who know one key, and not by a thief's word."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def failing(handler: Handler) -> None:
 
 
 @pytest.mark.parametrize("known", [OLD, NEW])
-def test_a_fork_over_a_rotation_is_proved_to_those_who_know_one_key(
+def test_a_fork_over_a_rotation_is_proved_to_readers_with_one_key(
     monitor: Monitor, known: Signer
 ) -> None:
     """The file has the history; the kept checkpoint is by the old key, the other by the new."""
@@ -102,7 +102,7 @@ def test_a_promise_by_a_key_that_the_policy_does_not_name_is_judged_too(
 
 
 def test_a_history_that_a_thief_of_the_old_key_signs_adds_no_key(monitor: Monitor) -> None:
-    """To those who kept the true one; the file of the alarm shows both."""
+    """For readers who kept the true one; the file of the alarm shows both."""
     log, policy = log_of(10), keyed(OLD)
     with served(log) as site:
         rotate(log)
@@ -140,8 +140,8 @@ def test_a_log_is_not_accused_of_a_key_that_it_has_named(monitor: Monitor) -> No
         assert check_alarm(file, keyed(OLD), [HISTORY]).shown is Shown.FAILED
 
 
-def test_a_history_that_cannot_be_read_is_missed_only_if_it_is_needed(monitor: Monitor) -> None:
-    """While a known key signs, nothing else has to be known; later it could not be checked."""
+def test_an_unreadable_history_matters_only_if_it_is_needed(monitor: Monitor) -> None:
+    """While a known key signs, no history is needed; later it would be."""
     log, policy = log_of(10), words(keyed(OLD))
     log.lies["keys"] = failing
     with served(log) as site:
@@ -171,7 +171,7 @@ def test_a_new_key_is_learned_while_the_old_one_signs_too(monitor: Monitor) -> N
 
 
 def test_the_commands_take_the_history_of_a_log(tmp_path: Path) -> None:
-    """Of a receipt by a later key, which alone is neither right nor wrong."""
+    """For a receipt by a later key, which alone is neither right nor wrong."""
     (receipt,) = make_receipts([bytes(32)], from_ns(0), [NEW])
     for name, data in (
         ("receipt", receipt.encode()),
@@ -186,10 +186,10 @@ def test_the_commands_take_the_history_of_a_log(tmp_path: Path) -> None:
         assert done.stdout.startswith("OK" if status == 0 else "COULD NOT BE CHECKED")
 
 
-def test_a_fork_is_proved_although_the_range_of_the_key_was_ended_before_it(
+def test_a_fork_is_proved_although_the_range_of_the_key_ended_earlier(
     monitor: Monitor,
 ) -> None:
-    """The file has the history that was known and the one that was served then."""
+    """The file has the earlier known history and the served one."""
     log, policy = log_of(10), keyed(OLD)
     with served(log) as site:
         rotate(log)
@@ -205,14 +205,14 @@ def test_a_fork_is_proved_although_the_range_of_the_key_was_ended_before_it(
     alarm = parse_alarm(data)
     assert alarm.resources == {of_log(log.origin): HISTORY, "keys": log.keys}
     assert check_alarm(data, policy).shown is Shown.PROVED
-    # What somebody adds under a name that comes first or last is not taken in place of those.
+    # An extra file with a name that sorts first or last does not replace them.
     short = named((0, 12, OLD), (13, 13, NEW), (14, None, THIEF), by=(THIEF, NEW, OLD))
     for name in ("keys/", of_log("other.example/v1/log/live/1"), of_log("zzz")):
         added = replace(alarm, resources={**alarm.resources, name: short})
         assert check_alarm(format_alarm(added), policy).shown is Shown.PROVED
 
 
-def test_a_wrong_signature_next_to_a_good_one_takes_nothing_from_an_accusation(
+def test_a_wrong_signature_next_to_a_good_one_does_not_weaken_an_accusation(
     monitor: Monitor,
 ) -> None:
     """Anyone can append one, under the name of a key that the reader knows too."""

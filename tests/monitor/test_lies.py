@@ -1,4 +1,4 @@
-"""Each lie that a log can tell is found, named, and proved by a file that others can check."""
+"""Each possible lie of a log is detected, named, and proved by a file that others can check."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def nearly(begun: Path, tmp_path: Path) -> Monitor:
 def alarm(
     monitor: Monitor, site: Served, kind: AlarmKind, shown: Shown, policy: str | None = None
 ) -> str:
-    """Look, find this alarm, and have its file checked; gives what the file shows."""
+    """Look, expect this alarm, and have its file checked; returns what the file proves."""
     seen = monitor.look(site, policy=policy)
     assert (seen.status, seen.kind) == (LookStatus.ALARM, kind), seen.message
     judged = monitor.judged(seen, site, policy=policy)
@@ -93,8 +93,8 @@ def test_an_honest_log_that_grows_is_consistent(monitor: Monitor, sizes: tuple[i
     assert not list((monitor.folder / "alarms").iterdir())
 
 
-def test_only_what_is_new_is_read(monitor: Monitor) -> None:
-    """A look at a log that has not grown takes one request, and what is to be read again."""
+def test_only_new_data_is_read(monitor: Monitor) -> None:
+    """A round on a log that has not grown takes one request, and those for rereading."""
     log = log_of(3000)
     with served(log) as site:
         consistent(monitor, site)
@@ -118,7 +118,7 @@ def test_a_log_that_changed_an_entry_has_forked(monitor: Monitor, more: int) -> 
 
 
 def test_a_smaller_log_with_another_entry_has_forked(monitor: Monitor) -> None:
-    """As long as the tiles of the larger one are still served, that is proved, not only seen."""
+    """While the tiles of the larger one are still served, that is proved, not only seen."""
     log = log_of(700)
     with served(log) as site:
         consistent(monitor, site)
@@ -138,7 +138,7 @@ def test_a_log_that_serves_an_older_checkpoint_has_shrunk(monitor: Monitor) -> N
     assert said == "after 700 entries, 699 were served"
 
 
-def test_a_server_that_is_behind_for_a_moment_is_asked_again(monitor: Monitor) -> None:
+def test_a_lagging_server_is_asked_again(monitor: Monitor) -> None:
     """One of several servers may not have the newest checkpoint yet."""
     log = log_of(700)
     with served(log) as site:
@@ -161,7 +161,7 @@ def test_a_server_that_is_behind_for_a_moment_is_asked_again(monitor: Monitor) -
     ],
 )
 @pytest.mark.parametrize("how", ["half", "other", "longer", "empty"])
-def test_bytes_that_are_not_in_the_signed_tree_are_shown_to_be_not(
+def test_bytes_outside_the_signed_tree_are_proved_to_be_outside(
     nearly: Monitor, path: str, how: str
 ) -> None:
     """Each level, complete and not; half-written, changed, too long, nothing."""
@@ -186,7 +186,7 @@ def test_missing_resources_are_a_gap(nearly: Monitor, path: str) -> None:
         assert alarm(nearly, site, AlarmKind.GAP, Shown.OBSERVED) == f"not served: tile/{path}"
 
 
-def test_a_partial_tile_may_be_gone_when_the_complete_one_is_there(monitor: Monitor) -> None:
+def test_a_partial_tile_may_be_gone_once_the_complete_one_is_there(monitor: Monitor) -> None:
     """As the specification of tiles allows."""
     log = log_of(600)
     log.size = 500
@@ -196,7 +196,7 @@ def test_a_partial_tile_may_be_gone_when_the_complete_one_is_there(monitor: Moni
         consistent(monitor, site)
 
 
-def test_something_that_is_no_entry_is_proved_by_the_log_itself(monitor: Monitor) -> None:
+def test_a_malformed_entry_is_proved_by_the_log_itself(monitor: Monitor) -> None:
     """Its hash is in the signed tree."""
     log = log_of(700)
     log.rewrite(300, b"a note of the operator to himself\n")
@@ -217,7 +217,7 @@ def test_a_checkpoint_by_another_key_is_an_alarm(monitor: Monitor) -> None:
 
 @pytest.mark.parametrize("by_old", [True, False])
 def test_a_later_key_counts_if_the_known_one_names_it(monitor: Monitor, by_old: bool) -> None:
-    """In a history that it signed; one that only the other key signed shows nothing."""
+    """In a history signed by the known key; one by the other key alone proves nothing."""
     log = log_of(10)
     with served(log) as site:
         policy = monitor.policy(site)
@@ -261,7 +261,7 @@ def test_too_few_witnesses_are_an_alarm(monitor: Monitor) -> None:
         alarm(monitor, site, AlarmKind.QUORUM, Shown.OBSERVED, policy)
 
 
-def test_a_log_of_another_name_is_not_what_was_watched(monitor: Monitor) -> None:
+def test_a_log_of_another_name_is_not_the_watched_one(monitor: Monitor) -> None:
     """Also if the policy names it."""
     log, other = log_of(10), log_of(20, epoch=7, seed=OTHER_SEED)
     with served(log, other) as site:
@@ -300,7 +300,7 @@ def cut(handler: Handler) -> None:
 
 
 def endless(handler: Handler) -> None:
-    """More than anyone wants, for as long as it is taken."""
+    """Endless data, for as long as it is read."""
     handler.send_response(200)
     handler.end_headers()
     try:
@@ -328,7 +328,7 @@ def failing(handler: Handler) -> None:
 @pytest.mark.parametrize("act", [slowly, cut, elsewhere, squeezed, failing])
 @pytest.mark.parametrize("path", ["checkpoint", "tile/0/000"])
 def test_a_log_that_does_not_respond_is_not_accused(monitor: Monitor, act: Act, path: str) -> None:
-    """It could not be checked; what was kept before stays."""
+    """It could not be checked; the saved state stays."""
     log = log_of(300)
     log.lies[path] = act
     with served(log) as site:
@@ -350,7 +350,7 @@ def test_an_endless_checkpoint_is_read_to_the_limit_and_no_further(monitor: Moni
 
 
 def test_an_endless_tile_is_an_alarm(monitor: Monitor) -> None:
-    """It is not what stands at that path, and one byte too many shows it."""
+    """Its bytes do not belong at that path, and the first excess byte shows it."""
     log = log_of(300)
     log.lies["tile/0/000"] = endless
     with served(log) as site:
@@ -370,8 +370,8 @@ def test_a_log_that_is_silent_for_too_long_is_an_alarm(monitor: Monitor) -> None
         assert "could not be checked for 1 day, 1:00:" in said
 
 
-def test_a_log_that_stands_still_is_an_alarm_only_if_that_is_wanted(monitor: Monitor) -> None:
-    """A shop may sell nothing for a week; a log that others see grow may be hidden from us."""
+def test_a_log_without_growth_is_an_alarm_only_on_request(monitor: Monitor) -> None:
+    """A shop may sell nothing for a week; a log that grows for others may be hidden from us."""
     log = log_of(300)
     frozen = Patience(silence=timedelta(days=1), frozen=timedelta(days=7))
     with served(log) as site:
@@ -404,7 +404,7 @@ def next_log(old: Log, *, size: int | None = None, root: bytes | None = None) ->
 
 
 def test_an_honest_new_epoch_is_followed(monitor: Monitor) -> None:
-    """Its first record cites what the old log had signed; the old log is still watched."""
+    """Its first record cites the old log's signed head; the old log is still watched."""
     old = log_of(300)
     with served(old) as site:
         consistent(monitor, site)
@@ -418,7 +418,7 @@ def test_an_honest_new_epoch_is_followed(monitor: Monitor) -> None:
 
 
 def test_a_new_epoch_that_leaves_out_signed_entries_proves_it_itself(monitor: Monitor) -> None:
-    """The kept checkpoint is larger than what the first record cites."""
+    """The saved checkpoint is larger than the one that the first record cites."""
     old = log_of(300)
     with served(old) as site:
         consistent(monitor, site)
@@ -448,7 +448,7 @@ def test_a_new_epoch_that_hides_its_first_record_is_an_alarm(
         alarm(monitor, site, AlarmKind.EPOCH, Shown.OBSERVED)
 
 
-def test_a_new_epoch_whose_key_is_not_known_cannot_be_checked(monitor: Monitor) -> None:
+def test_a_new_epoch_with_an_unknown_key_cannot_be_checked(monitor: Monitor) -> None:
     """Get the present policy from the operator; the old log was checked all the same."""
     old = log_of(300)
     with served(old) as site:
@@ -472,7 +472,7 @@ def test_the_same_alarm_is_written_once(monitor: Monitor) -> None:
     assert len(list((monitor.folder / "alarms").iterdir())) == 1
 
 
-def test_no_file_of_an_alarm_that_was_changed_shows_anything(monitor: Monitor) -> None:
+def test_a_changed_file_of_an_alarm_proves_nothing(monitor: Monitor) -> None:
     """Each byte of a fork's file: it is not proved any more, or says the same of another moment."""
     log = log_of(70)
     with served(log) as site:

@@ -27,20 +27,20 @@ DAY = 24 * 3600
 
 
 def drawing(*numbers: int) -> Again:
-    """Only what is drawn is read again, and these bundles are drawn."""
+    """Only these drawn bundles are read again."""
     return Again(whole=timedelta(days=10_000), pick=lambda count: numbers[0] % count)
 
 
 def bundle(number: int, rewritten: int) -> bytes:
-    """A bundle of entries of the honest log, but for one of them."""
+    """A bundle of entries of the honest log, with one of them changed."""
     first = number * WIDTH
     entries = [entry(n) for n in range(first, first + WIDTH)]
     entries[rewritten] = entry(first + rewritten, "rewritten")
     return entry_bundle(entries)
 
 
-def test_an_old_entry_that_was_changed_is_an_alarm(monitor: Monitor) -> None:
-    """In a log of the same size, whose checkpoint and tiles are those of before."""
+def test_a_changed_old_entry_is_an_alarm(monitor: Monitor) -> None:
+    """In a log of the same size, whose checkpoint and tiles are unchanged."""
     log = log_of(3 * WIDTH)
     with served(log) as site:
         consistent(monitor, site)
@@ -51,7 +51,7 @@ def test_an_old_entry_that_was_changed_is_an_alarm(monitor: Monitor) -> None:
     assert monitor.judged(seen, site).shown is Shown.OBSERVED
 
 
-def test_an_old_tile_that_was_changed_with_its_entries_is_an_alarm(monitor: Monitor) -> None:
+def test_an_old_tile_changed_with_its_entries_is_an_alarm(monitor: Monitor) -> None:
     """Entries and tile agree with each other, and not with the signed root."""
     log = log_of(3 * WIDTH)
     with served(log) as site:
@@ -66,7 +66,7 @@ def test_an_old_tile_that_was_changed_with_its_entries_is_an_alarm(monitor: Moni
 
 
 @pytest.mark.parametrize("path", ["tile/entries/001", "tile/0/001"])
-def test_an_old_tile_that_was_deleted_is_an_alarm(monitor: Monitor, path: str) -> None:
+def test_a_deleted_old_tile_is_an_alarm(monitor: Monitor, path: str) -> None:
     log = log_of(3 * WIDTH)
     with served(log) as site:
         consistent(monitor, site)
@@ -89,7 +89,7 @@ def test_an_old_tile_of_a_higher_level_is_read_again(monitor: Monitor) -> None:
 
 
 def test_a_log_of_one_bundle_is_read_again_at_each_look(monitor: Monitor) -> None:
-    """Nothing has to be drawn: an entry that was changed is noticed by the next look."""
+    """Nothing has to be drawn: the next look detects a changed entry."""
     log = log_of(5)
     with served(log) as site:
         consistent(monitor, site)
@@ -169,7 +169,7 @@ class Mirror:
 @pytest.mark.parametrize(
     ("lie", "kind"), [(bundle(1, 7), AlarmKind.UNBACKED), (None, AlarmKind.GAP)]
 )
-def test_a_mirror_reads_again_what_it_has_copied(
+def test_a_mirror_rereads_its_copied_files(
     tmp_path: Path, lie: bytes | None, kind: AlarmKind
 ) -> None:
     """Also if nothing is new, and without a look into its own files."""
@@ -185,7 +185,7 @@ def test_a_mirror_reads_again_what_it_has_copied(
     assert (copy.folder / "tile/entries/001").read_bytes() == honest
 
 
-def test_a_mirror_writes_again_what_was_damaged_in_the_copy(tmp_path: Path) -> None:
+def test_a_mirror_repairs_damaged_files_of_the_copy(tmp_path: Path) -> None:
     log, copy = log_of(3 * WIDTH), Mirror(folder=tmp_path / "copy", clock=StoppedClock())
     with served(log) as site:
         copy.run(site, drawing(0))

@@ -17,7 +17,7 @@ from tests.monitor.conftest import NOT_AGAIN, Monitor
 from tests.monitor.liar import OTHER_SEED, Log, served
 
 KEPT, SUPPRESSED = (sha256(name).digest() for name in (b"salt7", b"never written"))
-"""Of the seventh entry of a log that is grown with this salt, and of none."""
+"""Receipts of the seventh entry of a log with this salt, and of no entry."""
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def promise(monitor: Monitor, log: Log, folder: Path, *digests: bytes, seconds: 
 def test_kept_promises_are_consistent_whenever_the_receipt_comes(
     monitor: Monitor, receipts: Path
 ) -> None:
-    """Before the entries are read, or long after them; and each is looked for once."""
+    """Before the entries are read, or long after them; each is looked up once."""
     log = grown()
     with served(log) as site:
         promise(monitor, log, receipts, KEPT)
@@ -57,7 +57,7 @@ def test_kept_promises_are_consistent_whenever_the_receipt_comes(
         assert not [path for path in log.asked if path.startswith("tile/entries/000")]
 
 
-def test_a_promise_that_is_not_due_is_not_broken(monitor: Monitor, receipts: Path) -> None:
+def test_a_promise_is_not_broken_before_it_is_due(monitor: Monitor, receipts: Path) -> None:
     log = grown()
     promise(monitor, log, receipts, SUPPRESSED, seconds=60)
     with served(log) as site:
@@ -82,7 +82,7 @@ def test_a_suppressed_record_is_an_alarm_that_names_receipt_and_checkpoint(
 
 
 def test_an_invalid_receipt_accuses_no_log(monitor: Monitor, receipts: Path) -> None:
-    """It could not be checked, which is said."""
+    """It could not be checked, which is reported."""
     log = grown()
     promise(monitor, Log(seed=OTHER_SEED), receipts, SUPPRESSED)
     (receipts / "note.txt").write_text("not a receipt")

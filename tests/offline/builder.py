@@ -1,6 +1,6 @@
 """Makes dossiers of one record, and proofs, good and broken, by the specification alone.
 
-Nothing of ours is used but the text of README.txt, which is the same in each.
+It uses nothing of ours but the text of README.txt, which is the same in each.
 
 The signatures are made by `cryptography`, the container by `zipfile`, the tree by the recursion of
 RFC 6962 §2.1 word for word.
@@ -93,7 +93,7 @@ def signature_line(name: str, kind: int, seed: bytes, text: bytes) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Material:
-    """What the dossier of one record is made of; each field may be replaced by something wrong."""
+    """The parts of a dossier of one record; each field may be replaced by a wrong one."""
 
     record: bytes
     extra: bytes
@@ -144,7 +144,7 @@ class Material:
         return "\n".join(lines).encode() + self.note()
 
     def name(self, ending: str) -> str:
-        """The name of a file of the record; one that names none has the name of the good one."""
+        """The name of a file of the record; for a record without an id, that of the good one."""
         named = _NAMED.search(self.record)
         return f"records/{named[1].decode() if named else ID}.{ending}"
 
@@ -225,12 +225,12 @@ def stamped(*responses: bytes) -> "Material":
 
 
 def over() -> bytes:
-    """What a time-stamp of the good dossier is over: the note with the log's own signature."""
+    """The content of a time-stamp in the good dossier: the note with the log's own signature."""
     return replace(material(), cosigners=()).note()
 
 
 def incomplete() -> "Material":
-    """A good dossier about a notice with known gaps, of which the vendor named no version."""
+    """A good dossier about a notice with known gaps, whose version the vendor did not name."""
     words = {"text_gaps": ["(E) and later"], "source_law": "Cal. Civ. Code \u00a7 3273.51"}
     notice = canonical({**json.loads(material().notice), **words})
     said = material(notice_digest=sha256(notice).hexdigest(), notice_version_source="assumed")
@@ -304,7 +304,7 @@ def material(**changes: object) -> Material:
 
 
 def with_file(name: str, data: bytes) -> bytes:
-    """A good dossier in which one file is replaced, with new SHA256SUMS."""
+    """A good dossier with one file replaced, and new SHA256SUMS."""
     return zipped(summed({**material().files(), name: data}))
 
 
@@ -357,7 +357,7 @@ def good() -> dict[str, bytes]:
 
 
 def broken() -> dict[str, tuple[str, bytes]]:
-    """By what is wrong: the step that has to fail, and the dossier."""
+    """By error: the step that must fail, and the dossier."""
     plain = material()
     files = summed(plain.files())
     duplicate = plain.record.replace(b'"v":1', b'"v":1,"v":1')

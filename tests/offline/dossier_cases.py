@@ -114,7 +114,7 @@ def _mixed(draw: random.Random) -> bytes:
 
 
 def _sealed(maker: ModuleType, draw: random.Random) -> bytes:
-    """The log holds what no service writes: records and disclosures with odd values."""
+    """The log contains records and disclosures with odd values, which no service writes."""
     records = list(draw.choice([maker.ORDER, maker.hosted(), maker.version_1()]))
     place = draw.randrange(len(records))
     record = records[place]
@@ -137,7 +137,7 @@ def _sealed(maker: ModuleType, draw: random.Random) -> bytes:
 
 
 def _disclosed(maker: ModuleType, draw: random.Random) -> bytes:
-    """The disclosures that join have odd values, which their records bind."""
+    """The joining disclosures have odd values, which their records bind."""
     field, value = draw.choice(["cbid", "session_id", "verification"]), draw.choice(_ODD)
     personal = {"cbid": maker.CBID, "session_id": maker.SESSION, "verification": maker.CHECK.id}
     names = ("account", "ack_id", "reasons", "obligations", "expires_at")

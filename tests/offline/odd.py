@@ -1,8 +1,8 @@
-"""Odd dossiers: each with the step at which every reader has to refuse it, None: at none.
+"""Odd dossiers, each with the step at which every reader must refuse it; None: no step.
 
-What is odd is what readers of other languages and libraries are known to judge differently: text
-that is no text, numbers that are none, nesting, keys that anyone can sign for, kinds of keys that
-not every reader can check, and signatures that stand twice.
+Readers in other languages and libraries are known to judge these differently: invalid text, invalid
+numbers, nesting, keys that anyone can sign for, kinds of keys that not every reader can check, and
+duplicate signatures.
 """
 
 from base64 import b64encode
@@ -19,7 +19,7 @@ ORDER_8 = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
 WEAK = [0, 1, P - 1, ORDER_8, P - ORDER_8]
 LOG = f"log {vkey(ORIGIN)}\n"
 REKOR = b64encode(bytes([2]) + bytes(91)).decode()
-"""A key of kind 0x02, whose id is made in another way."""
+"""A key of kind 0x02, whose id is computed differently."""
 ONE = f"witness w1 {vkey(WITNESS, 4, WITNESS_SEED)}\n"
 
 
@@ -28,13 +28,13 @@ def key_id(name: str, kind: int, key: bytes) -> bytes:
 
 
 def any_vkey(name: str, kind: int, key: bytes) -> str:
-    """A verifier key of whatever is said to be one."""
+    """A verifier key of any claimed kind."""
     encoded = b64encode(bytes([kind]) + key).decode()
     return f"{name}+{key_id(name, kind, key).hex()}+{encoded}"
 
 
 def point(y: int, sign: int = 0) -> bytes:
-    """The 32 bytes of an Ed25519 key (RFC 8032 §5.1.2), whether there is such a point or not."""
+    """The 32 bytes of an Ed25519 key (RFC 8032 §5.1.2), whether or not such a point exists."""
     return (y | sign << 255).to_bytes(32, "little")
 
 
@@ -43,7 +43,7 @@ def with_policy(policy: str) -> bytes:
 
 
 def with_lines(*lines: str, policy: str | None = None, before: bool = False) -> bytes:
-    """More signature lines in the proof, behind those that are there or before them."""
+    """Further signature lines in the proof, after the present ones or before them."""
     plain = builder.material() if policy is None else replace(builder.material(), policy=policy)
     more = "".join(lines).encode()
     text, _, own = plain.note().rpartition(b"\n\n")

@@ -1,4 +1,4 @@
-"""Odd records, disclosures and notices that a log signed as they are, and the step that refuses."""
+"""Odd records, disclosures and notices that a log signed as they are, and the refusing step."""
 
 import json
 from collections.abc import Mapping
@@ -54,7 +54,7 @@ WRONG_MEMBERS: list[dict[str, object]] = [
     {"more": 2**53},
     {"more": 1.5},
 ]
-# Strings that are no disclosures, or one written in another way than its only one.
+# Strings that are no disclosures, or that are disclosures in a non-canonical form.
 NOT_ENCODED = ["", "WyJhIiwiYiIsMV0=", "WyJh\nIiwiYiIsMV0", "WyJhIiwiYiIsMV1", "WyJhIiwyLDFd"]
 NOT_DISCLOSED = [
     *(b'["a","b",1.0]', b'["a","b",1e400]', b'["a","b",1e2]', b'["a","b",-1.5]', b'["a","b",NaN]'),
@@ -120,7 +120,7 @@ def with_disclosure(encoded: str) -> builder.Material:
 
 
 def with_notice(notice: bytes) -> builder.Material:
-    """A dossier about this notice, of which the record has whatever lines it has."""
+    """A dossier about this notice, whatever lines its record has."""
     lines = [{"id": "a", "digest": sha256(b"b").hexdigest()}] if b'"text":"b"' in notice else []
     record = builder.material(notice_digest=sha256(notice).hexdigest(), bullets=lines).record
     return replace(sealed(record), notice=notice, disclosures=[])

@@ -36,15 +36,15 @@ def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 def test_all_readers_know_the_records_that_the_service_writes(
     stranger: ModuleType, page_file: Path
 ) -> None:
-    """A type that is added to one is added to all."""
+    """A type added to one reader is added to all."""
     written = {type_.value for type_ in RecordType}
     assert written == set(stranger.RECORDS)
     (listed,) = re.findall(r"const TYPES = (\[.*?\]);", page_file.read_text(encoding="utf-8"))
     assert set(ast.literal_eval(listed)) == written
 
 
-def test_a_proof_alone_needs_a_policy_and_is_checked_by_it(stranger: ModuleType) -> None:
-    """Steps 1 to 5 are done, and the others are said not to have been."""
+def test_a_proof_alone_is_checked_by_a_policy_and_needs_one(stranger: ModuleType) -> None:
+    """Steps 1 to 5 are done, and the others are reported as not done."""
     proof = builder.material().proof()
     trusted = stranger.read_policy(POLICY)
     report = stranger.verify_bytes(proof, trusted)
@@ -73,7 +73,7 @@ POLICIES: dict[str, bytes] = {
 
 
 @every("name", POLICIES)
-def test_a_policy_that_is_not_exact_is_refused(stranger: ModuleType, name: str) -> None:
+def test_an_inexact_policy_is_refused(stranger: ModuleType, name: str) -> None:
     """With the one error of the script, and in a dossier at the first step."""
     with pytest.raises(stranger.Bad):
         stranger.read_policy(POLICIES[name])
@@ -95,7 +95,7 @@ def test_a_policy_that_is_not_exact_is_refused(stranger: ModuleType, name: str) 
         lambda _: b"\n\n\n",
     ],
 )
-def test_a_checkpoint_that_is_not_exact_is_refused(
+def test_an_inexact_checkpoint_is_refused(
     stranger: ModuleType, change: Callable[[bytes], bytes]
 ) -> None:
     """At the first step."""
@@ -105,7 +105,7 @@ def test_a_checkpoint_that_is_not_exact_is_refused(
     assert stranger.verify_bytes(proof, stranger.read_policy(POLICY)).failed.name == "container"
 
 
-def test_it_needs_nothing_but_python(script: Path) -> None:
+def test_it_needs_only_python(script: Path) -> None:
     """Every import is of the standard library, and none of them can reach a network."""
     imported: set[str] = set()
     for node in ast.walk(ast.parse(script.read_bytes())):
@@ -136,7 +136,7 @@ def test_unchecked_evidence_ends_with_status_2(script: Path, arguments: list[str
     assert done.stderr
 
 
-def test_a_signature_by_a_key_outside_of_the_policy_counts_for_nothing(
+def test_a_signature_by_a_key_outside_of_the_policy_does_not_count(
     stranger: ModuleType,
 ) -> None:
     """It is reported, neither trusted nor held against the checkpoint."""

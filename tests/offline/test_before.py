@@ -24,7 +24,7 @@ POLICIES: Final = {
 
 @pytest.mark.parametrize("kind", POLICIES)
 def test_the_verifier_inside_judges_its_container(kind: str, tmp_path: Path) -> None:
-    """By the keys of the operator it passes, and with other words of the notice it fails."""
+    """With the operator's keys it passes, and with other words of the notice it fails."""
     with zipfile.ZipFile(VECTORS / "before" / f"{kind}.zip") as archive:
         archive.extractall(tmp_path)
 
@@ -75,7 +75,7 @@ def test_a_bundle_is_refused_with_a_warning_of_the_program_inside(
 
 @pytest.mark.browser
 def test_the_page_refuses_a_bundle_with_a_warning_of_the_program_inside(page_file: Path) -> None:
-    """As the other readers do."""
+    """Like the other readers."""
     with running_browser() as browser:
         page = browser.new_page()
         page.goto(page_file.as_uri())
@@ -85,7 +85,7 @@ def test_the_page_refuses_a_bundle_with_a_warning_of_the_program_inside(page_fil
 
 
 def test_the_digests_of_the_verifiers_of_before_are_published() -> None:
-    """Of the last build that made bundles: those in the kept containers."""
+    """Those of the last build that made bundles: in the kept containers."""
     published = DIGESTS.read_text(encoding="ascii").splitlines()
     lines = [line for line in published if not line.startswith("#")]
     for kind in POLICIES:

@@ -94,7 +94,7 @@ def test_no_file_takes_much_memory(
 
 
 def test_a_folder_of_large_files_is_not_read_whole(script: Path, tmp_path: Path) -> None:
-    """Together they may be no larger than a dossier; what SHA256SUMS does not list is not read."""
+    """Together they may be no larger than a dossier; files outside of SHA256SUMS are not read."""
     files = builder.summed(builder.material().files())
     listed = "".join(f"{'0' * 64}  timestamps/{number}.tsr\n" for number in range(60))
     builder.unpacked({**files, "SHA256SUMS": files["SHA256SUMS"] + listed.encode()}, tmp_path)

@@ -1,4 +1,4 @@
-"""verify.py as a stranger runs it: a bare Python, no packages, and what it says and returns."""
+"""verify.py run by a stranger: a bare Python, no packages, its output and exit status."""
 
 import ast
 import json
@@ -51,7 +51,7 @@ def test_in_an_unpacked_dossier_it_checks_the_files_around_it(script: Path, tmp_
     assert sorted(path.relative_to(tmp_path).as_posix() for path in there) == sorted(names)
 
 
-def test_modules_that_lie_next_to_it_are_not_run(script: Path, tmp_path: Path) -> None:
+def test_modules_in_the_same_folder_are_not_run(script: Path, tmp_path: Path) -> None:
     """The maker of a dossier could add them; so also without -I, which people forget."""
     placed = unpack(tmp_path, script)
     names = ["base64", "hashlib", "json", "re", "struct", "zlib", "pathlib", "typing", "contextlib"]
@@ -95,10 +95,10 @@ def test_with_a_policy_of_the_reader_it_claims_no_key_of_the_dossier(
     assert last_line(done).startswith("FAILED at step 2 (signature): ")
 
 
-def test_it_says_what_the_notice_reads_and_what_nothing_proves(
+def test_it_prints_the_text_of_the_notice_and_the_unproved_facts(
     script: Path, tmp_path: Path
 ) -> None:
-    """That the buyer was shown the words is the vendor's word; a certificate is no one's."""
+    """The vendor asserts that the buyer was shown the words; nobody asserts the PDF."""
     said = run(unpack(tmp_path, script)).stdout
     heading = json.loads(builder.material().notice)["heading"]
     assert f"The notice reads: {heading}" in said
@@ -109,9 +109,7 @@ def test_it_says_what_the_notice_reads_and_what_nothing_proves(
     assert "does not cover dossier.pdf" in said
 
 
-def test_a_test_log_that_the_policy_does_not_name_is_said_to_be_one(
-    script: Path, tmp_path: Path
-) -> None:
+def test_a_test_log_outside_of_the_policy_is_named_as_such(script: Path, tmp_path: Path) -> None:
     """A newcomer has the live policy, and evidence of a test key."""
     dossier, policy = tmp_path / "dossier.zip", tmp_path / "policy"
     origin = builder.ORIGIN.replace("/live/", "/test/")
@@ -120,7 +118,7 @@ def test_a_test_log_that_the_policy_does_not_name_is_said_to_be_one(
     assert f"{origin}, a test log" in last_line(run(script, dossier, "--policy", policy))
 
 
-def test_in_a_folder_changes_are_noticed_and_strange_files_named(
+def test_changes_in_a_folder_are_detected_and_strange_files_named(
     script: Path, tmp_path: Path
 ) -> None:
     """Files that do not belong to the dossier are no failure, and not passed over in silence."""
@@ -175,7 +173,7 @@ def test_text_of_a_dossier_cannot_play_tricks_on_a_terminal(script: Path, tmp_pa
 def test_without_a_policy_the_first_line_says_that_the_key_was_not_checked(
     script: Path, tmp_path: Path
 ) -> None:
-    """With exit status 3, or 0 for who asks for no more; a policy makes it OK."""
+    """With exit status 3, or 0 with `--own-key`; a policy makes it OK."""
     dossier, policy = tmp_path / "dossier.zip", tmp_path / "policy"
     dossier.write_bytes(builder.material().dossier())
     policy.write_text(builder.material().policy.removesuffix("\n"))
@@ -190,7 +188,7 @@ def test_without_a_policy_the_first_line_says_that_the_key_was_not_checked(
     assert "NOT CHECKED" not in done.stdout
 
 
-def test_all_that_was_agreed_to_is_printed(script: Path, tmp_path: Path) -> None:
+def test_everything_agreed_to_is_printed(script: Path, tmp_path: Path) -> None:
     """Title, version and who named it, law, last sentence, known gaps, account; dates."""
     dossier = tmp_path / "dossier.zip"
     dossier.write_bytes(builder.incomplete().dossier())
@@ -211,8 +209,8 @@ def test_all_that_was_agreed_to_is_printed(script: Path, tmp_path: Path) -> None
     assert notice["text_gaps"] == ["(E) and later"]
 
 
-def test_it_says_which_version_it_is(script: Path, tmp_path: Path) -> None:
-    """That of the package, on its own and in each report; the page has the same."""
+def test_it_prints_its_version(script: Path, tmp_path: Path) -> None:
+    """The package's version, on its own and in each report; the page has the same."""
     assert run(script, "--version").stdout == f"verify.py {__version__}\n"
     assert run(unpack(tmp_path, script)).stdout.count(f"\n\nverify.py {__version__}\n") == 1
     page = script.with_name("verify.html").read_text(encoding="utf-8")
@@ -242,8 +240,8 @@ def test_a_python_that_is_too_old_is_no_failed_check(script: Path) -> None:
         assert (real.returncode, b"needs Python 3.11" in real.stderr) == (2, True), old
 
 
-def test_a_certificate_is_said_to_show_nothing_by_itself(script: Path, tmp_path: Path) -> None:
-    """It is what people have in hand: which acknowledgment it names is said, and no verdict."""
+def test_a_certificate_alone_is_reported_as_no_evidence(script: Path, tmp_path: Path) -> None:
+    """People have it in hand: the message names its acknowledgment, without a verdict."""
     pdf = tmp_path / "certificate.pdf"
     pdf.write_bytes(b"%PDF-1.7 ... ack_01m7xdxbmvex7t29vh2x05yyyq ...")
     done = run(script, pdf)

@@ -33,7 +33,7 @@ _JUDGE: Final = """async files => {
   return found;
 }"""
 Judged = tuple[str | None, list[str], list[str], list[str], list[str]]
-"""The step that failed; the verdict for people; what is joined, what is missing, what is odd."""
+"""The failed step; the verdict for people; joins, missing parts, and oddities."""
 
 
 def by_the_service(data: bytes) -> Judged:
@@ -90,8 +90,8 @@ def test_the_page_judges_dossiers_as_the_service_does(page: Page) -> None:
 
 
 @pytest.mark.browser
-def test_the_page_shows_what_is_joined_and_what_is_missing(page: Page) -> None:
-    """In words, with each record; what a browser shows is text."""
+def test_the_page_shows_joins_and_missing_parts(page: Page) -> None:
+    """In words, with each record; a browser shows them as text."""
     path = next(path for path in GOOD if path.stem == "withheld")
     page.locator("#file").set_input_files(path)
     page.locator("#verdict.caution").wait_for()
@@ -131,8 +131,8 @@ def test_every_byte_of_a_dossier_counts() -> None:
             assert_refused(write_container({**files, name: bytes(flipped)}), (name, position))
 
 
-def test_new_sums_hide_no_change_of_what_is_checked() -> None:
-    """Who writes SHA256SUMS again can change PDF and readers only."""
+def test_new_sums_hide_no_change_of_checked_files() -> None:
+    """With new SHA256SUMS only PDF and readers can be changed."""
     files = read_container(SMALL.read_bytes())
     del files[SUMS]
     for name, content in files.items():

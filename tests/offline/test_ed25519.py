@@ -40,7 +40,7 @@ def by_openssl_alone(key: bytes, message: bytes, signature: bytes) -> bool:
 
 
 @every("name", ANSWERS)
-def test_the_answers_of_rfc_8032_are_found_good_and_nothing_near_them(name: str) -> None:
+def test_the_answers_of_rfc_8032_are_accepted_and_changed_ones_are_not(name: str) -> None:
     """RFC 8032, section 7.1; and the same with a bit changed in message, key or signature."""
     key, message, signature = (
         bytes.fromhex(ANSWERS[name][part]) for part in ("public_key", "message", "signature")
@@ -76,7 +76,7 @@ def odd_signatures() -> dict[str, tuple[bool, tuple[bytes, ...]]]:
 
 
 def test_the_code_makes_the_odd_signatures_byte_for_byte() -> None:
-    """They are arithmetic on small numbers, and nothing was taken from elsewhere."""
+    """They are arithmetic on small numbers, with no data from elsewhere."""
     made = run_path(str(VECTORS / "make_vectors.py"))["generated"]()
     assert made == (VECTORS / "signatures.json").read_bytes()
 
@@ -115,13 +115,13 @@ def test_a_lenient_reader_would_take_the_odd_signatures() -> None:
 
 
 @every("number", [verify.P, verify.P + 1, 2**255 - 1, 1 | 1 << 255, verify.P - 1 | 1 << 255, 2])
-def test_a_point_that_is_not_encoded_in_its_one_way_is_refused(number: int) -> None:
+def test_a_point_outside_its_canonical_encoding_is_refused(number: int) -> None:
     """RFC 8032, section 5.1.3; and 2, which no point of the curve has as y."""
     with pytest.raises(verify.Bad):
         verify.decode_point(number.to_bytes(32, "little"))
 
 
-def test_points_go_to_bytes_and_back() -> None:
+def test_points_survive_a_round_trip_to_bytes() -> None:
     """The base point, and multiples of it; L times it is the neutral point."""
     point = verify.NEUTRAL
     for _ in range(20):

@@ -12,7 +12,7 @@ from countersign_evidence.offline import verify
 from tests.offline import builder
 from tests.support.depth import some
 
-# Small, and with one signature, so that each byte can have its turn.
+# Small, and with one signature, so that every byte can be tried.
 MATERIAL = replace(
     builder.material(), policy=f"log {builder.vkey(builder.ORIGIN)}\nquorum none\n", cosigners=()
 )
@@ -47,7 +47,7 @@ def test_every_byte_of_the_container_counts() -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_every_byte_of_every_file_counts(name: str) -> None:
-    """Packed again around a changed file, the dossier fails at a step that says what is wrong."""
+    """Packed again around a changed file, the dossier fails at the right step."""
     allowed = NOTICED.get(name, {"files"})
     for position in some(range(len(FILES[name]))):
         changed = bytearray(FILES[name])
@@ -60,7 +60,7 @@ def test_every_byte_of_every_file_counts(name: str) -> None:
 @pytest.mark.parametrize(
     "name", [builder.RECORD, builder.DISCLOSURES, builder.PROOF, "notice.json"]
 )
-def test_a_forger_gains_nothing_by_writing_the_sums_again(name: str) -> None:
+def test_a_forger_gains_nothing_by_recomputing_the_sums(name: str) -> None:
     """SHA256SUMS agrees with the changed file, and the steps before it notice it all the same."""
     for position in some(range(0, len(FILES[name]), 7)):
         changed = bytearray(FILES[name])

@@ -1,4 +1,4 @@
-"""verify.html asks the log only when its button is pressed, and says what the log then shows."""
+"""verify.html asks the log only when its button is pressed, and shows the log's answer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def log() -> Log:
 
 
 def checked(page: Page, log: Log) -> list[str]:
-    """Check the proof of the record with the key of the log; gives what the page requests later."""
+    """Check the proof of the record with the key of the log; returns the page's later requests."""
     record = log_with_record()[1]
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
@@ -59,7 +59,7 @@ def ask(page: Page, site: Served) -> str:
 def test_nothing_is_requested_before_the_button_is_pressed(
     window: Page, log: Log, page_file: Path
 ) -> None:
-    """Then the address is asked, and no other."""
+    """Then that address is requested, and no other."""
     with served(log) as site:
         asked = checked(window, log)
         assert window.locator("#log").input_value() == f"https://{log.origin}"
@@ -116,8 +116,8 @@ def test_a_lie_is_an_alarm(window: Page, log: Log, lie: str, says: str) -> None:
     assert "bad" in (window.locator("#today").get_attribute("class") or "")
 
 
-def test_a_server_that_is_behind_for_a_moment_is_asked_again(window: Page, log: Log) -> None:
-    """Of several servers of one log; a log that stays behind is an alarm."""
+def test_a_lagging_server_is_asked_again(window: Page, log: Log) -> None:
+    """Applies to several servers of one log; a log that stays behind is an alarm."""
     behind = [log.signed(8)]
     with served(log) as site:
         checked(window, log)
@@ -128,7 +128,7 @@ def test_a_server_that_is_behind_for_a_moment_is_asked_again(window: Page, log: 
         assert log.asked == ["checkpoint", "checkpoint"]
 
 
-def test_a_log_that_is_not_there_is_no_alarm(window: Page, log: Log) -> None:
+def test_an_unreachable_log_is_no_alarm(window: Page, log: Log) -> None:
     """Nor is an address that redirects, or one of another log."""
     with served(log) as site:
         checked(window, log)
@@ -140,7 +140,7 @@ def test_a_log_that_is_not_there_is_no_alarm(window: Page, log: Log) -> None:
 
 
 def rotate(log: Log, *, seed: bytes = OTHER_SEED, by_old: bool = True) -> None:
-    """From now on only another key signs, which the history of the keys names."""
+    """From now on only another key signs, which the key history names."""
     old, size = log.signer, len(log.entries)
     log.seed = seed
     log.grow(5)
@@ -175,7 +175,7 @@ def test_a_history_without_a_signature_by_the_known_key_adds_none(window: Page, 
         assert "ALARM: no log of the policy signed" in ask(window, site)
 
 
-def test_a_partial_tile_may_be_gone_when_the_complete_one_is_there(window: Page, log: Log) -> None:
+def test_a_partial_tile_may_be_gone_once_the_complete_one_is_there(window: Page, log: Log) -> None:
     """The log grew after its checkpoint was read, and dropped the partial tile."""
     with served(log) as site:
         checked(window, log)

@@ -81,7 +81,7 @@ def rewritten(signature: bytes) -> list[bytes]:
 
 
 @pytest.mark.parametrize("name", _ANSWERS)
-def test_known_answers_are_found_good_and_nothing_near_them(name: str) -> None:
+def test_known_answers_are_accepted_and_changed_ones_are_not(name: str) -> None:
     """And not with a bit changed in message, key or signature."""
     key, message, signature = known(name)
     assert verify.ml_dsa_verify(key, message, signature)
@@ -100,7 +100,7 @@ def test_a_signature_can_be_written_in_one_way_only() -> None:
 
 
 def test_the_script_judges_as_a_library_does() -> None:
-    """On signatures that are good, and on what has a bit changed."""
+    """On valid signatures, and on ones with a bit changed."""
     cases = drawn(100)
     expected = [library(*case) for case in cases]
     assert expected.count(True) == 50
@@ -109,7 +109,7 @@ def test_the_script_judges_as_a_library_does() -> None:
 
 @pytest.mark.browser
 def test_the_page_judges_as_script_and_library_do(page_file: Path) -> None:
-    """The known answers, what is near them, and a hundred others, in one page."""
+    """The known answers, near misses, and a hundred others, in one page."""
     answers = [known(name) for name in _ANSWERS]
     key, message, signature = answers[0]
     odd = [(key, message, other) for other in rewritten(signature)]

@@ -1,4 +1,4 @@
-"""What is odd in evidence and no failure: all readers name the same."""
+"""Oddities in evidence that are no failure: all readers name the same."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_oddities_are_named_and_are_no_failure(name: str, stranger: ModuleType) 
     assert [f"  {words}" in printed for words in NAMED[name]] == [True] * len(NAMED[name])
 
 
-def test_a_check_that_the_clearance_names_and_that_is_not_here_is_missing() -> None:
+def test_a_check_named_by_the_clearance_and_absent_is_missing() -> None:
     """Also where another check is joined."""
     cases = json.loads((VECTORS / "dossier/good/named.json").read_bytes())
     for name, case in cases.items():
@@ -68,7 +68,7 @@ def test_the_list_of_blank_code_points_is_the_published_one(
 
 
 @given(TIMES)
-def test_the_script_knows_which_times_there_are(stranger: ModuleType, text: str) -> None:
+def test_the_script_knows_which_times_exist(stranger: ModuleType, text: str) -> None:
     """As a reader does that was written from the text of the format."""
     assert stranger.is_time(text) is record_reader.is_time(text)
 

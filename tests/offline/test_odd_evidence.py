@@ -12,7 +12,7 @@ from tests.support.every import every
 
 POLICY = builder.material().policy.encode()
 
-# What the records of parties describe.
+# The subjects of the records of parties.
 PARTY = {
     **dict.fromkeys(["legal_name", "address", "licence", "contact", "previous"]),
     "name": "Vendor",
@@ -23,7 +23,7 @@ PARTY = {
 
 @every("name", sorted(verify.RECORDS))
 def test_records_of_every_known_type_are_proved_alone(name: str) -> None:
-    """Only an acknowledgment can be what a dossier is about."""
+    """Only an acknowledgment can be the subject of a dossier."""
     members = {**json.loads(builder.material().record), **PARTY, "type": name}
     material = sealed(builder.canonical(members))
     report = verify.verify_bytes(material.proof(), verify.read_policy(POLICY))

@@ -80,7 +80,7 @@ def refuses(record: dict[str, Any]) -> bool:
 @pytest.mark.long
 @pytest.mark.browser
 def test_the_page_agrees_about_any_record(page_file: Path) -> None:
-    """It shares no code with verify.py, by which the service judges."""
+    """It shares no code with verify.py, which the service uses."""
     records: list[dict[str, Any]] = []
 
     @given(changed())
@@ -108,7 +108,7 @@ def test_the_page_agrees_about_any_record(page_file: Path) -> None:
 
 @pytest.mark.parametrize("type_", sorted(verify.RECORDS))
 def test_only_records_that_bind_parties_have_a_version_2(type_: str) -> None:
-    """An old reader refuses it, so it is only written where it says more."""
+    """An old reader refuses version 2, so it is only written if it adds something."""
     found = [record for record in GOOD if record["type"] == type_ and record["v"] == 1]
     for record in found:
         twice = {**record, "v": 2, "operator_record": None, "account_record": DIGEST}

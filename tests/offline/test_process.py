@@ -57,12 +57,12 @@ def changed_processes(draw: st.DrawFn) -> Any:  # noqa: ANN401 - any JSON
 
 @given(st.one_of(changed_processes(), VALUES))
 def test_readers_agree_about_any_process(stranger: ModuleType, process: object) -> None:
-    """verify.py, and one that was written from the text of the format."""
+    """verify.py, and a reader written from the text of the format."""
     assert stranger.is_process(process) is record_reader.is_process(process)
 
 
 def test_readers_know_the_members_that_the_service_writes(stranger: ModuleType) -> None:
-    """A member that is added to one is added to the other."""
+    """A member added to one is added to the other."""
     known = stranger.is_process.members
     assert list(known) == [field.name for field in msgspec.structs.fields(Process)]
     inner: dict[str, type[msgspec.Struct]]
@@ -87,7 +87,7 @@ def shown_by_the_script(dossier: Path, script: Path) -> str:
 
 
 def check_words(observed: str, claimed: str) -> None:
-    """Check that what was observed and what the client claims are two lists."""
+    """Check that observations and the client's claims are two lists."""
     process = json.loads(INPUT.read_bytes())["process"]
     for expected in (
         process["checkout_session"],
@@ -106,10 +106,8 @@ def check_words(observed: str, claimed: str) -> None:
 
 
 @pytest.mark.parametrize("reader", ["command", "script"])
-def test_command_and_script_show_what_was_observed_and_what_is_claimed(
-    reader: str, script: Path
-) -> None:
-    """A claim is marked as one; without the process nothing is said of how it was made."""
+def test_command_and_script_show_observations_and_claims(reader: str, script: Path) -> None:
+    """A claim is marked as one; without a process the making is not mentioned."""
     if reader == "command":
         said, withheld = (shown_by_the_command(dossier) for dossier in (HOSTED, WITHHELD))
         how = said.partition("How the initials were made")[2]
@@ -130,7 +128,7 @@ def test_command_and_script_show_what_was_observed_and_what_is_claimed(
     assert '"checkout_session"' not in said
 
 
-def test_an_unknown_origin_is_said_in_words(script: Path) -> None:
+def test_an_unknown_origin_is_described_in_words(script: Path) -> None:
     """A component of a session without an origin."""
     offline = runpy.run_path(str(script))
     process = PROCESS_JSON | {"surface": "component", "origin": None}
@@ -142,7 +140,7 @@ def test_an_unknown_origin_is_said_in_words(script: Path) -> None:
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_lines_of_one_request_are_said_to_be(script: Path, together: bool) -> None:
+def test_lines_of_one_request_are_marked(script: Path, together: bool) -> None:
     """Equal times are one observation, with the time from serving to receiving."""
     offline = runpy.run_path(str(script))
     line = {**PROCESS_JSON["lines"][0], "shown_at": "2026-11-20T21:30:00.000Z"}
@@ -159,7 +157,7 @@ def test_lines_of_one_request_are_said_to_be(script: Path, together: bool) -> No
 
 @pytest.mark.long
 @pytest.mark.browser
-def test_the_page_shows_what_was_observed_and_what_is_claimed(page_file: Path) -> None:
+def test_the_page_shows_observations_and_claims(page_file: Path) -> None:
     """Under a heading of its own; without the process it says that this is not shown."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(

@@ -1,6 +1,6 @@
 """The readers judge alike: verify.py, the same with OpenSSL, and the page, which shares no code.
 
-Where two disagree, the recipient of a dossier picks the one that suits.
+If two disagree, the recipient of a dossier picks the convenient one.
 """
 
 import json
@@ -96,7 +96,7 @@ def judged_by_the_command(dossier: Path) -> tuple[int, str]:
 
 @every("name", [*ODD, *NOT_CHECKABLE])
 def test_every_odd_file_is_judged_at_its_step(name: str, stranger: ModuleType) -> None:
-    """By Python alone and by OpenSSL, in the same words; what comes later is not claimed."""
+    """By Python alone and by OpenSSL, in the same words; later steps are not claimed."""
     data, step = ({**ODD, **NOT_CHECKABLE})[name]
     report, verdict = stranger.verify_bytes(data), verify_file(data)
     assert report.line() == verdict.line()
@@ -140,14 +140,14 @@ def test_command_and_script_print_the_verdict_and_no_character_that_plays_tricks
 def test_broken_evidence_fails_although_other_parts_cannot_be_checked(
     stranger: ModuleType,
 ) -> None:
-    """A failure is worth more than what cannot be known."""
+    """A failure outweighs an unknown."""
     files = read_container(NOT_CHECKABLE["cosigned by a kind to come"][0])
     changed = builder.zipped({**files, "dossier.pdf": b"%PDF-1.7 changed"})
     assert stranger.verify_bytes(changed).line().startswith("FAILED at step 10 (files): ")
 
 
 @pytest.mark.browser
-def test_the_page_judges_every_odd_file_as_the_others_do(page_file: Path) -> None:
+def test_the_page_judges_every_odd_file_like_the_other_readers(page_file: Path) -> None:
     """At the same step, vectors too, in one page: a file follows another one without a trace."""
     files = {**ODD, **VECTORS, **UNKNOWN}
     with running_browser() as browser:
@@ -163,7 +163,7 @@ def test_the_page_judges_every_odd_file_as_the_others_do(page_file: Path) -> Non
 
 
 def judged_by(page: Page, files: list[bytes]) -> list[list[str | None]]:
-    """What the page came to, and at which step."""
+    """The page's verdict, and its step."""
     found: list[list[str | None]] = page.evaluate(
         """async files => {
           const found = [];

@@ -20,7 +20,7 @@ from tests.support.browsers import running_browser
 from tests.support.every import every
 
 MACHINE: Final = re.compile(r"_|[0-9a-f]{12}|[0-9a-hjkmnp-tv-z]{20}|::|SHA|checkpoint|digest")
-"""What only machines write, and words that only engineers use."""
+"""Machine text, and words that only engineers use."""
 VECTORS: Final = [*GOOD, LIVE, *(DOSSIERS / "broken" / name for name in EXPECTED)]
 ROOT: Final = Path(__file__).parents[2]
 KEY: Final = "Whose key signed this was not checked."
@@ -38,8 +38,8 @@ def test_the_verdict_is_at_most_six_lines_in_words(path: Path) -> None:
     assert [line for line in lines if MACHINE.search(line) or not line.endswith(".")] == []
 
 
-def test_the_verdict_of_a_good_file_says_what_it_shows() -> None:
-    """By the policy of its own log: nothing is left to compare, and nothing empty is said."""
+def test_the_verdict_on_a_good_file_says_what_it_proves() -> None:
+    """By the policy of its own log: nothing is left to compare, and there is no empty line."""
     policy = parse_policy((DOSSIERS / "live" / "policy.txt").read_bytes())
     lines = verify_file(LIVE.read_bytes(), policy).summary
     assert "\n".join(lines) == (
@@ -57,15 +57,15 @@ def test_the_verdict_of_a_good_file_says_what_it_shows() -> None:
 
 
 def test_without_a_policy_the_verdict_says_first_that_the_key_was_not_checked() -> None:
-    """And what would have to be compared; test evidence says that it is that."""
+    """With the keys to compare; test evidence is marked as such."""
     first, *_, compare, _ = lines_of("good/order.zip")
     assert first.startswith(f"Nothing wrong was found in this file. {KEY} This is test evidence")
     assert compare.startswith("To compare: the fingerprint of the key, below, with one from")
     assert "test evidence" not in " ".join(lines_of("live/order.zip"))
 
 
-def test_the_verdict_says_whose_word_the_time_is() -> None:
-    """The operator's alone; or since when others know of it, and whether they were checked."""
+def test_the_verdict_names_the_source_of_the_time() -> None:
+    """Only the operator's; or since when others know of it, and whether they were checked."""
     keys = parse_policy(f"log {builder.vkey(builder.ORIGIN)}\nquorum none\n".encode())
     alone = verify_file(builder.material().dossier(), keys).summary[1]
     assert alone.endswith("UTC: the time is the operator's word, without other support.")
@@ -75,7 +75,7 @@ def test_the_verdict_says_whose_word_the_time_is() -> None:
     assert "who signed the time-stamps, with the certificates of their authorities" in stamped[4]
 
 
-def test_equal_things_that_are_missing_are_one() -> None:
+def test_equal_missing_parts_are_listed_once() -> None:
     """In the verdict for people, and in the list with identifiers."""
     alone = lines_of("good/clearance-alone.zip")
     assert "neither operator nor vendor had described itself" in alone[3]
@@ -88,13 +88,13 @@ def test_equal_things_that_are_missing_are_one() -> None:
 
 @every("name", EXPECTED)
 def test_the_verdict_on_a_broken_file_says_which_check_failed(name: str) -> None:
-    """And to compare it with the original; nothing of what it claims is said."""
+    """With the advice to compare it with the original; its claims are not repeated."""
     first, compare = lines_of(f"broken/{name}")
     assert first.startswith("Do not rely on this file. It failed a check: ")
     assert compare.startswith("To compare: the ")
 
 
-def test_a_proof_alone_says_of_what_it_is(stranger: ModuleType) -> None:
+def test_a_proof_alone_names_its_subject(stranger: ModuleType) -> None:
     """It shows one record; without keys nothing is claimed."""
     policy = stranger.read_policy(builder.material().policy.encode())
     lines = stranger.summary(stranger.verify_bytes(builder.material().proof(), policy))
@@ -107,15 +107,15 @@ def test_a_proof_alone_says_of_what_it_is(stranger: ModuleType) -> None:
 
 
 def test_script_and_command_begin_with_the_verdict_for_people(script: Path) -> None:
-    """Then comes what identifies the file; the last line is the one of machines."""
+    """Then come the identifiers; the last line is for machines."""
     lines = lines_of("live/order.zip")
     printed = run(script, LIVE).stdout.splitlines()
     assert (printed[: len(lines)], printed[len(lines)]) == (lines, "")
     assert printed[-1].startswith("CONSISTENT, KEY NOT CHECKED  one order, ack_")
 
 
-def test_a_file_in_it_that_was_changed_is_said_to_be(stranger: ModuleType) -> None:
-    """What the signature does not cover is covered by the sums alone."""
+def test_a_changed_file_in_it_is_reported(stranger: ModuleType) -> None:
+    """Files outside the signature are covered by the sums alone."""
     files = read_container(LIVE.read_bytes())
     kept = files.pop(SUMS)
     changed = write_container({**files, "dossier.pdf": b"%PDF-1.7 other", SUMS: kept})
@@ -149,7 +149,7 @@ def said(page: Page) -> list[str]:
     return page.locator("#verdict p").all_inner_texts()
 
 
-def test_the_page_has_the_lines_as_they_are_printed() -> None:
+def test_the_page_shows_the_same_lines_as_the_command() -> None:
     """Of a good file with its policy, and of a broken one."""
     page = (ROOT / "docs" / "what-it-proves.md").read_text(encoding="utf-8")
     shown = re.findall(

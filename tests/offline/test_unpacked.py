@@ -83,7 +83,7 @@ CASES: Mapping[str, tuple[Callable[[Path], object], int, str]] = {
 def test_both_readers_of_a_folder_come_to_the_same_verdict(
     name: str, script: Path, tmp_path: Path
 ) -> None:
-    """The same exit status and the same line, also where there is no dossier at all."""
+    """The same exit status and the same line, even without a dossier."""
     folder = builder.unpacked(builder.summed(builder.material().files()), tmp_path / "folder")
     change, status, line = CASES[name]
     change(folder)
@@ -99,8 +99,8 @@ def test_both_readers_of_a_folder_come_to_the_same_verdict(
     assert last.startswith(line)
 
 
-def test_both_readers_name_what_is_not_part_of_the_dossier(script: Path, tmp_path: Path) -> None:
-    """A `record.json` too, which makes no bundle of it."""
+def test_both_readers_name_files_outside_the_dossier(script: Path, tmp_path: Path) -> None:
+    """A `record.json` too, which does not turn it into a bundle."""
     folder = builder.unpacked(builder.summed(builder.material().files()), tmp_path)
     for name in ("record.json", "records/more.txt"):
         (folder / name).write_bytes(b"{}")

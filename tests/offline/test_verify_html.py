@@ -51,13 +51,13 @@ def test_the_policy_of_the_page_allows_its_own_script_and_style_and_nothing_else
     )
 
 
-def test_the_page_is_one_file_that_never_makes_markup_of_text(page_file: Path) -> None:
-    """Nothing is loaded from elsewhere, and what a file says never becomes markup."""
+def test_the_page_is_one_file_that_never_turns_text_into_markup(page_file: Path) -> None:
+    """Nothing is loaded from elsewhere, and text of a file never becomes markup."""
     source = page_file.read_text(encoding="utf-8")
     assert not re.search(r"\b(?:src|href|action|style|on[a-z]+)\s*=\s*[\"']", source)
     for word in ("innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval("):
         assert word not in source
-    # One place connects: to the log, which a test presses the button for.
+    # One place connects: to the log, when a test presses the button.
     assert source.count("fetch(") == 1
     assert not re.search(r"XMLHttpRequest|WebSocket|EventSource|sendBeacon|import\(", source)
 
@@ -82,7 +82,7 @@ def shared(browser: Browser, page_file: Path) -> Generator[Page]:
 def open_page(browser: Browser, page_file: Path) -> Generator[Callable[..., Page]]:
     """Open the page, with a fragment, after a script, or in another kind of window.
 
-    Nothing goes wrong in it that only its console shows, and it asks for nothing but itself.
+    The page has no errors on its console, and requests only itself.
     """
     contexts = []
     requested: list[str] = []
@@ -108,7 +108,7 @@ def open_page(browser: Browser, page_file: Path) -> Generator[Callable[..., Page
 
 
 def choose(page: Page, data: bytes, name: str = "dossier.zip") -> None:
-    """Give the page a file, after it said that it is ready."""
+    """Give the page a file, once it is ready."""
     page.locator("#file[data-ready=yes]").set_input_files(payload(data, name))
 
 
@@ -148,7 +148,7 @@ def test_a_good_dossier_is_accepted(shared: Page, name: str) -> None:
 @pytest.mark.browser
 @every("name", STEPS_THAT_BREAK)
 def test_a_broken_dossier_fails_by_the_name_of_its_step(shared: Page, name: str) -> None:
-    """One of each step; nothing of the record is shown as if it held, nor of a file before."""
+    """One for each step; nothing of the record, or of an earlier file, is shown as valid."""
     data = next(data for step, data in BROKEN.values() if step == name)
     choose(shared, GOOD["full"], "good.zip")
     verdict(shared, "CONSISTENT")
@@ -225,8 +225,8 @@ def test_a_page_that_a_deployment_serves_judges_by_its_own_policies(
 
 
 @pytest.mark.browser
-def test_a_certificate_is_said_to_show_nothing_by_itself(open_page: Callable[..., Page]) -> None:
-    """It is what people have in hand: the page names the dossier to ask for."""
+def test_a_certificate_alone_is_reported_as_no_evidence(open_page: Callable[..., Page]) -> None:
+    """People usually have the certificate: the page names the dossier to ask for."""
     page = open_page()
     choose(page, b"%PDF-1.7 ... ack_01m7xdxbmvex7t29vh2x05yyyq ...", "certificate.pdf")
     said = verdict(page)
@@ -235,8 +235,8 @@ def test_a_certificate_is_said_to_show_nothing_by_itself(open_page: Callable[...
 
 
 @pytest.mark.browser
-def test_a_verdict_ends_in_one_mark(open_page: Callable[..., Page]) -> None:
-    """Also one that asks whether this is the right policy."""
+def test_a_verdict_ends_in_one_punctuation_mark(open_page: Callable[..., Page]) -> None:
+    """Also a verdict that asks whether this is the right policy."""
     page = open_page()
     of_test = replace(builder.material(), origin=builder.ORIGIN.replace("/live/", "/test/"))
     choose(page, of_test.dossier())
@@ -298,7 +298,7 @@ def test_a_code_stands_for_one_record(open_page: Callable[..., Page]) -> None:
         "crypto.subtle.verify = () => Promise.resolve(true)",
     ],
 )
-def test_a_browser_that_cannot_check_signatures_claims_nothing(
+def test_a_browser_that_cannot_check_signatures_gives_no_verdict(
     open_page: Callable[..., Page], script: str
 ) -> None:
     """It says so at once, and takes no file; one that calls everything good is not believed."""

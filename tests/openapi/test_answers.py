@@ -33,7 +33,7 @@ CLEARANCES = "/v1/clearances"
 SHIPPED: dict[str, Any] = {"carrier": "UPS"}
 EVENTS = "/v1/events"
 LONG_AGO = "evt_01km9x4vab7wqrr1p6q1s2t3v5"
-"""The identifier of an event from before those that are kept."""
+"""The identifier of an event older than the kept ones."""
 ENDPOINTS = "/v1/webhook_endpoints"
 ENDPOINT: dict[str, Any] = {
     "url": "https://shop.example.com/events",
@@ -61,7 +61,7 @@ class Exchange(NamedTuple):
 
 
 class Walk:
-    """Sends requests, and keeps what was answered."""
+    """Sends requests, and stores the responses."""
 
     def __init__(self, client: httpx2.Client) -> None:
         self._client = client
@@ -104,7 +104,7 @@ def test_every_answer_of_a_walk_through_all_operations_is_in_the_document(
     for exchange in walk.exchanges:
         operation = document.operation(exchange.method, exchange.url)
         status = exchange.answer.status_code
-        # A method that a path does not have is no matter of one of those it has.
+        # A method that a path lacks belongs to none of its operations.
         siblings = [o.id for o in document.of_vendors() if o.path == operation.path]
         for name in siblings if status == 405 else [operation.id]:
             seen[name].add(status)
@@ -200,7 +200,7 @@ def walk_through(walk: Walk, document: Document, deployment: Deployment, account
 def walk_strangers(
     walk: Walk, operation: Operation, url: str, key: str, narrow: Sequence[str]
 ) -> None:
-    """Whom an operation refuses, and what it refuses to everyone."""
+    """Unauthorised callers, and refusals for everyone."""
     if operation.method == "GET":
         walk(key, "GET", url)
     walk(key, "PUT", url)
@@ -213,7 +213,7 @@ def walk_strangers(
 
 
 def walk_evidence(walk: Walk, deployment: Deployment, key: str, ack_id: str) -> None:
-    """Files of an acknowledgment, of one that is erased, and of one that does not exist."""
+    """Files of an acknowledgment, of an erased one, and of an unknown one."""
     erased = walk(key, "POST", ACKNOWLEDGE, json=INITIALS).json()["ack_id"]
     deployment.run("erase", erased, "--yes")
     for name, what in EVIDENCE.items():
@@ -226,7 +226,7 @@ def walk_evidence(walk: Walk, deployment: Deployment, key: str, ack_id: str) -> 
 
 
 def walk_reviews(walk: Walk, key: str) -> dict[str, str]:
-    """A buyer who waits for a review, and decisions; gives where the operations are."""
+    """A buyer who waits for a review, and decisions; returns the paths of the operations."""
     body = SANDBOX | {"provider_identity_session_id": "test_failed", "shipping_zip": "94999"}
     path = f"/v1/buyers/{walk(key, 'POST', VERIFY, json=body).json()['cbid']}/review"
     walk(key, "GET", f"{REVIEWS}?status=failed&limit=1")
@@ -281,7 +281,7 @@ def walk_clearances(walk: Walk, deployment: Deployment, key: str, cbid: str) -> 
 
 
 def walk_checkout(walk: Walk, key: str, live: str) -> dict[str, str]:
-    """Checkout sessions, and what a browser with their token does; gives where operations are."""
+    """Checkout sessions, and acts of a browser with their token; returns their paths."""
     made = {"return_url": "https://shop.example/", "session_id": "cs", "notice_id": "ab1263"}
 
     def begun(**more: object) -> tuple[str, str]:
@@ -347,7 +347,7 @@ def walk_checkout(walk: Walk, key: str, live: str) -> dict[str, str]:
 
 
 def walk_webhooks(walk: Walk, key: str) -> dict[str, str]:
-    """Events, and endpoints that they are sent to; gives where each operation is."""
+    """Events, and their endpoints; returns the path of each operation."""
     postgres.settle()
     event = walk(key, "GET", f"{EVENTS}?limit=1").json()["data"][0]
     walk(key, "GET", f"{EVENTS}?after={LONG_AGO}")
@@ -391,7 +391,7 @@ def walk_webhooks(walk: Walk, key: str) -> dict[str, str]:
 
 
 def walk_helpers(walk: Walk, key: str, live: str, cbid: str) -> dict[str, str]:
-    """What a test key can arrange; gives where each operation is."""
+    """Acts of a test key; returns the path of each operation."""
     helpers: dict[str, dict[str, Any]] = {
         "/v1/test/clock/advance": {"seconds": 60},
         "/v1/test/buyers": {"cbid": cbid, "status": "verified"},
@@ -430,7 +430,7 @@ def walk_body(walk: Walk, key: str, method: str, url: str, body: Mapping[str, An
 
 
 def only_by_chance(responses: Mapping[str, Any]) -> set[int]:
-    """409, where only the same request at the moment, or of another key, or damage leads to it."""
+    """409, if only a concurrent request, another key, or damage can cause it."""
     media = responses.get("409", {}).get("content", {}).get("application/json", {})
     examples = {*media.get("examples", {})}
     return {409} if examples and examples <= BY_CHANCE else set()

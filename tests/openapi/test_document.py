@@ -31,7 +31,7 @@ OPERATIONS = list(WHOLE.operations())
 each_operation = every("operation", OPERATIONS)
 
 
-def test_the_committed_document_is_the_one_that_the_route_table_makes() -> None:
+def test_the_committed_document_matches_the_route_table() -> None:
     assert COMMITTED.read_text(encoding="utf-8") == openapi_text(ROUTES), "run `make openapi`"
 
 
@@ -92,7 +92,7 @@ def test_operation_names_are_unique_and_links_lead_to_them() -> None:
 
 
 @each_operation
-def test_the_parameters_in_a_path_are_those_that_its_operation_declares(
+def test_the_parameters_in_a_path_match_those_of_its_operation(
     operation: Operation,
 ) -> None:
     declared = [p["name"] for p in operation.definition["parameters"] if p["in"] == "path"]
@@ -111,7 +111,7 @@ def test_the_document_asks_for_a_key_where_the_server_does(operation: Operation)
 
 @each_operation
 def test_the_headers_of_a_person_are_declared(operation: Operation) -> None:
-    """Account, mode and reason are headers of the document, and a passkey is said."""
+    """Account, mode and reason are headers in the document, and the passkey is mentioned."""
     (route,) = (r for r in route_table() if (r.method, r.path) == operation[:2])
     definition = operation.definition
     headers = {p["name"]: p for p in definition["parameters"] if p["in"] == "header"}
@@ -173,12 +173,12 @@ def test_every_error_code_of_the_catalogue_is_listed_under_its_status() -> None:
     assert not listed & NEXT_TO_THE_API
 
 
-def test_the_catalogue_has_every_refusal_there_is() -> None:
+def test_the_document_has_every_refusal_of_the_catalogue() -> None:
     assert set(REFUSALS) == set(_leaves(Refusal))
 
 
 @each_operation
-def test_answers_that_may_be_retried_say_when(operation: Operation) -> None:
+def test_retryable_answers_say_when_to_retry(operation: Operation) -> None:
     retryable = {error.code for error in REFUSALS if issubclass(error, Retryable)}
     for status, answer in operation.definition["responses"].items():
         if int(status) < 400:
@@ -194,7 +194,7 @@ def test_answers_that_may_be_retried_say_when(operation: Operation) -> None:
 def test_an_operation_lists_the_codes_of_its_gates_and_its_refusals(
     operation: Operation,
 ) -> None:
-    """The gates that every request passes, by what the operation needs."""
+    """The gates of every request, depending on the operation's needs."""
     expected = {"method_not_allowed", "internal_error"}
     if operation.definition["security"]:
         expected |= {"invalid_request", "overloaded", "storage_unavailable"}
@@ -226,7 +226,7 @@ def test_an_operation_lists_the_codes_of_its_gates_and_its_refusals(
 
 # The codes at addresses that the document does not describe: providers send their messages there.
 NEXT_TO_THE_API = {("invalid_webhook", 400)}
-# Answers that are files: there is nothing to show of them.
+# Responses that are files have no example.
 BYTES = {"application/pdf", "application/zip"}
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -258,7 +258,7 @@ def test_every_schema_has_a_name_that_a_generated_client_can_keep() -> None:
 
 
 def test_files_are_described_as_bytes() -> None:
-    """Code generators leave out what has no schema."""
+    """Code generators leave out responses without a schema."""
     files = [
         content["schema"]
         for operation in OPERATIONS

@@ -1,4 +1,4 @@
-"""Requests made from the committed document: the server keeps to it, and says no to all else."""
+"""Requests made from the committed document: the server obeys it, and refuses everything else."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Beyond:
     """With `body`, a request that is refused in this way though it fits the schema."""
     body: Mapping[str, Any] | None = None
     first: Mapping[str, Any] | None = None
-    """What was sent before under the same Idempotency-Key."""
+    """The first request under the same Idempotency-Key."""
     method: str | None = None
-    """GET without a body and POST with one, unless it is said."""
+    """GET without a body and POST with one, by default."""
 
 
 BEYOND_JSON_SCHEMA = (
@@ -183,13 +183,13 @@ ALSO = {
     # A fault that was planned for the sandbox is played.
     "verifyBuyer": (503,),
 }
-"""Refusals that depend on what was done before."""
+"""Refusals that depend on earlier requests."""
 CURRENT = "/v1/checkout_sessions/current"
-"""The operations of a client token: one request ends what it is for. `test_answers` walks them."""
+"""The operations of a client token: one request ends its session. `test_answers` walks them."""
 REUSED = 422
 """Of every operation with an Idempotency-Key: it may have been used with another body."""
-# What else may answer a request that fits the schema: there is no such thing (404), this key may
-# not (403), it does not go with how things stand (409), or too much was tried (429).
+# Other possible responses to a request that fits the schema: not found (404), forbidden for this
+# key (403), in conflict with the state (409), or too many tries (429).
 ACCEPTED = ("2xx", "304", "403", "404", "409", "429")
 
 
@@ -208,7 +208,7 @@ def test_no_generated_request_finds_the_server_at_odds_with_its_document(
     assert {phase: done["status"] for phase, done in report["phases"].items()} == dict.fromkeys(
         ("examples", "coverage", "fuzzing", "stateful"), "success"
     )
-    # It warns of operations that refuse most of what fits the schema; of some that is known.
+    # It warns of operations that refuse most requests that fit the schema; some are known.
     mismatch = report["warnings"].pop("validation_mismatch")
     assert {operations[label] for label in mismatch} <= _beyond().keys()
     assert not [name for name, found in report["warnings"].items() if found]
@@ -250,10 +250,10 @@ def _refuse_what_is_beyond(client: httpx2.Client) -> None:
 
 @pytest.mark.later
 @pytest.mark.parametrize("deployment", ["sqlite"], indirect=True)
-def test_the_generated_requests_do_notice_a_document_that_is_wrong(
+def test_the_generated_requests_detect_a_wrong_document(
     server: Server, deployment: Deployment, tmp_path: Path
 ) -> None:
-    """So that a run without failures means something: each lie is found by its own check."""
+    """So that a run without failures means something: each lie is detected by its own check."""
     document = committed_document()
     paths = document["paths"] = resolved(document["paths"], document)
     paths["/healthz"]["get"]["security"] = [{"key": []}]
@@ -334,7 +334,7 @@ def run_schemathesis(
 
 
 def _cleared(client: httpx2.Client) -> str:
-    """The id of the clearance of an order: no one finds together by chance what it takes."""
+    """The id of the clearance of an order, whose members no random request finds together."""
     session = {"provider_identity_session_id": "vs_schemathesis", "shipping_zip": "94110"}
     buyer = client.post("/v1/buyers/verify", json={**session, "test_mode": True}).json()
     order = {"cbid": buyer["cbid"], "session_id": "cs_8f14e45f"}
@@ -359,7 +359,7 @@ def _waiting(client: httpx2.Client) -> str:
 def configuration(known: Mapping[str, Mapping[str, str]]) -> str:
     """The settings, as TOML; a string of JSON is one of TOML too.
 
-    `known` has the parameters of operations that need something which is there.
+    `known` has path parameters of existing objects.
     """
     lines = [
         f"seed = {SEED}",
@@ -390,7 +390,7 @@ def configuration(known: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def _beyond() -> dict[str, set[int]]:
-    """By operation, the refusals of what fits the schema."""
+    """By operation, refusals of requests that fit the schema."""
     found = {operation: set(statuses) for operation, statuses in ALSO.items()}
     for beyond in BEYOND_JSON_SCHEMA:
         found.setdefault(beyond.operation, set()).add(beyond.status)

@@ -1,4 +1,4 @@
-"""A deployment whose console is on, and people with passkeys who use it."""
+"""A deployment with a console, and people with passkeys who use it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Person:
 
 
 class Console:
-    """The application in this process, with what its pages are given."""
+    """The application in this process, with the host interface of its pages."""
 
     def __init__(self, deployment: Deployment, clock: ShiftedClock) -> None:
         self.deployment, self.clock = deployment, clock
@@ -63,7 +63,7 @@ class Console:
         return Person(id_, passkey, await self.come_in(link, passkey))
 
     async def come_in(self, link: str, passkey: Passkey) -> str:
-        """The token of the session of one who comes in."""
+        """The session token of a person who comes in."""
         options = await self.host.link_options(link)
         assert options is not None
         signed = await self.host.use_link(link, passkey.create(dict(options), origin=self.host.url))
@@ -71,7 +71,7 @@ class Console:
         return signed.token
 
     async def sign_in(self, passkey: Passkey, **changes: Any) -> str | None:  # noqa: ANN401 - as the device takes
-        """The token of a new session; None: it was refused."""
+        """The token of a new session; None: refused."""
         self.clock.seconds += 1
         asked = self.host.passkey_options()
         assert asked is not None
@@ -106,7 +106,7 @@ def in_console(
     *deployed: Deployed,
     **settings: str,
 ) -> T:
-    """What this does with this deployment, or one of its own, whose console is on."""
+    """The result of this function with this deployment, or a new one, whose console is on."""
 
     async def run() -> T:
         clock = ShiftedClock()

@@ -1,4 +1,4 @@
-"""Links, passkeys and sessions: who comes in, and who does not."""
+"""Links, passkeys and sessions: admitted people, and refused ones."""
 
 from __future__ import annotations
 
@@ -137,8 +137,8 @@ def test_a_refused_passkey_leaves_the_link(tmp_path: Path) -> None:
     assert in_console(tmp_path, work)
 
 
-def test_the_way_back_ends_what_was_before(tmp_path: Path) -> None:
-    """A lost device is worth nothing any more: neither its session nor its passkey."""
+def test_a_recovery_link_ends_earlier_sessions_and_passkeys(tmp_path: Path) -> None:
+    """A lost device has no use any more: neither its session nor its passkey."""
 
     async def work(console: Console) -> list[bool]:
         ada = await console.person("Ada", Role.OWNER)
@@ -158,7 +158,7 @@ def test_the_way_back_ends_what_was_before(tmp_path: Path) -> None:
     assert in_console(tmp_path, work) == [True, True, False, False, True]
 
 
-def test_each_sign_in_has_a_token_of_its_own(tmp_path: Path) -> None:
+def test_each_sign_in_has_its_own_token(tmp_path: Path) -> None:
     """A token that someone planted in a browser before is worth nothing."""
 
     async def work(console: Console) -> None:
@@ -173,7 +173,7 @@ def test_each_sign_in_has_a_token_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_signature_signs_in_once(tmp_path: Path) -> None:
-    """Nor does one that was made for another state, another page or too long ago."""
+    """Nor does a signature for another state, another page or from too long ago."""
 
     async def work(console: Console) -> list[bool]:
         ada = await console.person("Ada", Role.OWNER)
@@ -225,7 +225,7 @@ def test_a_copied_passkey_is_removed(tmp_path: Path) -> None:
     assert in_console(tmp_path, work) == [True, False, False]
 
 
-def test_a_session_ends_when_no_one_uses_it(tmp_path: Path) -> None:
+def test_an_unused_session_ends(tmp_path: Path) -> None:
     """After half an hour; each use puts that off, until the day is over."""
 
     async def work(console: Console) -> tuple[bool, int, bool]:
@@ -243,7 +243,7 @@ def test_a_session_ends_when_no_one_uses_it(tmp_path: Path) -> None:
 
 
 def test_a_revoked_session_ends_at_once(tmp_path: Path) -> None:
-    """By signing out, or from another browser; not that of another person."""
+    """By signing out, or from another browser; not another person's session."""
 
     async def work(console: Console) -> list[bool]:
         ada = await console.person("Ada", Role.OWNER)
@@ -262,7 +262,7 @@ def test_a_revoked_session_ends_at_once(tmp_path: Path) -> None:
     assert in_console(tmp_path, work) == [False, True, False, False, True]
 
 
-def test_one_who_is_removed_is_out_at_once(tmp_path: Path) -> None:
+def test_a_removed_person_is_signed_out_at_once(tmp_path: Path) -> None:
     """The session ends, and the passkey opens nothing."""
 
     async def work(console: Console) -> list[bool]:
@@ -294,7 +294,7 @@ def test_the_last_owner_stays(tmp_path: Path) -> None:
     assert in_console(tmp_path, work) == [1, 1]
 
 
-def test_a_name_stands_for_one_person_in_each_place(tmp_path: Path) -> None:
+def test_a_name_belongs_to_one_person_in_each_place(tmp_path: Path) -> None:
     """In another letter case too; elsewhere it is another person."""
 
     async def work(console: Console) -> None:
@@ -312,8 +312,8 @@ def test_a_name_stands_for_one_person_in_each_place(tmp_path: Path) -> None:
     in_console(tmp_path, work)
 
 
-def test_no_one_takes_the_place_of_a_person_elsewhere(tmp_path: Path) -> None:
-    """An invitation by id gives a role and no link; over the API no link is made of such people."""
+def test_an_invitation_takes_over_no_person_of_another_account(tmp_path: Path) -> None:
+    """An invitation by id gives a role and no link; the API makes no link for such people."""
 
     async def work(console: Console) -> None:
         first, second = await console.account("first"), await console.account("second")
@@ -352,7 +352,7 @@ def test_no_one_takes_the_place_of_a_person_elsewhere(tmp_path: Path) -> None:
 
 
 def test_the_audit_has_no_names(tmp_path: Path) -> None:
-    """It stays when a person has gone; who an id was is looked up."""
+    """It stays when a person is gone; names are looked up by id."""
 
     async def work(console: Console) -> tuple[Sequence[str], str, object]:
         ada = await console.person("Ada Lovelace", Role.OWNER)

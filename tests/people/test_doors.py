@@ -1,4 +1,4 @@
-"""The forms of those who are not signed in: small, and no one's takes another's place."""
+"""Forms for people who are not signed in: small, and no stranger takes another's place."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def form_of(path: str, address: str = "203.0.113.1", cookie: str = "") -> Call:
 async def besieged(
     console: Console, path: str, number: int, work: Callable[[], Awaitable[None]]
 ) -> list[Reply]:
-    """Responses to many slow bodies at a sign-in route, whose last byte comes after this work."""
+    """Responses to many slow bodies at a sign-in route, whose last byte is sent after this work."""
     let, handle = asyncio.Event(), console.app.handle
     slow = [
         asyncio.ensure_future(handle(form_of(path), Slow(DOOR_BYTES_MAX - 1, let)))
@@ -47,7 +47,9 @@ async def besieged(
 
 
 @pytest.mark.parametrize("path", DOORS)
-def test_slow_strangers_leave_the_doors_open_to_other_addresses(tmp_path: Path, path: str) -> None:
+def test_slow_strangers_do_not_block_sign_in_from_other_addresses(
+    tmp_path: Path, path: str
+) -> None:
     """Each address has three places at a door, as the configured proxies tell it."""
 
     async def work(console: Console) -> None:
@@ -63,7 +65,7 @@ def test_slow_strangers_leave_the_doors_open_to_other_addresses(tmp_path: Path, 
     in_console(tmp_path, work, TRUSTED_PROXIES="127.0.0.1")
 
 
-def test_without_a_known_proxy_no_stranger_keeps_out_who_is_signed_in(tmp_path: Path) -> None:
+def test_without_a_known_proxy_no_stranger_blocks_signed_in_people(tmp_path: Path) -> None:
     """All strangers have places in common then; a session has its own."""
 
     async def work(console: Console) -> None:
@@ -83,7 +85,7 @@ def test_without_a_known_proxy_no_stranger_keeps_out_who_is_signed_in(tmp_path: 
 
 
 def test_a_door_takes_little(tmp_path: Path) -> None:
-    """What a passkey has signed has a quarter of it."""
+    """A passkey's response has a quarter of it."""
 
     async def work(console: Console) -> None:
         for path in DOORS:
@@ -93,8 +95,8 @@ def test_a_door_takes_little(tmp_path: Path) -> None:
     in_console(tmp_path, work)
 
 
-def test_nothing_is_read_of_a_stranger_anywhere_else(tmp_path: Path) -> None:
-    """Without a session that is one, the form leads to the door."""
+def test_no_other_body_of_a_stranger_is_read(tmp_path: Path) -> None:
+    """Without a valid session, the form redirects to the sign-in page."""
 
     async def work(console: Console) -> None:
         paths = ["/console", "/console/all/accounts/-/new", "/console/passkey", "/buyer"]

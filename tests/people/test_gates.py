@@ -1,4 +1,4 @@
-"""What a person's call has to say, and what stays closed."""
+"""Required headers of a person's call, and closed operations."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ async def entries(console: Console, action: AuditAction) -> list[AuditEntry]:
     return [entry for entry in found if entry.action is action]
 
 
-def test_a_member_of_one_account_is_no_one_in_another(tmp_path: Path) -> None:
-    """It does not even learn whether there is such an account."""
+def test_a_member_of_one_account_has_no_role_in_another(tmp_path: Path) -> None:
+    """The member does not even learn whether such an account exists."""
 
     async def work(console: Console) -> list[str]:
         own, other = await console.account("own"), await console.account("other")
@@ -49,7 +49,7 @@ def test_a_member_of_one_account_is_no_one_in_another(tmp_path: Path) -> None:
 
 
 def test_modes_do_not_cross(tmp_path: Path) -> None:
-    """What was made in test mode is not there in live mode."""
+    """Objects of test mode do not exist in live mode."""
 
     async def work(console: Console) -> tuple[int, ...]:
         account = await console.account("vendor")
@@ -69,7 +69,7 @@ def test_modes_do_not_cross(tmp_path: Path) -> None:
     assert in_console(tmp_path, work) == (200, 1, 0)
 
 
-def test_test_mode_changes_nothing_that_live_mode_shares(tmp_path: Path) -> None:
+def test_test_mode_changes_nothing_shared_with_live_mode(tmp_path: Path) -> None:
     """Every operation of accounts and their people that changes something; a look is answered."""
     routes = [one for one in route_table() if one.scope in LIVE_SCOPES and one.method != "GET"]
     shared = [one for one in routes if one.reach is not DeploymentReach]
@@ -96,7 +96,7 @@ def test_test_mode_changes_nothing_that_live_mode_shares(tmp_path: Path) -> None
 
 
 def test_a_call_about_an_account_names_the_mode(tmp_path: Path) -> None:
-    """Test and live are never taken for each other by leaving one out."""
+    """Omitting the mode never confuses test with live."""
 
     async def work(console: Console) -> list[str]:
         account = await console.account("vendor")
@@ -109,8 +109,8 @@ def test_a_call_about_an_account_names_the_mode(tmp_path: Path) -> None:
     assert in_console(tmp_path, work) == [*["invalid_request"] * 4, ""]
 
 
-def test_personal_data_is_shown_for_a_reason_that_is_kept(tmp_path: Path) -> None:
-    """The audit has who looked, at what and why, before it is shown."""
+def test_personal_data_is_shown_for_a_recorded_reason(tmp_path: Path) -> None:
+    """The audit has who read which data and why, before it is shown."""
 
     async def work(console: Console) -> tuple[list[str], list[AuditEntry], str]:
         account = await console.account("vendor")
@@ -132,7 +132,7 @@ def test_personal_data_is_shown_for_a_reason_that_is_kept(tmp_path: Path) -> Non
 
 
 def test_data_not_shown_is_not_audited(tmp_path: Path) -> None:
-    """So that nothing that a person has typed into an address becomes part of the audit."""
+    """So that no text typed into an address becomes part of the audit."""
 
     async def work(console: Console) -> tuple[str, int]:
         account = await console.account("vendor")
@@ -222,7 +222,7 @@ def test_lasting_acts_and_decisions_need_a_recent_passkey(tmp_path: Path) -> Non
 
 
 def test_a_passkey_of_another_person_does_not_freshen_a_session(tmp_path: Path) -> None:
-    """Nor does a signature that was made to sign in."""
+    """Nor does a signature made to sign in."""
 
     async def work(console: Console) -> list[bool]:
         ada = await console.person("Ada", Role.OWNER)
@@ -240,7 +240,7 @@ def test_a_passkey_of_another_person_does_not_freshen_a_session(tmp_path: Path) 
     assert in_console(tmp_path, work) == [False, False]
 
 
-def test_without_the_console_nothing_of_it_is_there(tmp_path: Path) -> None:
+def test_without_the_console_none_of_its_routes_exist(tmp_path: Path) -> None:
     """Its addresses are unknown paths, and sessions are no keys."""
 
     async def work(console: Console) -> list[tuple[int, bytes]]:
@@ -257,8 +257,8 @@ def test_without_the_console_nothing_of_it_is_there(tmp_path: Path) -> None:
     assert json.loads(found[4][1])["error"]["code"] == "invalid_api_key"
 
 
-def test_with_a_host_of_its_own_the_console_is_nowhere_else(tmp_path: Path) -> None:
-    """The public host answers as if there were none."""
+def test_a_console_with_its_own_host_is_nowhere_else(tmp_path: Path) -> None:
+    """The public host responds as if there were none."""
 
     async def work(console: Console) -> list[int]:
         console.app._console._pages = _echo

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.one_engine
 
 
 async def show(console: Console, who: Person, path: str, **form: str) -> Reply:
-    """The page at this path of the console; with a form, what it leads to."""
+    """The page at this path of the console; with a form, the page after it."""
     host = console.host
     cookie = {"Cookie": f"{host.cookie_name('session')}={who.session}", "Host": "localhost:4711"}
     if not form:
@@ -37,7 +37,7 @@ def lead_of(reply: Reply) -> str:
 
 
 def test_an_owner_invites_a_person_who_comes_in_and_removes_the_person(tmp_path: Path) -> None:
-    """The link is shown once; what the machine alone does is there as a line to type."""
+    """The link is shown once; acts that only the machine can do are shown as commands."""
 
     async def work(console: Console) -> None:
         account = await console.account("vendor")
@@ -68,8 +68,8 @@ def test_an_owner_invites_a_person_who_comes_in_and_removes_the_person(tmp_path:
     in_console(tmp_path, work)
 
 
-def test_the_keys_of_a_person_who_is_removed_end_by_a_tick(tmp_path: Path) -> None:
-    """They stand in the form, each with a box; one that is made meanwhile is asked for again."""
+def test_the_ticked_keys_of_a_removed_person_end(tmp_path: Path) -> None:
+    """They are in the form, each with a box; a key made meanwhile is asked about again."""
 
     async def work(console: Console) -> None:
         account = await console.account("vendor")
@@ -108,7 +108,7 @@ def test_an_owner_is_invited_by_the_line_that_the_page_shows(tmp_path: Path) -> 
 
 
 def test_the_passkey_is_asked_for_before_the_form_is_filled(tmp_path: Path) -> None:
-    """What was typed is not lost; one who only looks gets no form."""
+    """Typed text is not lost; a person who may only read gets no form."""
 
     async def work(console: Console) -> None:
         boss = await console.person("Bo", Role.OWNER)
@@ -126,7 +126,7 @@ def test_the_passkey_is_asked_for_before_the_form_is_filled(tmp_path: Path) -> N
 
 
 def test_a_person_sees_and_ends_the_own_sessions(tmp_path: Path) -> None:
-    """One, and then all; the last one leads to the door."""
+    """One, and then all; the last one leads to the sign-in page."""
 
     async def work(console: Console) -> None:
         account = await console.account("vendor")

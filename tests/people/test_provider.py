@@ -1,4 +1,4 @@
-"""Signing in at a provider of OpenID Connect: whom it lets in, and whom it does not."""
+"""Signing in at an OpenID Connect provider: admitted people, and refused ones."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Browser:
 
 
 async def follow(address: str, origin: str = ORIGIN) -> dict[str, str]:
-    """What the provider sends a browser back with."""
+    """The parameters with which the provider sends a browser back."""
     async with httpx2.AsyncClient(verify=False) as client:
         led = await client.get(address)
     assert led.status_code == 302
@@ -106,7 +106,7 @@ def with_ada(
     work: Callable[[Console, Browser], Awaitable[T]],
     **settings: str,
 ) -> T:
-    """What this does where Ada, an owner, has come in with her account at the provider."""
+    """The result of this function after Ada, an owner, has come in with her provider account."""
 
     async def run(console: Console) -> T:
         browser = Browser(console, provider)
@@ -119,7 +119,7 @@ def with_ada(
 
 
 def problem(reply: Reply) -> tuple[int, str]:
-    """The status, and what the page says is wrong."""
+    """The status, and the page's error."""
     return reply.status, reply.body.decode().partition("</strong></p><p>")[2].partition("<")[0]
 
 
@@ -134,7 +134,7 @@ def assert_says(reply: Reply, said: tuple[int, str]) -> None:
 
 
 def test_a_person_comes_in_and_signs_in_there(tmp_path: Path, provider: OpenIdProvider) -> None:
-    """As the person that was invited; nothing of what the provider says of the person is kept."""
+    """As the invited person; the provider's data about the person is not stored."""
 
     async def work(console: Console, browser: Browser) -> str:
         first = browser.session
@@ -157,7 +157,7 @@ def test_a_person_comes_in_and_signs_in_there(tmp_path: Path, provider: OpenIdPr
     assert provider.person not in text
 
 
-def test_each_sign_in_has_values_of_its_own(tmp_path: Path, provider: OpenIdProvider) -> None:
+def test_each_sign_in_has_its_own_values(tmp_path: Path, provider: OpenIdProvider) -> None:
     """`state`, `nonce` and the challenge: 256 bits each, and only a session asks for more."""
 
     async def work(console: Console, browser: Browser) -> None:
@@ -191,7 +191,7 @@ def test_one_flow_asks_the_provider_once(tmp_path: Path, provider: OpenIdProvide
     with_ada(tmp_path, provider, work)
 
 
-def test_one_address_asks_the_provider_so_often_and_others_go_on(
+def test_one_address_has_a_limit_at_the_provider_and_others_continue(
     tmp_path: Path, provider: OpenIdProvider
 ) -> None:
     """Thirty times in ten minutes, with as many flows as it likes."""
@@ -216,10 +216,10 @@ def test_one_address_asks_the_provider_so_often_and_others_go_on(
     with_ada(tmp_path, provider, work, TRUSTED_PROXIES="127.0.0.1")
 
 
-def test_a_provider_that_is_down_is_asked_once_by_all_who_wait(
+def test_a_failing_provider_is_asked_once_for_all_waiting_people(
     tmp_path: Path, provider: OpenIdProvider
 ) -> None:
-    """Strangers at the door do not ask it one by one."""
+    """Strangers at the sign-in page do not cause a request each."""
 
     async def work(console: Console, browser: Browser) -> None:
         provider.asked.clear()
@@ -253,10 +253,10 @@ LIES: dict[str, dict[str, Any]] = {
 }
 
 
-def test_a_token_that_says_something_else_signs_in_no_one(
+def test_a_token_with_other_claims_signs_in_no_one(
     tmp_path: Path, provider: OpenIdProvider
 ) -> None:
-    """Each claim that OpenID Connect Core §3.1.3.7 has a client check."""
+    """Each claim that a client must check (OpenID Connect Core §3.1.3.7)."""
 
     async def work(console: Console, browser: Browser) -> None:
         before = browser.session
@@ -268,10 +268,8 @@ def test_a_token_that_says_something_else_signs_in_no_one(
     with_ada(tmp_path, provider, work)
 
 
-def test_a_token_that_is_signed_otherwise_signs_in_no_one(
-    tmp_path: Path, provider: OpenIdProvider
-) -> None:
-    """Not at all, with the client's secret, with a key that is not published, with another hash."""
+def test_a_token_signed_otherwise_signs_in_no_one(tmp_path: Path, provider: OpenIdProvider) -> None:
+    """Unsigned, with the client's secret, with an unpublished key, with another hash."""
 
     async def work(console: Console, browser: Browser) -> None:
         stranger = rsa.generate_private_key(65537, 2048)
@@ -300,10 +298,10 @@ def test_a_new_key_is_known_at_once(tmp_path: Path, provider: OpenIdProvider) ->
     with_ada(tmp_path, provider, work)
 
 
-def test_a_response_counts_only_in_the_browser_that_asked(
+def test_a_response_counts_only_in_the_requesting_browser(
     tmp_path: Path, provider: OpenIdProvider
 ) -> None:
-    """Once, for ten minutes; not in another browser, nor with what another one was given."""
+    """Once, for ten minutes; not in another browser, nor with another one's response."""
 
     async def work(console: Console, browser: Browser) -> None:
         other = Browser(console, provider)
@@ -345,10 +343,10 @@ def test_a_response_of_another_provider_is_refused(
     with_ada(tmp_path, provider, work)
 
 
-def test_one_whom_the_provider_does_not_sign_in_reads_so(
+def test_a_person_refused_by_the_provider_is_told_so(
     tmp_path: Path, provider: OpenIdProvider
 ) -> None:
-    """And nothing of what it sends is shown."""
+    """The provider's own text is not shown."""
 
     async def work(console: Console, browser: Browser) -> None:
         state = (await browser.go())["state"]
@@ -360,10 +358,8 @@ def test_one_whom_the_provider_does_not_sign_in_reads_so(
     with_ada(tmp_path, provider, work)
 
 
-def test_an_account_that_no_one_has_connected_signs_in_no_one(
-    tmp_path: Path, provider: OpenIdProvider
-) -> None:
-    """Nor one of the same name at another issuer, nor that of a person who is gone."""
+def test_an_unconnected_account_signs_in_no_one(tmp_path: Path, provider: OpenIdProvider) -> None:
+    """Nor does one of the same name at another issuer, nor that of a removed person."""
 
     async def work(console: Console, browser: Browser) -> None:
         ada = provider.person
@@ -434,7 +430,7 @@ async def is_fresh(console: Console, browser: Browser) -> bool:
 def test_a_session_is_as_fresh_as_the_provider_says(
     tmp_path: Path, provider: OpenIdProvider
 ) -> None:
-    """Who was signed in there for long, or no one knows how long, signs in again first."""
+    """A person who signed in there long ago, or at an unknown time, signs in again first."""
 
     async def work(console: Console, browser: Browser) -> None:
         assert await is_fresh(console, browser)
@@ -506,7 +502,7 @@ BROKEN: dict[str, tuple[str, tuple[int, bytes]]] = {
 }
 
 
-def test_a_provider_that_is_down_is_said_in_words(tmp_path: Path, provider: OpenIdProvider) -> None:
+def test_a_failing_provider_is_reported_in_words(tmp_path: Path, provider: OpenIdProvider) -> None:
     """Wherever it fails; a second later all is well."""
 
     async def work(console: Console, browser: Browser) -> None:
@@ -529,7 +525,7 @@ def test_a_provider_that_is_down_is_said_in_words(tmp_path: Path, provider: Open
     with_ada(tmp_path, provider, work)
 
 
-def test_secrets_go_only_where_it_is_encrypted(tmp_path: Path, provider: OpenIdProvider) -> None:
+def test_secrets_are_sent_only_over_encryption(tmp_path: Path, provider: OpenIdProvider) -> None:
     """Or stays on this machine."""
 
     async def work(console: Console) -> None:
@@ -540,8 +536,10 @@ def test_secrets_go_only_where_it_is_encrypted(tmp_path: Path, provider: OpenIdP
     in_console(tmp_path, work, **provider.environment)
 
 
-def test_no_one_listens(tmp_path: Path, provider: OpenIdProvider) -> None:
-    """Passkeys go on working, and where there is no provider there is no way to one."""
+def test_an_unreachable_provider_leaves_passkeys_working(
+    tmp_path: Path, provider: OpenIdProvider
+) -> None:
+    """Passkeys still work, and without a provider there is no way to one."""
 
     async def work(console: Console) -> list[int]:
         browser = Browser(console, provider)
@@ -553,9 +551,7 @@ def test_no_one_listens(tmp_path: Path, provider: OpenIdProvider) -> None:
     assert in_console(tmp_path, work, **nowhere) == [200]
 
 
-def test_without_a_provider_there_is_no_way_to_one(
-    tmp_path: Path, provider: OpenIdProvider
-) -> None:
+def test_without_a_provider_no_link_leads_to_one(tmp_path: Path, provider: OpenIdProvider) -> None:
     async def work(console: Console) -> None:
         browser = Browser(console, provider)
         for page in ("provider", "provider/return"):
@@ -568,7 +564,7 @@ def test_without_a_provider_there_is_no_way_to_one(
 def test_the_provider_suffices_without_passkeys_in_the_browser(
     tmp_path: Path, provider: OpenIdProvider
 ) -> None:
-    """And a session that was planted in the browser before is not the one that begins."""
+    """An attacker's session planted in the browser before does not become the new one."""
     own = "http://192.0.2.7:4711"
     provider.redirect_uris = {f"{own}{RETURN}"}
 

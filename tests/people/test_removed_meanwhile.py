@@ -23,12 +23,12 @@ pytestmark = pytest.mark.postgres
 
 
 @pytest.mark.parametrize("way", ["provider", "provider?for=again"])
-def test_one_who_is_removed_at_that_moment_is_not_signed_in(
+def test_a_person_removed_at_that_moment_is_not_signed_in(
     tmp_path: Path, provider: OpenIdProvider, postgres_server: postgres.PostgresServer, way: str
 ) -> None:
     """Between the look at the person's roles and the note that the account was used."""
     own = another_deployment(tmp_path / "own", postgres_server)
-    # Where one writes at a time, such as in SQLite, there is no such moment.
+    # With a single writer, as in SQLite, there is no such moment.
     with Operator(own) as operator:
 
         async def work(console: Console) -> None:

@@ -1,4 +1,4 @@
-"""What each role may do, over every operation that is served, against a table written here."""
+"""The rights of each role for every served operation, against a table written here."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def expected(route: Route[Any], role: Role, *, staff: bool) -> bool:
 
 
 def test_each_role_may_call_what_the_table_says_and_nothing_else(tmp_path: Path) -> None:
-    """Every operation that needs a scope is asked for by every role, of staff and of an account."""
+    """Every role, of staff and of an account, calls every operation that needs a scope."""
 
     async def work(console: Console) -> list[str]:
         account = await console.account("vendor")
@@ -88,7 +88,8 @@ def test_each_role_may_call_what_the_table_says_and_nothing_else(tmp_path: Path)
                     path = route.path.replace("{path*}", "x")
                     before, brace, rest = path.partition("{")
                     named = before + "nothing_1" + rest.partition("}")[2] if brace else path
-                    # What is of the deployment is asked without an account; members have no choice.
+                    # Operations of the deployment are called without an account; members have no
+                    # choice.
                     at_large = place is None and of_staff_alone(route)
                     answer = await console.ask(
                         person.session,
@@ -112,6 +113,6 @@ def test_the_table_has_every_scope() -> None:
 
 
 def test_operations_that_disclose_personal_data_are_marked() -> None:
-    """Of the operations that vendors have; those of the console are marked where they are."""
+    """For operations of vendors; those of the console are marked at their declaration."""
     marked = {route.operation for route in route_table() if route.personal and not route.console}
     assert marked == PERSONAL

@@ -24,7 +24,7 @@ from tests.http.backstage import Operator
 
 
 class Value(NamedTuple):
-    """One value, and where it stands."""
+    """One value, and its place."""
 
     table: str
     column: str
@@ -33,7 +33,7 @@ class Value(NamedTuple):
 
 
 def values(connection: Connection, secret: DeploymentSecret) -> Iterator[Value]:
-    """Every value of every table; what the secret alone opens is opened."""
+    """Every value of every table; values that the secret alone opens are opened."""
     for table in metadata.sorted_tables:
         for row in connection.execute(select(table)).mappings():
             name = str(next(iter(row.values())))
@@ -75,7 +75,7 @@ def forms(identifier: str) -> list[bytes]:
     found.append(identifier.encode("utf-16-le"))
     for shift in range(3):
         encoded = b64encode(b"\x00" * shift + data)
-        # Without the characters that depend on what stands before and after.
+        # Without the characters that depend on the text before and after.
         found.append(encoded[(shift * 8 + 5) // 6 : len(encoded) - 4])
     return [*found, *(form.replace(b"+", b"-").replace(b"/", b"_") for form in found)]
 
@@ -94,7 +94,7 @@ def naming(found: Sequence[Value], identifiers: Sequence[str]) -> set[tuple[str,
 def keyed(
     found: Sequence[Value], secret: DeploymentSecret, scopes: Sequence[str], names: Sequence[str]
 ) -> set[tuple[str, str]]:
-    """The columns that have a keyed hash of any of these, under any field that there is."""
+    """The columns with a keyed hash of any of these, under any field."""
     hashes = {
         secret.blind_index(scope, field, name, more)
         for scope, field, name, more in product(scopes, get_args(Field), names, ("", "_live"))
@@ -113,7 +113,7 @@ def guessed_zips(
 ) -> set[tuple[str, str]]:
     """The columns from which one of these ZIP codes can be found by trying, with the keys in hand.
 
-    `zips`: all that anybody in the test has; to try the other 99,900 would find nothing more.
+    `zips`: all ZIP codes of the test; trying the other 99,900 would find nothing more.
     `orders`: acknowledgment, session, class and address of each.
     """
     hashes = set[bytes]()
@@ -149,7 +149,7 @@ def _having(found: Sequence[Value], hashes: set[bytes]) -> set[tuple[str, str]]:
 
 
 def _pieces(data: bytes, size: int) -> Iterator[bytes]:
-    """What could be a keyed hash in a value: its bytes, or hexadecimal digits in its text."""
+    """Possible keyed hashes in a value: its bytes, or hexadecimal digits in its text."""
     if len(data) == size:
         yield data
     text = data.decode("ascii", "replace")

@@ -60,7 +60,7 @@ def desk(
 
 @dataclass
 class Order:
-    """An order as the oracle knows it: when each of its records was made."""
+    """An order as the oracle knows it: the creation time of each record."""
 
     account: int
     notice_id: str | None
@@ -75,7 +75,7 @@ class Order:
 
 
 class World:
-    """Two vendors, one in the sandbox, and what an operator does."""
+    """Two vendors, one in the sandbox, and an operator's acts."""
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
@@ -156,7 +156,7 @@ class EndsOfEvidence(RuleBasedStateMachine):
 
     def is_held(self, one: Order) -> bool:
         subjects = {*one.made, self.world.shops[one.account].account_id}
-        # Of what is erased, nothing names the buyer.
+        # Erased data no longer names the buyer.
         subjects |= set() if one.erased else {one.cbid}
         return not subjects.isdisjoint(self.held.values())
 
@@ -173,7 +173,7 @@ class EndsOfEvidence(RuleBasedStateMachine):
 
     @initialize(years=st.sampled_from([2, 5]), notice_id=st.sampled_from([*PERIODS]))
     def begin(self, years: int, notice_id: str) -> None:
-        """Most of what can go wrong needs an order at an account that has set an end."""
+        """Most errors need an order at an account that has set an end."""
         self.keep(0, years)
         self.buy(0, notice_id)
 
@@ -248,7 +248,7 @@ class EndsOfEvidence(RuleBasedStateMachine):
 
     @rule()
     def end(self) -> None:
-        """What is on hold is planned, too: the hold may be placed after the list was made."""
+        """Held orders are planned, too: the hold may be placed after the list was made."""
         over = [one for one in self.orders if self.is_over(one)]
         found = self.world.ending()
         assert {one.key: ({r.record_id for r in one.records}, bool(one.hold)) for one in found} == {
@@ -274,7 +274,7 @@ class EndsOfEvidence(RuleBasedStateMachine):
         assert shown.isdisjoint(self.gone)
 
 
-def test_exactly_what_may_go_goes(desk: Desk) -> None:
+def test_exactly_the_erasable_data_is_erased(desk: Desk) -> None:
     """Other accounts, other modes, holds, later clearances and longer periods of notices."""
     run_state_machine_as_test(
         lambda: EndsOfEvidence(World(desk)),  # type: ignore[arg-type]  # a factory will do
@@ -282,8 +282,8 @@ def test_exactly_what_may_go_goes(desk: Desk) -> None:
     )
 
 
-def test_no_end_is_before_the_period_of_a_notice(desk: Desk) -> None:
-    """Seven years are those of the notice that is part of the service."""
+def test_evidence_never_ends_before_the_period_of_a_notice(desk: Desk) -> None:
+    """The shipped notice has seven years."""
     privacy = desk.deployment.privacy
     account = desk.account().account_id
     for years in (-1, 0, 6, 101):
@@ -295,8 +295,8 @@ def test_no_end_is_before_the_period_of_a_notice(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("note", ["none", "while_disclosed"])
-def test_the_database_itself_keeps_a_record_that_has_not_ended(desk: Desk, note: str) -> None:
-    """Without a note that it has ended, and while any personal data of it is left."""
+def test_the_database_itself_protects_a_record_that_has_not_ended(desk: Desk, note: str) -> None:
+    """Without a note of its end, and while it has personal data."""
     world = World(desk)
     one = world.buy(0, "short")
     database = desk.deployment.database
@@ -347,10 +347,10 @@ def over(world: World) -> Order:
     return one
 
 
-def test_a_hold_on_the_buyer_that_is_placed_while_evidence_ends_keeps_the_order(
+def test_a_hold_placed_on_the_buyer_while_evidence_ends_keeps_the_order(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whenever it is placed: nothing is erased that is not deleted with it, and so found by it."""
+    """At any moment: data is erased only with its records, so the hold finds what is left."""
     world = World(desk)
     one = over(world)
     found, holds = world.ending(), list[str]()
@@ -405,10 +405,10 @@ WAITS: Final = "SELECT count(*) FROM pg_locks WHERE NOT granted"
 @pytest.mark.parametrize(
     ("table", "used"), [("fulfilments", 1), ("clearances", 1), ("clearances", 0)]
 )
-def test_an_order_to_which_another_server_adds_a_record_does_not_end(
+def test_an_order_does_not_end_while_another_server_adds_a_record(
     desk: Desk, table: str, used: int
 ) -> None:
-    """Who ends it waits for who has begun to clear or fulfil it, and then sees what that wrote."""
+    """Ending waits for a running clearance or fulfilment, and then sees its records."""
     world = World(desk)
     if used:
         one = over(world)

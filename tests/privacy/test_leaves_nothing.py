@@ -1,4 +1,4 @@
-"""After each kind of erasure, nothing that stays leads to what was erased."""
+"""After each kind of erasure, no remaining data leads to the erased data."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def buy(operator: Operator, shops: tuple[Shop, Shop], person: Person, number: in
         sessions.append(session)
         ack_ids.append(ack_id)
     remembered(operator, person, cbid)
-    # What the buyer's own browser has compared counts apart from what the vendor has.
+    # ZIP codes compared by the buyer's own browser count separately from the vendor's.
     asked = shops[0].session(shipping_zip=WRONG_ZIP)
     person.post(form_of(person.open(link(asked)), "cookie"))
     letter = f"a letter about {cbid}"
@@ -130,13 +130,13 @@ PERSONAL_IN = {
     *("remembered", "remembered_uses", "zip_attempts", "events", "idempotency_keys"),
     "checkout_sessions",
 }
-"""The tables that tell something of a buyer who bought."""
+"""The tables with data about a buyer who bought."""
 LISTS = {"blind_recent", "blind_runs"}
-"""By which disclosures are found, on SQLite alone."""
+"""The tables that find disclosures, on SQLite alone."""
 
 
 def personal_rows(operator: Operator, cbid: str) -> dict[str, set[bytes]]:
-    """By table, what is sealed or hashed of a buyer, by the tables' own declarations."""
+    """By table, a buyer's sealed or hashed values, by the tables' own declarations."""
 
     def find(connection: Connection, secret: DeploymentSecret) -> list[tuple[str, Any]]:
         return [*personal_of(connection, secret, DEPLOYMENT, cbid)]
@@ -150,14 +150,14 @@ def personal_rows(operator: Operator, cbid: str) -> dict[str, set[bytes]]:
 
 
 def kept_answers(found: list[Value]) -> list[Value]:
-    """Of these, the responses that are kept for retries."""
+    """The stored responses for retries among these."""
     return [value for value in found if value.table == "idempotency_keys"]
 
 
 def guesses(
     bought: Bought, secret: DeploymentSecret, account_ids: list[str], orders: list[list[Any]]
 ) -> Callable[[list[Value]], set[tuple[str, str]]]:
-    """What finds the columns from which a ZIP code of the buyer could be guessed."""
+    """Finds the columns from which a ZIP code of the buyer could be guessed."""
     return partial(
         guessed_zips,
         secret=secret,
@@ -223,8 +223,8 @@ def test_nothing_leads_to_an_erased_buyer(
 ) -> None:
     """No identifier, no keyed hash of one, and no ZIP code, with all keys in hand.
 
-    Also after holds, whose reasons name the buyer. Acknowledgments that stay are found by what they
-    show themselves, and their orders by nothing.
+    Also after holds, whose reasons name the buyer. Remaining acknowledgments are found by their own
+    disclosures, and their orders by nothing.
     """
     bought = buy(operator, shops, person)
     hold_and_release(operator, bought.cbid)
@@ -234,7 +234,7 @@ def test_nothing_leads_to_an_erased_buyer(
     found = {column for _, column in guess(before)}
     assert found >= {"zip_index", "order_index", "proofs"}, "the test finds what is there"
     assert ("events", "object_id", bought.cbid) in naming(before, [bought.cbid])
-    # Some of what disclosures are found by waits, and the rest is in runs.
+    # Some keys of disclosures wait, and the rest is in runs.
     operator.act(lambda opened: merge(opened.database, 4))
     kept, places = personal_rows(operator, bought.cbid), namespaces(operator)
     assert kept.keys() - LISTS == PERSONAL_IN
@@ -275,7 +275,7 @@ def test_nothing_leads_to_an_erased_buyer(
 def test_the_audit_names_the_buyer_until_the_erasure(
     operator: Operator, shops: tuple[Shop, Shop], person: Person
 ) -> None:
-    """By the buyer it is found, in the reasons too; the rows themselves never name one."""
+    """It is found by the buyer, in the reasons too; the rows themselves never name one."""
     bought = buy(operator, shops, person)
     entries = operator.act(lambda opened: opened.database.read(find_audit, bought.cbid))
     assert [entry.action.value for entry in entries] == [
@@ -291,7 +291,7 @@ def test_the_audit_names_the_buyer_until_the_erasure(
     assert len(set(references)) == len(references) == 3
 
 
-def test_nothing_leads_to_what_an_erased_acknowledgment_was_about(
+def test_nothing_leads_to_the_content_of_an_erased_acknowledgment(
     operator: Operator, shops: tuple[Shop, Shop], person: Person
 ) -> None:
     """The buyer stays; the order, its session and its ZIP code cannot be found by trying."""
@@ -304,11 +304,11 @@ def test_nothing_leads_to_what_an_erased_acknowledgment_was_about(
     erase(operator, ack_id)
     left, *_ = everything(operator)
     assert naming(left, [session]) == {("idempotency_keys", "response, opened", session)}
-    # What was sent with it could be tried against the keyed hash of the request.
+    # A known request could be tried against the keyed hash of the request.
     assert naming(kept_answers(before), [ack_id])
     assert naming(kept_answers(left), [ack_id]) == set()
     own = [value for value in left if value.table != "idempotency_keys"]
-    # What the vendor asked of its other session of this order is no part of the acknowledgment.
+    # The vendor's request for its other session of this order is no part of the acknowledgment.
     assert keyed(own, secret, account_ids, [session]) == {("checkout_sessions", "session_index")}
     assert "order_index" not in {column for _, column in guess(left)}
     uses = {v.column for v in left if v.table == "acknowledgment_uses" and v.row == ack_id}
@@ -353,7 +353,7 @@ def test_an_erased_verification_leaves_no_zip_of_its_own(
 def test_a_request_sent_again_after_the_erasure_is_judged_again(
     operator: Operator, shops: tuple[Shop, Shop], person: Person
 ) -> None:
-    """What was kept to be repeated named the buyer, and is gone with the buyer."""
+    """The stored response named the buyer, and was erased with the buyer."""
     bought = buy(operator, shops, person)
     verify, again = shops[0].vendor.verify, {"Idempotency-Key": "verify-0"}
     assert verify(bought.person, headers=again).headers["idempotent-replayed"] == "true"

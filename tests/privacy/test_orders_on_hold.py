@@ -1,4 +1,4 @@
-"""A hold on any record of an order keeps what the order needs, and nothing else of its buyer."""
+"""A hold on any record of an order keeps the whole order, and nothing else of its buyer."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ from tests.verification.inside import Insider, Stage, staged
 pytestmark = pytest.mark.long
 
 ATTEMPTS_MAX: Final = 3
-# Not drawn from what there is: that must not decide how much is drawn.
+# Not drawn from existing objects: that must not decide how many draws there are.
 _WHICH: Final = st.integers(0, 99)
 
 
@@ -178,7 +178,7 @@ class World:
         return self.stage.do(request_erasure(self.stage.opened.privacy, cbid))
 
     def restore(self, cbid: str) -> None:
-        """What a restore does where this buyer was erased since the backup."""
+        """The repetition of an erasure after a restore."""
         privacy = self.stage.opened.privacy
         name = erased_name(privacy.access.secret, cbid, DEPLOYMENT)
 
@@ -190,7 +190,7 @@ class World:
         self.stage.do(finish_restore(privacy))
 
     def shown(self) -> set[str]:
-        """The records that still show what is personal in them."""
+        """The records that still disclose personal data."""
         rows = self.stage.rows(
             "SELECT d.record_id FROM disclosures d JOIN shred_keys k ON k.record_id = d.record_id"
         )
@@ -207,7 +207,7 @@ class HoldsOnOrders(RuleBasedStateMachine):
         self.checks: dict[str, Check] = {}
         self.orders: list[Order] = []
         self.of_buyer: set[str] = set()
-        """The checks of the buyer who is there now; the orders that name the buyer."""
+        """The checks of the current buyer; the orders that name the buyer."""
         self.erased: set[str] = set()
         self.waiting: set[str] = set()
         self.asked = False
@@ -235,7 +235,7 @@ class HoldsOnOrders(RuleBasedStateMachine):
         return self.on_it(record) or any(
             record in needs and any(self.on_it(other) for other in needs)
             for one in self.orders
-            # An order that was erased before names its check to no one.
+            # An order that was erased before reveals its check to no one.
             for needs in [one.own if one.clearance_id in self.erased else one.needs]
         )
 
@@ -259,7 +259,7 @@ class HoldsOnOrders(RuleBasedStateMachine):
 
     @initialize(accounts=st.lists(st.integers(0, 1), min_size=1, max_size=3))
     def begin(self, accounts: list[int]) -> None:
-        """Most of what can go wrong needs a buyer with orders."""
+        """Most errors need a buyer with orders."""
         for account in accounts:
             self._verify(account, None)
             self._buy(account, fulfilled=True)
@@ -380,7 +380,7 @@ def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stage]:
 
 
 @pytest.mark.timeout(300)  # many histories in one case
-def test_a_hold_on_an_order_keeps_what_it_needs_whatever_happens(stage: Stage) -> None:
+def test_a_hold_on_an_order_keeps_its_data_whatever_happens(stage: Stage) -> None:
     """For holds on any record, erasures in every way, and purchases before and after."""
     world = World(stage)
     run_state_machine_as_test(
@@ -414,7 +414,7 @@ def test_a_held_order_keeps_its_dossier_when_its_buyer_is_erased(stage: Stage, o
 
 @pytest.mark.parametrize("on", ["account", "clearance"])
 def test_another_accounts_clearance_is_not_part_of_an_order(stage: Stage, on: str) -> None:
-    """A refused clearance that names it keeps nothing of the order, and does not go with it."""
+    """A refused clearance that names it keeps nothing of the order, and is not erased with it."""
     world = World(stage)
     cbid = world.verify(0)[0]
     one = Order(0, *world.buy(0, cbid), None)

@@ -16,7 +16,7 @@ from tests.support.service import Server
 Header = tuple[bytes, bytes]
 JSON_TYPE: Header = (b"Content-Type", b"application/json")
 
-# What may differ between two servers that agree: identifiers and times.
+# Legitimate differences between two servers: identifiers and times.
 _OWN = re.compile(
     rb"\b(ack|cbid_test|cbid)_[0-7][0-9a-hjkmnp-tv-z]{25}\b|\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
     rb"|\"receipt\":\"[^\"]*\""
@@ -93,7 +93,7 @@ class Side:
         return answer.json()
 
     def bearer(self, key: str) -> bytes:
-        """The credentials with the key of this mode, or with a token that is none."""
+        """The credentials with the key of this mode, or with an invalid token."""
         return b"Bearer " + self.keys.get(key, key.encode("latin-1"))
 
 
@@ -115,7 +115,7 @@ class Engines:
     ) -> tuple[Answer, Answer]:
         """Send a request to both; they must agree, and neither may fail for its own reasons.
 
-        `key` is the mode of the key to send, or a token that is none.
+        `key` is the mode of the key to send, or an invalid token.
         """
         answers = []
         for side in (self.sqlite, self.postgres):

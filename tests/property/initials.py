@@ -1,7 +1,7 @@
 """Generated initials, and the rules for them written a second time.
 
-What is blank is restated here from the Unicode Character Database's own derivation of
-Default_Ignorable_Code_Point, not from the ranges that the service carries.
+Blank characters are derived here from the Unicode Character Database's
+Default_Ignorable_Code_Point, not from the service's ranges.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Expected(NamedTuple):
     """The verdict of the rules on a list of initials."""
 
     code: str | None
-    """None: it is stored."""
+    """None: stored."""
     blank_lines: tuple[int, ...] = ()
 
 

@@ -1,4 +1,4 @@
-"""Any bytes as a body are judged, alike on both engines; none of them makes the service fail."""
+"""Any bytes as a body are judged alike on both engines; none of them makes the service fail."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.postgres, pytest.mark.long]
 ACKNOWLEDGE = "/v1/notices/ab1263/acknowledge"
 VERIFY = "/v1/buyers/verify"
 PATHS = (ACKNOWLEDGE, VERIFY)
-# The fields of each body: those without which nothing is done, and the others.
+# The fields of each body: required ones, and the others.
 FIELDS = {
     ACKNOWLEDGE: (
         ("initials_per_line",),
@@ -28,7 +28,7 @@ FIELDS = {
     ),
 }
 
-# No body of any operation: not JSON, not to be stored, or nothing that a request could be.
+# Bodies of no operation: invalid JSON, unstorable text, or values that no request can have.
 NEVER_WELL_FORMED = {
     "nothing": b"",
     "white space": b" \t\r\n",
@@ -155,9 +155,7 @@ def test_any_bytes_as_a_body_get_one_verdict_and_never_an_internal_error(
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("body", NEVER_WELL_FORMED.values(), ids=NEVER_WELL_FORMED)
-def test_a_body_that_is_not_well_formed_is_refused_as_such(
-    engines: Engines, body: bytes, path: str
-) -> None:
+def test_a_malformed_body_is_refused_as_such(engines: Engines, body: bytes, path: str) -> None:
     answer, _ = engines.post(path, body)
     assert (answer.status, answer.code) == (400, "invalid_request")
     assert answer.message

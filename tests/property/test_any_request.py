@@ -21,7 +21,7 @@ ODD_BYTES = st.binary(max_size=12) | st.text(max_size=8).map(
     lambda text: text.encode("utf-8", "surrogatepass")
 )
 QUOTED = ODD_BYTES.map(lambda odd: quote_from_bytes(odd, safe="").encode())
-# Characters that may stand in a target as they are, percent signs that quote nothing among them.
+# Characters that may be in a target unquoted, and percent signs that quote nothing.
 BARE = st.text("abcXYZ019-._~!$&'()*+,;=:@%/?", max_size=12).map(str.encode)
 SEGMENTS = (
     st.sampled_from(
@@ -78,7 +78,7 @@ VALUES = (
 )
 PAIRS = st.tuples(NAMES | QUOTED, VALUES).map(b"=".join)
 QUERIES = st.just(b"") | st.lists(PAIRS, min_size=1, max_size=4).map(b"&".join) | BARE
-# What HTTP lets stand in the value of a header (RFC 9110 §5.5).
+# Characters that HTTP allows in a header value (RFC 9110 §5.5).
 FIELD_VALUES = st.binary(max_size=60).map(
     lambda value: bytes(b for b in value if b in {0x09, 0x20} or 0x21 <= b != 0x7F)
 ) | st.sampled_from(
@@ -100,7 +100,7 @@ FIELD_VALUES = st.binary(max_size=60).map(
 HEADERS = st.lists(
     st.tuples(
         st.sampled_from(
-            # An Authorization of its own would only hide what is behind the key.
+            # A separate Authorization would only hide the checks after the key.
             b"User-Agent X-Forwarded-For Forwarded If-None-Match If-Modified-Since Idempotency-Key "
             b"Accept Accept-Encoding Range Cookie Origin X-Request-Id "
             b"Content-Type X-HTTP-Method-Override".split()
@@ -113,7 +113,7 @@ KEYS = st.sampled_from(["test", "test", "live", "csign_sk_test_", "\xff", "a" * 
 
 
 class Request(NamedTuple):
-    """What is sent, but for the key's own bytes."""
+    """A request, without the key's own bytes."""
 
     target: bytes
     method: bytes = b"GET"
@@ -188,7 +188,7 @@ def test_any_request_gets_one_verdict_and_never_an_internal_error(
 @settings(max_examples=drawn(200), deadline=None)
 @given(headers=HEADERS)
 def test_no_header_fails_an_acknowledgment(engines: Engines, headers: list[Header]) -> None:
-    """But those of which it is the point: the type of the body, and the idempotency key."""
+    """Except the headers that matter: the type of the body, and the idempotency key."""
     pointed = {b"Content-Type", b"Idempotency-Key"}
     sent = [(name, value) for name, value in headers if name not in pointed]
     body = b'{"initials_per_line": ["JD", "JD", "JD", "JD"]}'

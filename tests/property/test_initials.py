@@ -38,7 +38,7 @@ def test_each_character_that_may_hide_is_judged_on_a_line_of_its_own(engines: En
 
 
 def judge(engines: Engines, initials: list[str], escaped: list[bool]) -> None:
-    """Have both engines judge these initials, and compare with what the rules say."""
+    """Have both engines judge these initials, and compare with the rules."""
     lines = ", ".join(as_json(text, escaped) for text in initials)
     read = [as_read(text) for text in initials]
     expected = expected_of(read)

@@ -1,4 +1,4 @@
-"""No act reads or changes rows outside of the reach of who asks, whichever way it is asked."""
+"""No act reads or changes rows outside of the caller's reach, whichever way it is called."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CALLERS: Final = [
     (KEY, Mode.TEST),
     (KEY, Mode.LIVE),
     (Role.OWNER, Mode.TEST),
-    # What these may do, a key or an owner does in the same way.
+    # Acts of these kinds are also done by a key or an owner, in the same way.
     pytest.param(Role.COMPLIANCE, Mode.LIVE, marks=LATER),
     pytest.param(Role.DEVELOPER, Mode.TEST, marks=LATER),
     pytest.param(Role.SUPPORT, Mode.LIVE, marks=LATER),
@@ -38,7 +38,7 @@ CALLERS: Final = [
 
 
 class Crossing(NamedTuple):
-    """Operations whose queries of these tables cross, why, and what guards the rows."""
+    """Operations whose queries of these tables cross, the reason, and the guard of the rows."""
 
     why: str
     guard: str
@@ -85,7 +85,7 @@ EXCEPTIONS: Final = (
     _crossing(
         "An account's own entries name the buyers that it asked about.",
         "tests/staff/test_audit.py::"
-        "test_a_look_at_a_shared_buyer_is_in_the_audit_of_who_looked_alone",
+        "test_a_look_at_a_shared_buyer_is_only_in_the_audit_of_the_looker",
         "listAudit",
         "buyer_references",
     ),
@@ -93,7 +93,7 @@ EXCEPTIONS: Final = (
         "Whether another account relies on the buyer decides what stays of the buyer; the answer "
         "does not tell.",
         "tests/staff/test_erasing_by_reach.py::"
-        "test_after_each_act_of_one_account_the_other_is_as_before",
+        "test_each_act_of_one_account_leaves_the_other_unchanged",
         "erase previewErasure",
         "accounts acknowledgment_uses buyers checkout_sessions disclosures legal_holds shred_keys "
         "verifications",
@@ -131,15 +131,17 @@ def asked_about(world: World, caller: Party) -> list[Party]:
 
 
 def routes() -> list[Route[Any]]:
-    """Every operation that needs a scope; what destroys comes last."""
+    """Every operation that needs a scope; destructive ones come last."""
     return sorted(
         (one for one in route_table() if one.scope), key=lambda one: (one.fresh, "/me/" in one.path)
     )
 
 
 @pytest.mark.parametrize(("role", "mode"), CALLERS, ids=lambda one: str(one or "key"))
-def test_no_statement_reaches_beyond_who_asks(world: World, role: Role | None, mode: Mode) -> None:
-    """A query gives the same where only the rows in reach exist; no other row is changed."""
+def test_no_statement_reaches_beyond_the_caller(
+    world: World, role: Role | None, mode: Mode
+) -> None:
+    """A query returns the same if only the rows in reach exist; no other row is changed."""
     found: list[str] = []
     with watching() as watch, ExitStack() as stack:
         world.reopen()
@@ -179,7 +181,7 @@ def test_no_statement_reaches_beyond_who_asks(world: World, role: Role | None, m
 def changed(before: Mapping[str, list[str]], after: Mapping[str, list[str]]) -> list[str]:
     """The tables in which a row of others is gone, or new.
 
-    Of shared rows, those that the account has just left are new among those of others.
+    Shared rows that the account has just left are new among those of others.
     """
     return [
         name
@@ -205,7 +207,7 @@ def test_exceptions_stay_few() -> None:
         assert f"def {name}(" in (ROOT / file).read_text(encoding="utf-8")
 
 
-def test_a_query_without_the_account_is_found(world: World) -> None:
+def test_a_query_without_an_account_is_detected(world: World) -> None:
     """The judge is not fooled by a query that binds an identifier and no account."""
     first, *_, other = world.parties
     with ExitStack() as stack:
@@ -220,8 +222,8 @@ def test_a_query_without_the_account_is_found(world: World) -> None:
         assert not judge.beyond([Statement(f"SELECT id FROM records WHERE id = '{own}'", ())])
 
 
-def test_every_table_says_whose_its_rows_are() -> None:
-    """The columns that it names are there, and what a row is part of has an owner."""
+def test_every_table_declares_the_owner_of_its_rows() -> None:
+    """The named columns exist, and a row that is part of another has an owner."""
     for table in metadata.tables.values():
         owner: RowOwner = table.info[OWNER]
         columns = [one for one in (owner.account, owner.mode, owner.key) if one]

@@ -1,8 +1,8 @@
 """Sees every statement at the driver, and judges whether it needs rows outside of a reach.
 
-A query is asked again of a database in which only the rows in reach can be seen: each table is
-hidden by a view of them. Another result is the proof that the query touches more. What statements
-change is found by comparing all rows outside of the reach.
+A query is repeated on a database where only the rows in reach are visible: each table is hidden by
+a view of them. Another result is the proof that the query touches more. Changes are found by
+comparing all rows outside of the reach.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Statement(NamedTuple):
 
     @property
     def tables(self) -> set[str]:
-        """The tables whose rows it reads, as far as they are somebody's."""
+        """The tables whose rows it reads, if they have an owner."""
         named = set(_NAMES.findall(self.text))
         return {name for name in named if name in metadata.tables and is_owned(name)}
 
@@ -60,7 +60,7 @@ class Watch:
         self.seen: list[Statement] = []
 
     def take(self) -> list[Statement]:
-        """What was seen since the last time, each once."""
+        """The queries seen since the last call, each once."""
         found, self.seen = self.seen, []
         return list({(one.text, repr(one.values)): one for one in found}.values())
 
@@ -113,7 +113,7 @@ def condition(name: str, reach: AccountReach, schema: str) -> str:
         ]
         found.append(f"({' OR '.join(there)})")
     if owner.is_shared:
-        # What the account has of the buyer: who made it, or a check of its own.
+        # The account's ties to the buyer: it created the buyer, or has a check.
         made = f"account_id = '{reach.account_id}' AND mode = '{reach.mode.value}'"
         with_buyers = ("verifications", "acknowledgment_uses", "started_checks")
         ties = [f"SELECT cbid FROM {schema}.buyers WHERE {made}"]
@@ -143,7 +143,7 @@ class Judge:
         self._hide()
 
     def beyond(self, statements: Sequence[Statement]) -> list[Statement]:
-        """Those of these queries whose result needs rows outside of the reach."""
+        """The queries among these whose result needs rows outside of the reach."""
         asked = [one for one in statements if _QUERY.match(one.text) and one.tables]
         whole, part = (_results(one, asked) for one in (self._whole, self._part))
         return [one for one, all_, seen in zip(asked, whole, part, strict=True) if all_ != seen]

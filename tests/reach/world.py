@@ -48,7 +48,7 @@ _PARAMETER: Final = re.compile(r"\{(\w+)\*?\}")
 
 @dataclass
 class Party:
-    """One account in one mode, and what it has, by the prefix of its identifier."""
+    """One account in one mode, and its objects by the prefix of their identifier."""
 
     account_id: str
     mode: Mode

@@ -50,7 +50,7 @@ class Person:
         self.clock = clock_of(server)
 
     def open(self, path: str, **headers: str) -> Page:
-        """Open a page, and the one after it where it only says "Continue"."""
+        """Open a page, and the next one if the first only says "Continue"."""
         page = self.arrive(path, **headers)
         first = [form for form in page.forms if form.action.endswith("/arrive")]
         return self.send(first[0]) if first else page
@@ -60,7 +60,7 @@ class Person:
         return self._page(self.client.get(path, headers=headers, follow_redirects=True))
 
     def send(self, form: Form, headers: Mapping[str, str] | None = None, **changes: str) -> Page:
-        """Send a form, and follow where it leads, unless that is another site."""
+        """Send a form, and follow the redirect, unless that is another site."""
         response = self.post(form, headers, **changes)
         target = response.headers.get("location", "")
         if response.status_code == 303 and target.startswith("/"):
@@ -84,7 +84,7 @@ class Person:
         return response
 
     def pressed(self, form: Form, **headers: str) -> Page:
-        """Send a form at once, and follow where it leads."""
+        """Send a form at once, and follow its redirects."""
         return self.arrive(self.press(form, headers).headers["location"], **headers)
 
     def _page(self, response: httpx2.Response) -> Page:
@@ -93,12 +93,12 @@ class Person:
 
 
 def form_of(page: Page, how: str, name: str = "how") -> Form:
-    """The form by which something is chosen."""
+    """The form of a choice."""
     return next(form for form in page.forms if form.fields.get(name) == how)
 
 
 def options_of(page: Page) -> dict[str, Any]:
-    """What the script of a page hands to the authenticator."""
+    """The options that the script of a page passes to the authenticator."""
     [text] = [have["data-passkey"] for _, have in page.elements if "data-passkey" in have]
     found: dict[str, Any] = json.loads(text)
     return found
@@ -229,7 +229,7 @@ def provider() -> Iterator[Playing]:
 def live_shop(
     operator: Operator, server: Server, provider: Playing
 ) -> Iterator[Callable[..., Shop]]:
-    """Give what makes shops that verify live buyers, each with rules of its own."""
+    """Makes shops that verify live buyers, each with its own rules."""
     with ExitStack() as stack:
 
         def make(**rules: object) -> Shop:

@@ -1,4 +1,4 @@
-"""An authenticator in software: it makes passkeys, and signs what it is asked to, or worse."""
+"""An authenticator in software: it makes passkeys and signs challenges, honestly or not."""
 
 from __future__ import annotations
 

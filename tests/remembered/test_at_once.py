@@ -118,7 +118,7 @@ def test_a_check_that_the_provider_still_decides_is_erased_with_the_buyer(
     _nothing_is_left(operator)
 
 
-def test_a_check_to_which_nothing_was_submitted_is_erased_with_the_buyer(
+def test_a_check_without_a_submission_is_erased_with_the_buyer(
     person: Person, live_shop: Callable[..., Shop], operator: Operator
 ) -> None:
     shop = live_shop()
@@ -145,7 +145,7 @@ def _nothing_is_left(operator: Operator) -> None:
 
 
 def _begun(person: Person, shop: Shop, operator: Operator) -> tuple[dict[str, Any], Form]:
-    """A session of a remembered buyer, and the form with which the ordinary check begins."""
+    """A session of a remembered buyer, and the form that begins the ordinary check."""
     cbid, zip_ = verified_at(shop.vendor, 1)
     remembered(operator, person, cbid)
     session = shop.session(shipping_zip=zip_)

@@ -31,7 +31,7 @@ from tests.support.every import every
 from tests.support.service import Server
 from tests.verification.live import revoke
 
-# No engine changes whom a page believes.
+# Trust of pages does not depend on the engine.
 pytestmark = pytest.mark.one_engine
 
 EN = WORDS["en"]
@@ -57,7 +57,7 @@ def _asked(person: Person, shop: Shop, **changes: object) -> tuple[dict[str, Any
 
 
 def _is_refused(person: Person, shop: Shop, session: dict[str, Any], page: Page) -> None:
-    """The buyer is led to the check, and the shop learns nothing."""
+    """The buyer is redirected to the check, and the shop learns nothing."""
     assert page.heading == EN["identity_title"]
     found = shop.read(session)
     assert {name: found[name] for name in NOTHING_SAID} == NOTHING_SAID
@@ -70,7 +70,7 @@ def _is_refused(person: Person, shop: Shop, session: dict[str, Any], page: Page)
 
 
 def test_an_assertion_counts_once(person: Person, shop: Shop) -> None:
-    """Not again in the session that it was for, whatever came of it, nor in another one."""
+    """Not again in its own session, whatever the result, nor in another one."""
     device = _with_passkey(person, shop)
     refused, page = _asked(person, shop, shipping_zip="10001")
     signed = device.sign(options_of(page), step=0)
@@ -97,7 +97,7 @@ def test_an_assertion_counts_once(person: Person, shop: Shop) -> None:
         {"handle": b""},
     ],
 )
-def test_an_assertion_that_is_not_for_this_page_is_refused(
+def test_an_assertion_for_another_page_is_refused(
     person: Person, shop: Shop, device: Passkey, changes: dict[str, Any]
 ) -> None:
     """Another origin or deployment, a frame, a device that verified no one, no one there."""
@@ -119,7 +119,7 @@ def test_an_assertion_of_another_session_is_refused(
 def test_a_copied_authenticator_is_refused_and_removed(
     person: Person, shop: Shop, operator: Operator
 ) -> None:
-    """A counter that goes back says that there are two, and not which one is the buyer's."""
+    """A counter that goes back shows two devices, and not which one is the buyer's."""
     device = _with_passkey(person, shop)
     device.count = 5
     _, page = _asked(person, shop)
@@ -165,7 +165,7 @@ def test_a_damaged_assertion_is_refused(
     ],
     ids=str,
 )
-def test_a_passkey_that_was_not_made_for_this_page_is_not_kept(
+def test_a_passkey_for_another_page_is_not_kept(
     person: Person, shop: Shop, operator: Operator, changes: dict[str, Any]
 ) -> None:
     done = verify_in(person, shop.session())
@@ -174,7 +174,7 @@ def test_a_passkey_that_was_not_made_for_this_page_is_not_kept(
     assert operator.rows("SELECT * FROM remembered") == []
 
 
-def test_no_one_but_the_browser_that_was_verified_is_remembered(
+def test_only_the_verified_browser_is_remembered(
     person: Person, another: Person, shop: Shop, operator: Operator
 ) -> None:
     """A vendor has the link of the session, and could otherwise pass as the buyer elsewhere."""
@@ -183,7 +183,7 @@ def test_no_one_but_the_browser_that_was_verified_is_remembered(
     seen = another.open(link(session))
     assert seen.heading == EN["done_title"]
     assert EN["remembered_offer_title"] not in seen.text
-    # Nor with what the buyer's own page has, and the vendor may have seen.
+    # Nor with the code in the buyer's own page, which the vendor may have seen.
     form = form_of(done, "cookie")
     another.post(form)
     another.post(form_of(done, "passkey"), credential=Passkey().create(options_of(done)))
@@ -192,7 +192,7 @@ def test_no_one_but_the_browser_that_was_verified_is_remembered(
     assert len(operator.rows("SELECT * FROM remembered")) == 1
 
 
-def test_a_check_that_is_over_is_begun_by_no_one(
+def test_no_one_can_begin_a_finished_check(
     person: Person, another: Person, shop: Shop, operator: Operator
 ) -> None:
     session = shop.session(shipping_zip="94110")
@@ -210,7 +210,7 @@ def test_a_check_that_is_over_is_begun_by_no_one(
     assert len(operator.rows("SELECT * FROM remembered")) == 1
 
 
-def test_an_offer_is_taken_once(person: Person, shop: Shop, operator: Operator) -> None:
+def test_an_offer_is_accepted_once(person: Person, shop: Shop, operator: Operator) -> None:
     done = verify_in(person, shop.session())
     made = Passkey().create(options_of(done))
     for _ in range(3):
@@ -219,7 +219,7 @@ def test_an_offer_is_taken_once(person: Person, shop: Shop, operator: Operator) 
     assert len(operator.rows("SELECT * FROM remembered")) == 1
 
 
-def test_a_buyer_who_was_not_verified_is_not_offered_anything(person: Person, shop: Shop) -> None:
+def test_an_unverified_buyer_gets_no_offer(person: Person, shop: Shop) -> None:
     page = person.open(link(shop.session()))
     form = next(f for f in page.forms if f.action.endswith("/identity"))
     failed = person.send(form, outcome="failed")
@@ -270,10 +270,10 @@ def test_another_site_cannot_consent(
     assert shop.read(session)["status"] == "open"
 
 
-def test_the_codes_of_another_browser_with_the_link_are_worth_nothing(
+def test_the_codes_of_another_browser_with_the_link_are_useless(
     person: Person, another: Person, shop: Shop
 ) -> None:
-    """A browser that does not say which site sends a form sends `Origin: null` for a shop, too."""
+    """A browser that does not name the site of a form also sends `Origin: null` for a shop."""
     person.send(form_of(verify_in(person, shop.session()), "cookie"))
     session, page = _asked(person, shop)
     own = form_of(page, "cookie")
@@ -309,7 +309,7 @@ def test_the_cookie_is_out_of_reach_of_pages_and_other_sites(person: Person, sho
     assert "; Path=/" in cookie
     assert "domain" not in cookie.lower()
     value = cookie.partition("=")[2].partition(";")[0]
-    # Neither a page nor the API of the component ever says it.
+    # Neither a page nor the API of the component ever reveals it.
     session = shop.session()
     for path in (link(session), "/buyer"):
         assert value not in person.open(path).response.text
@@ -320,7 +320,7 @@ def test_the_cookie_is_out_of_reach_of_pages_and_other_sites(person: Person, sho
     assert (value not in current.text, "set-cookie" in current.headers) == (True, False)
 
 
-def test_a_cookie_of_test_mode_is_worth_nothing_with_a_live_session(
+def test_a_cookie_of_test_mode_is_useless_with_a_live_session(
     person: Person, live_shop: Callable[..., Shop], operator: Operator
 ) -> None:
     shop = live_shop()
@@ -351,7 +351,7 @@ def test_a_cookie_that_is_not_known_leads_to_the_check(
 def test_a_shop_never_learns_whether_somebody_is_known(
     person: Person, another: Person, shop: Shop
 ) -> None:
-    """Who is known and refuses, and who is not known, are the same to the shop, and at the API."""
+    """A known buyer who refuses, and an unknown one, look the same to the shop, and at the API."""
     person.send(form_of(verify_in(person, shop.session()), "cookie"))
     refused, page = _asked(person, shop)
     check = person.open(page.links[EN["remembered_check_instead"]])
@@ -365,8 +365,8 @@ def test_a_shop_never_learns_whether_somebody_is_known(
     assert one == other
 
 
-def test_a_buyer_who_was_erased_is_not_remembered(operator: Operator) -> None:
-    """An erasure can come between the offer and what is kept by it."""
+def test_an_erased_buyer_is_not_remembered(operator: Operator) -> None:
+    """An erasure can come between the offer and its acceptance."""
     gone = "cb_test_00000000000000000000000000"
     value = operator.act(lambda opened: remember_cookie(opened.remembered, Mode.TEST, gone))
     assert (value, operator.rows("SELECT * FROM remembered")) == ("", [])
@@ -383,7 +383,7 @@ def test_a_revoked_buyer_does_not_pass(
     _is_refused(person, shop, session, person.send(form_of(page, "cookie")))
 
 
-def test_a_buyer_whose_verification_has_expired_does_not_pass(person: Person, shop: Shop) -> None:
+def test_a_buyer_with_an_expired_verification_does_not_pass(person: Person, shop: Shop) -> None:
     first = shop.session()
     person.send(form_of(verify_in(person, first), "cookie"))
     cbid = shop.read(first)["cbid"]
@@ -393,7 +393,7 @@ def test_a_buyer_whose_verification_has_expired_does_not_pass(person: Person, sh
     _is_refused(person, shop, session, person.send(form_of(page, "cookie")))
 
 
-def test_a_zip_code_that_is_not_proved_is_refused_and_counted(
+def test_an_unproved_zip_code_is_refused_and_counted(
     person: Person, live_shop: Callable[..., Shop], operator: Operator
 ) -> None:
     """A shop cannot find out where a remembered buyer lives by trying."""
@@ -408,7 +408,7 @@ def test_a_zip_code_that_is_not_proved_is_refused_and_counted(
     _is_refused(person, shop, session, person.send(form_of(page, "cookie")))
 
 
-def test_a_shop_that_asks_for_more_than_was_proved_is_not_informed(
+def test_a_shop_with_stricter_rules_than_the_proof_is_not_informed(
     person: Person, live_shop: Callable[..., Shop], operator: Operator
 ) -> None:
     first, strict = live_shop(), live_shop(minimum_age=99)

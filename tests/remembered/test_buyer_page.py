@@ -1,4 +1,4 @@
-"""`/buyer`: what is remembered, who asked, removing it, and erasing everything."""
+"""`/buyer`: remembered data, its uses, removing it, and erasing everything."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EN, ES = WORDS["en"], WORDS["es"]
 TABLES = ("remembered", "remembered_uses", "buyers", "verifications", "erasure_requests")
 
 
-# No engine changes whom a page believes.
+# Trust of pages does not depend on the engine.
 pytestmark = pytest.mark.one_engine
 
 
@@ -69,7 +69,7 @@ def test_a_stranger_sees_nothing(person: Person) -> None:
     assert person.open("/buyer", **{"Accept-Language": "es-MX"}).heading in ES.values()
 
 
-def test_the_cookie_shows_who_asked(person: Person, shop: Shop) -> None:
+def test_the_cookie_shows_the_accounts_that_asked(person: Person, shop: Shop) -> None:
     _cookie(person, shop)
     assert EN["remembered_uses_none"] in person.open("/buyer").text
     _use(person, shop)
@@ -133,17 +133,17 @@ def test_a_time_that_is_not_of_the_page_is_refused(
     assert EN["remembered_says_refused"] in refused.text
 
 
-def test_a_passkey_hides_the_list_from_who_has_only_the_browser(
+def test_a_passkey_hides_the_list_from_other_users_of_the_browser(
     person: Person, shop: Shop, operator: Operator
 ) -> None:
-    """On a device of two people, the cookie does not say at which shops the buyer was."""
+    """On a device of two people, the cookie does not reveal the shops of the buyer."""
     _cookie(person, shop)
     _use(person, shop)
     cookie = person.client.cookies["cs-remembered-test"]
     person.client.cookies.delete("cs-remembered-test")
     device = _passkey(person, shop)
     person.client.cookies.set("cs-remembered-test", cookie)
-    # In the sandbox, each session plays a person of its own.
+    # In the sandbox, each session simulates a separate person.
     operator.execute("UPDATE remembered SET cbid = (SELECT cbid FROM remembered_uses)")
     page = person.open("/buyer")
     assert EN["remembered_partial"] in page.text
@@ -161,7 +161,7 @@ def test_one_can_be_removed(person: Person, shop: Shop, operator: Operator) -> N
     assert person.open(link(shop.session())).heading == EN["identity_title"]
 
 
-def test_no_one_removes_what_is_of_another_buyer(
+def test_no_one_removes_data_of_another_buyer(
     person: Person, another: Person, shop: Shop, operator: Operator
 ) -> None:
     _cookie(person, shop)
@@ -195,7 +195,7 @@ def test_erasing_is_asked_twice_and_then_real(
     assert shop.vendor.live.get(f"/v1/buyers/{cbid}/status").status_code == 404
 
 
-def test_a_hold_is_respected_and_said(
+def test_a_hold_is_respected_and_shown(
     person: Person, live_shop: Callable[..., Shop], operator: Operator
 ) -> None:
     """The buyer is not remembered any more; the rest goes when the hold has ended."""
@@ -238,7 +238,7 @@ def test_a_hold_on_an_order_is_named_and_the_rest_is_erased(
     assert vendor.test.get(f"/v1/acknowledgments/{ack_id}").json()["cbid"] == cbid
 
 
-def test_an_operator_who_erases_a_buyer_erases_what_is_remembered(
+def test_an_operator_who_erases_a_buyer_erases_the_remembered_data(
     person: Person, live_shop: Callable[..., Shop], operator: Operator
 ) -> None:
     shop = live_shop()
@@ -250,7 +250,7 @@ def test_an_operator_who_erases_a_buyer_erases_what_is_remembered(
         assert operator.rows(f"SELECT * FROM {table}") == []  # noqa: S608 - our own names
 
 
-def test_two_buyers_who_are_one_are_remembered_and_erased_as_one(
+def test_two_merged_buyers_are_remembered_and_erased_as_one(
     person: Person, live_shop: Callable[..., Shop], operator: Operator
 ) -> None:
     """Joined after a cookie was kept under each identifier."""
@@ -295,8 +295,10 @@ def _keep_house(operator: Operator, after: timedelta) -> None:
 
 
 @pytest.mark.parametrize("mode", list(Mode))
-def test_at_most_ten_are_kept(person: Person, shop: Shop, operator: Operator, mode: Mode) -> None:
-    """The one that was used least recently makes room."""
+def test_at_most_ten_passkeys_are_kept(
+    person: Person, shop: Shop, operator: Operator, mode: Mode
+) -> None:
+    """The least recently used one makes room."""
     session = shop.session()
     verify_in(person, session)
     cbid = shop.read(session)["cbid"]

@@ -1,4 +1,4 @@
-"""Killed between any two statements: a remembered buyer passes whole, or is asked again."""
+"""Killed between any two statements: a remembered buyer passes completely, or is asked again."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _remembered(checks: Checks) -> str:
 
 
 def _passes(checks: Checks) -> list[str]:
-    """The records of the passes, of which there must be as many as uses."""
+    """The records of the passes, which must be as many as the uses."""
     stage = checks.stage
     query = "SELECT id FROM verifications WHERE provider = 'remembered' ORDER BY id"
     found = [str(row["id"]) for row in stage.rows(query)]
@@ -54,7 +54,7 @@ def _run(stage: Stage, point: int, session: Session, value: str) -> int:
 
 @each_engine
 @pytest.mark.timeout(600)
-def test_killed_before_any_statement_the_session_is_verified_and_the_pass_recorded_or_neither(
+def test_killed_before_any_statement_the_pass_is_recorded_and_the_session_verified_or_neither(
     stage: Stage,
 ) -> None:
     """After the restart the buyer agrees once more, and passes once."""

@@ -1,4 +1,4 @@
-"""What cannot be cleared is said before the initials, to the buyer who is known alone."""
+"""Obstacles to clearing are shown before the initials, to the known buyer alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.http.backstage import Operator
 from tests.remembered.conftest import Person, Shop, form_of, link, remembered, verify_in
 from tests.verification.live import revoke
 
-# No engine changes what a page says.
+# Page texts do not depend on the engine.
 pytestmark = pytest.mark.one_engine
 
 EN, ES = WORDS["en"], WORDS["es"]
@@ -22,7 +22,7 @@ _OWN = re.compile(r"chk_\w+|value=\"[\w-]{20,}\"|revision=\d+")
 
 
 def order(shop: Shop, cbid: str, zip_: str = OTHER, **changes: object) -> dict[str, Any]:
-    """A session of a buyer whom the shop knows: initials for an order to this ZIP code."""
+    """A session of a buyer known to the shop: initials for an order to this ZIP code."""
     asked = {"collect": ["acknowledgment"], "notice_id": "ab1263"}
     return shop.session(**asked, cbid=cbid, shipping_zip=zip_, **changes)
 
@@ -40,7 +40,7 @@ def at_shop(shop: Shop, session: dict[str, Any]) -> tuple[object, ...]:
     return shop.read(session), [event["type"] for event in events]
 
 
-def test_an_order_to_another_zip_code_is_said_before_the_initials(
+def test_an_order_to_another_zip_code_is_reported_before_the_initials(
     person: Person, shop: Shop
 ) -> None:
     """In words that name no ZIP code, in each language, with the way back and the way on."""
@@ -49,7 +49,7 @@ def test_an_order_to_another_zip_code_is_said_before_the_initials(
     before = at_shop(shop, session)
     page = person.open(link(session))
     assert page.heading == EN["foreseen_title"]
-    said = page.text.replace(OTHER, "", 1)  # where the order says that it goes
+    said = page.text.replace(OTHER, "", 1)  # the order's own destination
     assert not re.search(r"\b\d{5}\b", said)
     assert at_shop(shop, session) == before
     path = f"/c/{session['checkout_session_id']}"
@@ -68,9 +68,7 @@ def test_an_order_without_obstacles_begins_with_the_notice(person: Person, shop:
     assert page.heading == EN["title"]
 
 
-def test_each_reason_is_said_in_its_own_words(
-    person: Person, shop: Shop, operator: Operator
-) -> None:
+def test_each_reason_has_its_own_words(person: Person, shop: Shop, operator: Operator) -> None:
     cbid = known(person, shop)
     shop.client.post("/v1/test/buyers", json={"cbid": cbid, "status": "expired"})
     page = person.open(link(order(shop, cbid, PROVED)))
@@ -104,14 +102,14 @@ def test_the_browser_of_another_buyer_shows_the_notice_alone(
 
 
 def test_a_page_that_frames_or_fetches_it_gets_the_notice(person: Person, shop: Shop) -> None:
-    """A shop of the same site could measure what the browser gets with its cookies."""
+    """A shop of the same site could measure the browser's response to its cookies."""
     session = order(shop, known(person, shop))
     for dest in ("iframe", "empty", "image", "script"):
         near = {"Sec-Fetch-Dest": dest, "Sec-Fetch-Site": "same-site"}
         assert person.open(link(session), **near).heading == EN["title"], dest
 
 
-def test_five_zip_codes_a_day_are_compared_and_none_of_them_counts_at_the_shop(
+def test_five_zip_codes_a_day_are_compared_and_none_counts_at_the_shop(
     person: Person, shop: Shop
 ) -> None:
     """A sixth shows the notice, as in a browser that is not known; the shop has its own."""
@@ -134,7 +132,7 @@ def _asked(cbid: str, zip_: str) -> dict[str, str]:
 def test_a_buyer_whose_check_in_this_session_ended_can_do_another(
     person: Person, shop: Shop, another: Person
 ) -> None:
-    """Only a press opens the step again: until then the session says nothing of it."""
+    """Only a press opens the step again: until then the session does not reveal it."""
     both = {"collect": ["identity", "acknowledgment"], "notice_id": "ab1263"}
     session = shop.session(**both)
     assert verify_in(person, session).heading == EN["title"]
@@ -149,7 +147,7 @@ def test_a_buyer_whose_check_in_this_session_ended_can_do_another(
     assert again.heading == EN["identity_title"]
 
 
-def test_no_one_is_known_by_a_cookie_of_the_other_mode(
+def test_a_cookie_of_the_other_mode_recognises_no_one(
     person: Person, shop: Shop, operator: Operator
 ) -> None:
     session = shop.session()

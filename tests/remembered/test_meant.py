@@ -1,4 +1,4 @@
-"""Consent is meant: a press that comes too soon, or where the buyer did not ask to be, is none."""
+"""Consent is deliberate: a press that is too early, or on an unrequested page, does not count."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from countersign.hosted.toolkit.screens import WORDS
 from tests.checkout.buyer import SHOP
 from tests.remembered.conftest import READ, Person, Shop, form_of, link, verify_in
 
-# No engine changes when a press was meant.
+# The time of a press does not depend on the engine.
 pytestmark = pytest.mark.one_engine
 
 OURS, THEIRS = {"sec-fetch-site": "same-origin"}, {"sec-fetch-site": "cross-site"}
@@ -20,16 +20,16 @@ MINUTE = timedelta(minutes=1)
 
 @pytest.fixture
 def known(person: Person, shop: Shop) -> Person:
-    """Give a person whom a cookie remembers."""
+    """A person remembered by a cookie."""
     person.send(form_of(verify_in(person, shop.session()), "cookie"))
     return person
 
 
 @pytest.mark.parametrize("locale", ["en", "es"])
-def test_a_consent_that_comes_too_soon_is_shown_again_with_the_reason(
+def test_an_early_consent_is_shown_again_with_the_reason(
     known: Person, shop: Shop, locale: str
 ) -> None:
-    """The vendor learns nothing of it, and the page that is shown again wants its own time."""
+    """The vendor learns nothing of it, and the page shown again needs its own time."""
     session = shop.session(locale=locale)
     page = known.arrive(link(session), **OURS)
     for _ in range(2):
@@ -42,7 +42,7 @@ def test_a_consent_that_comes_too_soon_is_shown_again_with_the_reason(
 
 
 def test_a_press_counts_after_the_time_that_it_takes_to_read(known: Person, shop: Shop) -> None:
-    """By the server's clock, and not by what the form says."""
+    """By the server's clock, not by the form."""
     session = shop.session()
     form = form_of(known.arrive(link(session), **OURS), "cookie")
     earlier = str(int(form.fields["asked"]) - 60_000)
@@ -56,7 +56,7 @@ def test_a_press_counts_after_the_time_that_it_takes_to_read(known: Person, shop
 def test_a_visitor_from_another_site_is_asked_one_page_later(
     known: Person, shop: Shop, headers: dict[str, str]
 ) -> None:
-    """That page has nothing of the buyer, and takes nothing too soon either."""
+    """That page contains nothing of the buyer, and accepts no early press either."""
     session = shop.session()
     page = known.arrive(link(session), **headers)
     assert page.heading == WORDS["en"]["remembered_first_title"]
@@ -76,7 +76,7 @@ def test_a_visitor_from_another_site_is_asked_one_page_later(
 
 
 def test_the_page_before_cannot_be_left_out(known: Person, shop: Shop) -> None:
-    """Neither by the address of the page that asks, nor by what the first page has."""
+    """Neither by the address of the consent page, nor by the form of the first page."""
     session = shop.session()
     page = known.arrive(link(session), **THEIRS)
     root = f"/c/{session['checkout_session_id']}"
@@ -89,7 +89,9 @@ def test_the_page_before_cannot_be_left_out(known: Person, shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("site", ["same-origin", "same-site"])
-def test_a_buyer_who_comes_from_near_is_asked_at_once(known: Person, shop: Shop, site: str) -> None:
+def test_a_buyer_who_did_not_come_from_another_site_is_asked_at_once(
+    known: Person, shop: Shop, site: str
+) -> None:
     page = known.arrive(link(shop.session()), **{"sec-fetch-site": site})
     assert page.heading == WORDS["en"]["remembered_consent_title"]
 

@@ -31,7 +31,7 @@ EN, ES = WORDS["en"], WORDS["es"]
 OPENER = "cross-origin-opener-policy"
 
 
-# No engine changes whom a page believes.
+# Trust of pages does not depend on the engine.
 pytestmark = pytest.mark.one_engine
 
 
@@ -55,7 +55,7 @@ def _signed_in(person: Person, device: Passkey) -> Page:
 
 
 @pytest.mark.parametrize("path", ["start", "identity"])
-def test_a_form_that_ends_after_the_check_makes_no_one_the_buyer(
+def test_a_form_completed_after_the_check_makes_no_one_the_buyer(
     person: Person, another: Person, shop: Shop, path: str
 ) -> None:
     """The session is read before the body of a form, which may be slow."""
@@ -77,10 +77,10 @@ def test_a_form_that_ends_after_the_check_makes_no_one_the_buyer(
 
 
 @pytest.mark.parametrize("ended", ["cancelled", "completed"])
-def test_an_answer_whose_end_comes_after_that_of_the_session_informs_no_one(
+def test_an_answer_completed_after_the_session_informs_no_one(
     person: Person, shop: Shop, operator: Operator, ended: str
 ) -> None:
-    """It was read while the session waited for it; the other tab of a buyer counts, once."""
+    """It was read while the session waited for it; the buyer's other tab counts, once."""
     person.send(form_of(verify_in(person, shop.session()), "cookie"))
     session = shop.session()
     form = form_of(person.open(link(session)), "cookie")
@@ -98,7 +98,7 @@ def test_an_answer_whose_end_comes_after_that_of_the_session_informs_no_one(
     assert operator.rows("SELECT * FROM remembered_uses") == uses
 
 
-def test_a_buyer_who_is_to_be_checked_again_passes_by_no_other_way(
+def test_a_buyer_who_must_be_checked_again_has_no_other_way(
     person: Person, live_shop: Callable[..., Shop], operator: Operator
 ) -> None:
     shop = live_shop()
@@ -119,10 +119,10 @@ def test_a_buyer_who_is_to_be_checked_again_passes_by_no_other_way(
     assert operator.rows("SELECT * FROM remembered_uses") == []
 
 
-def test_the_revision_does_not_say_that_somebody_consented_or_was_kept(
+def test_the_revision_does_not_reveal_consent_or_remembering(
     person: Person, shop: Shop, operator: Operator
 ) -> None:
-    """Who has the link can watch it: /updates compares with it."""
+    """Anyone with the link can watch the revision: /updates compares with it."""
     revision = "SELECT revision, consents FROM checkout_sessions WHERE id = :id"
     first = shop.session()
     done = verify_in(person, first)
@@ -147,9 +147,7 @@ def test_the_offer_is_made_only_for_a_while(person: Person, shop: Shop) -> None:
     assert EN["remembered_kept"] not in person.send(form).text
 
 
-def test_the_offer_is_not_made_long_after_the_browser_was_led_back(
-    person: Person, shop: Shop
-) -> None:
+def test_the_offer_is_not_made_long_after_the_redirect_back(person: Person, shop: Shop) -> None:
     """The provider decided for a while, and somebody else may have the device."""
     session = shop.session()
     page = person.open(link(session))
@@ -174,7 +172,7 @@ def test_while_a_provider_decides_the_cookie_of_a_session_lasts_a_day(
 
 
 def test_another_person_of_the_device_can_be_remembered(person: Person, shop: Shop) -> None:
-    """A browser that knows only that there is a passkey forgets it, too."""
+    """A browser that only knows about a passkey forgets it, too."""
     _passkey(person, shop)
     session = shop.session()
     check = person.send(form_of(person.open(link(session)), "forget"))
@@ -183,19 +181,19 @@ def test_another_person_of_the_device_can_be_remembered(person: Person, shop: Sh
     assert EN["remembered_offer_title"] in person.send(form, outcome="verified").text
 
 
-def test_a_cookie_that_is_not_known_any_more_hides_no_offer(person: Person, shop: Shop) -> None:
+def test_an_outdated_cookie_hides_no_offer(person: Person, shop: Shop) -> None:
     person.client.cookies.set("cs-remembered-test", "x" * 43)
     assert EN["remembered_offer_title"] in verify_in(person, shop.session()).text
 
 
-def test_only_who_is_signed_in_can_sign_out(person: Person, shop: Shop) -> None:
+def test_only_a_signed_in_buyer_can_sign_out(person: Person, shop: Shop) -> None:
     person.send(form_of(verify_in(person, shop.session()), "cookie"))
     acts = [form.fields["act"] for form in person.open("/buyer").forms]
     assert acts == ["remove", "erase"]
 
 
 def test_signing_out_ends_it_on_the_server(person: Person, another: Person, shop: Shop) -> None:
-    """A copy of the cookie is worth nothing then; who signs in again has a new one."""
+    """A copy of the cookie is useless then; the next sign-in has a new one."""
     device = _passkey(person, shop)
     person.client.cookies.delete("cs-passkey-test")
     page = _signed_in(person, device)
@@ -213,7 +211,7 @@ def test_signing_out_ends_it_on_the_server(person: Person, another: Person, shop
     assert EN["remembered_no_cookie"] in another.open("/buyer").text
 
 
-def test_signing_out_counts_where_the_clock_is_behind_that_of_the_sign_in(
+def test_signing_out_works_although_the_clock_is_behind_that_of_the_sign_in(
     person: Person, another: Person, shop: Shop, operator: Operator
 ) -> None:
     """Servers have clocks of their own; here the sign-in was by one that is a minute ahead."""
@@ -235,7 +233,7 @@ def test_signing_out_counts_where_the_clock_is_behind_that_of_the_sign_in(
     assert EN["remembered_no_cookie"] in another.open("/buyer").text
 
 
-def test_erasing_needs_a_passkey_that_was_used_just_now(
+def test_erasing_needs_a_freshly_used_passkey(
     person: Person, shop: Shop, operator: Operator
 ) -> None:
     page = _signed_in(person, _passkey(person, shop))
@@ -298,7 +296,7 @@ def test_the_id_of_a_passkey_has_a_greatest_length(
 def test_the_pages_keep_no_hold_of_a_window(person: Person, another: Person, shop: Shop) -> None:
     done = verify_in(person, shop.session())
     person.send(form_of(done, "cookie"))
-    """Those for who is known and for who is not: a shop would see by it who its visitor is."""
+    """Headers for known and unknown buyers: otherwise a shop could see who its visitor is."""
     session = shop.session()
     pages: list[Any] = [done, person.open("/buyer"), person.open(link(session))]
     pages += [another.open(path) for path in (link(session), "/c/nothing", "/buyer")]

@@ -13,7 +13,7 @@ from tests.remembered.conftest import Person, Shop, form_of, link, options_of, v
 from tests.remembered.device import Passkey
 from tests.verification.live import revoke
 
-# No engine changes what a page says.
+# Page texts do not depend on the engine.
 pytestmark = pytest.mark.one_engine
 
 EN = WORDS["en"]
@@ -31,7 +31,7 @@ def kept(person: Person, shop: Shop) -> tuple[Passkey, str]:
 
 
 def passed(person: Person, shop: Shop, device: Passkey, **changes: object) -> tuple[Page, object]:
-    """The page after an attempt to pass with the passkey, and what the shop reads of it."""
+    """The page after an attempt to pass with the passkey, and the shop's view of it."""
     asked = {"step": changes.pop("step", 1), **changes}
     session = shop.session(shipping_zip=asked.pop("zip", "94110"))
     page = person.open(link(session))
@@ -41,7 +41,7 @@ def passed(person: Person, shop: Shop, device: Passkey, **changes: object) -> tu
     return page, found
 
 
-def test_each_reason_has_its_own_words_and_the_shop_sees_none_of_them(
+def test_each_reason_has_its_own_words_hidden_from_the_shop(
     person: Person, shop: Shop, operator: Operator
 ) -> None:
     """Another ZIP code, expired, revoked, erased, copied, and signed for another page."""
@@ -75,7 +75,7 @@ def test_each_reason_has_its_own_words_and_the_shop_sees_none_of_them(
     assert all(found == seen[0] for found in seen)
 
 
-def test_after_erasing_nothing_is_said_to_be_remembered(person: Person, shop: Shop) -> None:
+def test_after_erasing_nothing_is_shown_as_remembered(person: Person, shop: Shop) -> None:
     """The passkey that is left on the device is not known here any more."""
     device, _ = kept(person, shop)
     page = person.open("/buyer")

@@ -26,7 +26,7 @@ EN = WORDS["en"]
 def test_a_verified_buyer_keeps_a_cookie_and_passes_with_three_requests(
     person: Person, shop: Shop, operator: Operator
 ) -> None:
-    """The link, the page that asks, and the consent, which leads straight back to the shop."""
+    """The link, the consent page, and the consent, which redirects straight back to the shop."""
     first = shop.session()
     done = verify_in(person, first)
     assert EN["remembered_offer_title"] in done.text
@@ -46,7 +46,7 @@ def test_a_verified_buyer_keeps_a_cookie_and_passes_with_three_requests(
 def test_a_verified_buyer_keeps_a_passkey_and_passes_with_it(
     person: Person, shop: Shop, operator: Operator
 ) -> None:
-    """A counter that stays at 0, as that of a passkey in a cloud, is no reason to refuse."""
+    """A counter that stays at 0, as for a passkey in a cloud, is no reason to refuse."""
     device = Passkey()
     done = verify_in(person, shop.session())
     person.send(form_of(done, "passkey"), credential=device.create(options_of(done)))
@@ -60,7 +60,7 @@ def test_a_verified_buyer_keeps_a_passkey_and_passes_with_it(
     _check_record(operator, "passkey")
 
 
-def test_the_cookie_comes_first_where_no_passkey_was_kept(person: Person, shop: Shop) -> None:
+def test_the_cookie_comes_first_if_no_passkey_was_kept(person: Person, shop: Shop) -> None:
     first, second = shop.session(), shop.session()
     person.send(form_of(verify_in(person, first), "cookie"))
     text = person.open(link(second)).response.text
@@ -83,7 +83,7 @@ def test_a_passkey_is_found_in_a_browser_that_has_no_cookie(
     assert left.headers["location"].startswith(SHOP)
 
 
-def test_the_initials_say_by_what_the_buyer_was_known(person: Person, shop: Shop) -> None:
+def test_the_initials_record_how_the_buyer_was_recognised(person: Person, shop: Shop) -> None:
     both = {"collect": ["identity", "acknowledgment"], "notice_id": "ab1263"}
     done = verify_in(person, shop.session())
     person.send(form_of(done, "cookie"))
@@ -112,13 +112,13 @@ def test_a_second_shop_of_the_deployment_is_informed_by_its_own_rules(
     assert (found["status"], found["cbid"], found["reasons"]) == ("completed", cbid, [])
     [row] = operator.rows("SELECT * FROM verifications WHERE provider = 'remembered'")
     assert row["account_id"] == second.vendor.account_id
-    # No one was asked: the provider has no session of this.
+    # No provider was asked: it has no session for this.
     answer = person.open("/buyer").text
     assert EN["remembered_use_verified"] in answer
 
 
-def test_the_page_that_asks_shows_no_stored_data(person: Person, shop: Shop) -> None:
-    """On a device of two people the next one sees no one's name, and can say so."""
+def test_the_consent_page_shows_no_stored_data(person: Person, shop: Shop) -> None:
+    """On a device of two people the next one sees no name, and can refuse."""
     first = shop.session()
     person.send(form_of(verify_in(person, first), "cookie"))
     cbid = shop.read(first)["cbid"]

@@ -26,7 +26,7 @@ def test_a_request_waits_for_the_owner_and_the_page_says_so(
     cluster: postgres.PostgresServer,  # noqa: F811 - a fixture
     owner: Deployment,  # noqa: F811 - a fixture
 ) -> None:
-    """What the buyer is remembered by goes at once, and the rest with the owner's next run."""
+    """Passkeys and cookies are deleted at once, and the rest with the owner's next run."""
     grant(owner, cluster)
     with (
         Operator(owner) as operator,

@@ -1,7 +1,7 @@
-"""A process in which a remembered buyer passes, and that is killed on the way.
+"""A process in which a remembered buyer passes, and which is killed on the way.
 
-`python -m tests.remembered.victim POINT SESSION COOKIE`, see `tests.support.killed`. It does what
-the page does once the buyer has agreed.
+`python -m tests.remembered.victim POINT SESSION COOKIE`, see `tests.support.killed`. It acts as the
+page does once the buyer has agreed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the tests of the sandbox ask for again and again."""
+"""Frequent calls of the sandbox tests."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def status(client: httpx2.Client, cbid: str) -> dict[str, Any]:
 
 
 def order(client: httpx2.Client, cbid: str, session_id: str = "order-1") -> dict[str, str]:
-    """Acknowledge for an order; gives what to ask a clearance with."""
+    """Acknowledge for an order; returns the body of its clearance request."""
     ack_id = ok(acknowledge(client, session_id=session_id, cbid=cbid))["ack_id"]
     return {"ack_id": ack_id, "cbid": cbid, "session_id": session_id, "shipping_zip": ZIP}
 

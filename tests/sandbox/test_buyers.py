@@ -26,7 +26,7 @@ from tests.sandbox.calls import (
 
 pytestmark = pytest.mark.one_engine
 
-# From verified to this: the event, what a clearance says, and the reasons of verify.
+# From verified to this: the event, the clearance's reason, and the reasons of verify.
 STATES = {
     "pending": (None, ["buyer_not_verified"], []),
     "requires_input": ("buyer.requires_input", ["buyer_requires_input"], ["x"]),
@@ -47,7 +47,7 @@ def test_every_state_is_here() -> None:
 
 @pytest.mark.parametrize("state", STATES)
 def test_a_buyer_is_put_in_a_state(client: httpx2.Client, state: str) -> None:
-    """Status, verify and clearance tell of it, and one event does, as of the real transition."""
+    """Status, verify and clearance show it, and one event, as for the real transition."""
     event, against, reasons = STATES[state]
     cbid = buyer(client)
     asked = order(client, cbid)
@@ -81,8 +81,8 @@ def test_a_buyer_is_verified_from_any_state(client: httpx2.Client, state: str) -
     assert events(client, "buyer.verified")[-1]["data"] == {"cbid": cbid}
 
 
-def test_reasons_are_the_ones_that_are_given(client: httpx2.Client) -> None:
-    """They are named by verify, and by a clearance where the buyer has to act."""
+def test_given_reasons_are_returned(client: httpx2.Client) -> None:
+    """They are named by verify, and by a clearance if the buyer has to act."""
     cbid = buyer(client)
     ok(move(client, cbid, "failed", reasons=["age_below_minimum", "zip_mismatch"]))
     assert again(client)["reasons"] == ["age_below_minimum", "zip_mismatch"]
@@ -156,7 +156,7 @@ def test_a_repeated_request_acts_once(client: httpx2.Client) -> None:
 def test_the_record_says_that_no_session_was_judged(
     operator: Operator, vendor: Vendor, client: httpx2.Client
 ) -> None:
-    """Its time is real, what the clock showed stands next to it, and nothing is personal."""
+    """Its time is real, the test clock's time is next to it, and nothing is personal."""
     cbid = buyer(client)
     ahead = advance(client, seconds=10 * DAY)
     ok(move(client, cbid, "failed"))

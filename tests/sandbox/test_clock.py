@@ -1,4 +1,4 @@
-"""The test clock of an account: all that is judged by time in its sandbox goes by it."""
+"""The test clock of an account: every judgement about time in its sandbox uses it."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_clock_is_read_advanced_and_reset(client: httpx2.Client) -> None:
 def test_a_clock_never_goes_back_nor_too_far(
     client: httpx2.Client, body: dict[str, object]
 ) -> None:
-    """What is refused leaves it where it is."""
+    """A refused change leaves the clock where it is."""
     answer = client.post("/v1/test/clock/advance", json=body)
     assert refusal(answer) == (400, "invalid_request")
     assert clock(client)["ahead_seconds"] == 0
@@ -130,8 +130,8 @@ def test_a_buyer_is_reminded_of_by_the_clock(client: httpx2.Client) -> None:
     assert len(events(client, "buyer.expiring")) == 2
 
 
-def test_a_buyer_verified_by_an_advanced_clock_is_verified_by_it(client: httpx2.Client) -> None:
-    """It is verified from what the clock shows, for a year of it."""
+def test_a_buyer_verified_by_an_advanced_clock_stays_verified_by_it(client: httpx2.Client) -> None:
+    """It is verified from the clock's time, for a year of it."""
     ahead = advance(client, seconds=2 * YEAR)
     found = status(client, buyer(client))
     assert found["status"] == "verified"
@@ -140,7 +140,7 @@ def test_a_buyer_verified_by_an_advanced_clock_is_verified_by_it(client: httpx2.
 
 
 def test_a_session_that_expired_before_is_reported_as_expired(client: httpx2.Client) -> None:
-    """Also where its expiry, by the clock, is still to come by real time."""
+    """Also if its expiry by the clock is later than the real time."""
     advance(client, seconds=2 * YEAR)
     cbid = buyer(client, "test_expired")
     assert status(client, cbid)["status"] == "expired"
@@ -188,10 +188,8 @@ def test_a_notice_comes_into_force_by_the_clock_of_the_account_that_asks(
     assert version(vendor.test) == "1"
 
 
-def test_a_notice_that_is_still_to_come_is_in_force_by_the_clock(
-    operator: Operator, vendor: Vendor
-) -> None:
-    """Before it no version is, so what was refused is served."""
+def test_a_future_notice_is_in_force_by_the_clock(operator: Operator, vendor: Vendor) -> None:
+    """Before that no version is in force, so the refused notice is served now."""
     began = time(clock(vendor.test)["real_time"])
     day = (began + timedelta(days=40)).date().isoformat()
     name = f"comes-{vendor.account_id[-8:]}"
@@ -217,8 +215,8 @@ def test_an_acknowledgment_ages_by_the_clock(client: httpx2.Client) -> None:
     assert clear(client, order(client, cbid, "order-2"))["cleared"] is True
 
 
-def test_evidence_has_the_real_time_and_says_what_the_clock_showed(client: httpx2.Client) -> None:
-    """`accepted_at` is never the clock's; without a clock nothing is said of one."""
+def test_evidence_has_the_real_time_and_the_time_of_the_clock(client: httpx2.Client) -> None:
+    """`accepted_at` is never the clock's; without a clock none is mentioned."""
     before = acknowledged(client)
     assert "test_clock" not in before
     ahead = advance(client, seconds=100 * DAY)
@@ -239,7 +237,7 @@ def test_evidence_has_the_real_time_and_says_what_the_clock_showed(client: httpx
 
 
 def test_a_clearance_and_its_token_expire_by_the_clock(client: httpx2.Client) -> None:
-    """The same one is given while it stands; afterwards the order is decided again."""
+    """The same one is returned while it is valid; afterwards the order is decided again."""
     advance(client, seconds=10 * DAY)
     asked = order(client, buyer(client))
     first = clear(client, asked)
@@ -259,7 +257,7 @@ def test_a_clearance_and_its_token_expire_by_the_clock(client: httpx2.Client) ->
     assert second["clearance_id"] != first["clearance_id"]
 
 
-def test_a_clearance_without_a_clock_says_nothing_of_one(client: httpx2.Client) -> None:
+def test_a_clearance_without_a_clock_mentions_none(client: httpx2.Client) -> None:
     """And its token is not good either."""
     granted = clear(client, order(client, buyer(client)))
     assert "test_clock" not in claims(granted["token"])
@@ -285,7 +283,7 @@ def test_zip_codes_are_counted_by_real_time(client: httpx2.Client) -> None:
     assert refusal(verify(client, shipping_zip="10006", **fields)) == (429, "rate_limited")
 
 
-def test_no_one_elses_time_moves(vendor: Vendor, other: Vendor) -> None:
+def test_no_other_time_moves(vendor: Vendor, other: Vendor) -> None:
     """Neither another account's sandbox nor this account's live mode."""
     cbid = buyer(other.test)
     advance(vendor.test, seconds=3 * YEAR)

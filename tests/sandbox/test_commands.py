@@ -42,7 +42,7 @@ def shop(served: tuple[Bench, Server], request: pytest.FixtureRequest) -> Iterat
 
 
 def test_the_clock_is_shown_advanced_and_reset(shop: Shop) -> None:
-    """The server goes by it as soon as the command is done."""
+    """The server uses it as soon as the command is done."""
     cbid = buyer(shop.client)
     assert shop.read("clock", "show", shop.account)["ahead_seconds"] == 0
     ahead = shop.read("clock", "advance", shop.account, "--by", "365d")
@@ -93,7 +93,7 @@ def test_a_buyer_is_put_in_a_state(shop: Shop) -> None:
 
 
 def test_the_operators_view_of_a_buyer_goes_by_its_test_clock(shop: Shop) -> None:
-    """`buyers show` says what the account learns, and so does who reinstates it."""
+    """`buyers show` has the account's view, and so does the reinstating command."""
     cbid = buyer(shop.client)
     shop.read("clock", "advance", shop.account, "--by", "366d")
     assert shop.bench.read("buyers", "show", cbid)["status"] == "expired"

@@ -1,4 +1,4 @@
-"""docs/testing.md: its examples run as they stand, and its tables are what the code has."""
+"""docs/testing.md: its examples run unchanged, and its tables match the code."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_every_example_does_what_the_page_shows(tmp_path: Path) -> None:
     assert check_answers(PAGE.blocks, printed) == ANSWERS
 
 
-def test_the_tables_list_everything_there_is() -> None:
+def test_the_tables_are_complete() -> None:
     """Every session and every fault, and nothing else."""
     sessions = [row[0].strip("`") for row in PAGE.rows("## Sessions that simulate an outcome")]
     assert sessions[1:] == list(SCRIPT)

@@ -1,4 +1,4 @@
-"""Events of every type can be triggered; they go where real ones go, and say what they are."""
+"""Events of every type can be triggered; they are sent like real ones, and marked."""
 
 from __future__ import annotations
 

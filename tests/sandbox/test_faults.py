@@ -47,7 +47,7 @@ def judge(client: httpx2.Client, **more: Any) -> httpx2.Response:  # noqa: ANN40
 
 
 def live_refusal(fault: Fault) -> Refusal:
-    """What live verification raises of what an adapter makes of this fault."""
+    """The error of live verification for an adapter's result of this fault."""
     outcome: Finding | None = OUTCOMES.get(fault)
     if outcome is None:
         return ProviderSessionNotBound()
@@ -75,8 +75,8 @@ def test_a_fault_answers_as_live_verification_does(client: httpx2.Client, fault:
     assert ok(client.get(PATH)) == NONE
 
 
-def test_as_many_calls_fail_as_planned_however_many_come_at_once(client: httpx2.Client) -> None:
-    """Not one more, and not one less."""
+def test_exactly_as_many_calls_fail_as_planned_under_concurrency(client: httpx2.Client) -> None:
+    """Exactly as many."""
     plan(client, "server_error", calls=7)
     with ThreadPoolExecutor(12) as pool:
         answers = list(pool.map(lambda _: judge(client).status_code, range(20)))
@@ -126,7 +126,7 @@ def test_a_retry_with_its_idempotency_key_succeeds_after_the_fault(client: httpx
     assert "idempotent-replayed" not in answers[1].headers
 
 
-def test_no_one_else_meets_it(vendor: Vendor, other: Vendor) -> None:
+def test_no_other_caller_meets_the_fault(vendor: Vendor, other: Vendor) -> None:
     """Neither another account nor this account's live mode."""
     plan(vendor.test, "misconfigured")
     assert buyer(other.test)
@@ -137,7 +137,7 @@ def test_no_one_else_meets_it(vendor: Vendor, other: Vendor) -> None:
 
 
 def test_a_slow_fault_outlasts_a_client_that_does_not_wait(client: httpx2.Client) -> None:
-    """The answer comes when the delay is over; the client's own time-out is met before."""
+    """The answer comes after the delay; the client's own time-out is earlier."""
     plan(client, "timeout", delay_seconds=2)
     body = {"test_mode": True, "provider_identity_session_id": "someone"}
     with pytest.raises(httpx2.ReadTimeout):
@@ -173,7 +173,7 @@ def test_another_processs_plan_applies_at_once(
     ],
 )
 def test_invalid_plans_are_refused(client: httpx2.Client, body: dict[str, object]) -> None:
-    """What was planned before stays."""
+    """The earlier plan stays."""
     plan(client, "timeout", calls=5)
     assert refusal(client.post(PATH, json=body)) == (400, "invalid_request")
     assert ok(client.get(PATH))["calls"] == 5

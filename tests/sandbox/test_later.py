@@ -1,4 +1,4 @@
-"""Advancing the test clock by d and asking gives what asking d later gives."""
+"""Advancing the test clock by d and asking gives the same as asking d later."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def desk(
 
 
 class Shop:
-    """An account's way through the steps, and what it learned: times, but no identifiers."""
+    """An account's way through the steps, and its observations: times, but no identifiers."""
 
     def __init__(self, desk: Desk, who: Principal) -> None:
         self.desk = desk

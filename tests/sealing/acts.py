@@ -1,4 +1,4 @@
-"""What these tests do over and over: acknowledge, prove, check a log."""
+"""Frequent acts of these tests: acknowledge, prove, check a log."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def policy_of(deployment: Deployment, mode: str = "test") -> Policy:
 
 
 def check(deployment: Deployment) -> dict[str, Any]:
-    """What `countersign log check` says."""
+    """The output of `countersign log check`."""
     done = deployment.run("log", "check", "--json", check=False)
     found: dict[str, Any] = json.loads(done.stdout)
     assert (done.returncode == 0) == (found["findings"] == [])

@@ -9,7 +9,7 @@ from asn1crypto import keys, pem, tsp, x509
 
 
 def make_authority(place: Path, days: int = 30, *, rsa: bool = False) -> Path:
-    """Make a root, and a certificate for stamping, which end after so many days."""
+    """Make a root, and a certificate for stamping, which end after this many days."""
     (place / "ca.cnf").write_text(
         "[req]\ndistinguished_name=dn\nprompt=no\n[dn]\nCN=Test root\n"
         "[ca]\nbasicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign\n"

@@ -1,4 +1,4 @@
-"""What a server does, done by its own parts in this process: at another time, or step by step."""
+"""A server's acts, by its own parts in this process: at another time, or step by step."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def opened(
 async def acknowledge_inside(
     deployment: Opened, account: str, notice_id: str, mode: Mode, cbid: str | None = None
 ) -> tuple[Principal, str]:
-    """Acknowledge a notice of which there is one version; gives who did, and the ack_id."""
+    """Acknowledge a notice with one version; returns the principal, and the ack_id."""
     principal, receipt = await receipt_inside(deployment, account, notice_id, mode, cbid)
     return principal, receipt.ack_id
 

@@ -1,4 +1,4 @@
-"""A deployment in which live keys can acknowledge: with a reviewed notice."""
+"""A deployment where live keys can acknowledge, with a reviewed notice."""
 
 from __future__ import annotations
 

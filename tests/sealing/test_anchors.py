@@ -27,7 +27,7 @@ from tests.sealing.witness import NAME, Witness, served, wait_for
 from tests.support.service import Deployment, running_server
 
 
-def test_a_witness_cosigns_and_a_quorum_can_ask_for_it(
+def test_a_witness_cosigns_and_a_quorum_can_require_it(
     embedded: Deployment, tmp_path: Path
 ) -> None:
     """The cosignature is in the proof; a policy that asks for another witness is not satisfied."""
@@ -100,8 +100,8 @@ def test_a_time_stamp_goes_along_in_the_dossier_and_is_checked(
 
 
 @pytest.mark.openssl
-def test_a_response_whose_certificates_are_in_no_order_is_read(authority: Path) -> None:
-    """OpenSSL sends them as they come (CMS allows BER); its signature is checked all the same."""
+def test_a_response_with_unordered_certificates_is_read(authority: Path) -> None:
+    """OpenSSL sends them unsorted (CMS allows BER); its signature is checked all the same."""
     over = b"a checkpoint"
     token = stamp(authority, timestamp_request(over), "-chain", "ca.pem")
     with pytest.raises(ValueError, match="InvalidSetOrdering"):
@@ -115,7 +115,7 @@ def test_a_response_whose_certificates_are_in_no_order_is_read(authority: Path) 
 
 @pytest.mark.openssl
 def test_an_invalid_time_stamp_is_refused_with_its_cause(authority: Path) -> None:
-    """A log line says what to look for: a refusal with the authority's words, or what is broken."""
+    """A log line has the cause: a refusal with the authority's words, or the defect."""
     refusal = stamp(authority, b"no request")
     with pytest.raises(EvidenceError, match=r"status 2.*Bad request format"):
         check_timestamp(refusal, b"a checkpoint")
@@ -127,10 +127,8 @@ def test_an_invalid_time_stamp_is_refused_with_its_cause(authority: Path) -> Non
             read_timestamp(broken)
 
 
-def test_an_anchor_that_cannot_be_reached_holds_nothing_up(
-    embedded: Deployment, tmp_path: Path
-) -> None:
-    """No witness, no authority: acknowledging and proving go on, and absent is shown as absent."""
+def test_an_unreachable_anchor_delays_nothing(embedded: Deployment, tmp_path: Path) -> None:
+    """Acknowledging and proving continue, and missing anchors are shown as missing."""
     key, live = open_for_live(embedded, tmp_path)
     witness = Witness(list)
     policy_file = tmp_path / "witnesses.policy"

@@ -1,4 +1,4 @@
-"""The log's keys change only with the approval of those who are registered for it."""
+"""The log's keys change only with the approval of the registered approvers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.both_engines
 
 
 class Person:
-    """Somebody with a key, who signs what they are shown."""
+    """A person with a key, who signs any shown text."""
 
     def __init__(self, deployment: Deployment, folder: Path, name: str) -> None:
         self._deployment = deployment
@@ -46,7 +46,7 @@ class Person:
         return out
 
     def approves(self, proposal: str) -> dict[str, Any]:
-        """What the operator's command says to the signed proposal."""
+        """The output of the operator's command for the signed proposal."""
         found: dict[str, Any] = self._deployment.read("log", "approve", str(self.signs(proposal)))
         return found
 
@@ -145,7 +145,7 @@ def test_an_approval_covers_the_exact_change(own: Deployment, tmp_path: Path) ->
 
 
 def test_no_one_changes_the_approvers_alone(own: Deployment, tmp_path: Path) -> None:
-    """Those who are registered approve their successors; who was removed does not count then."""
+    """The present approvers approve their successors; a removed one does not count then."""
     ann, bo, cy = people(own, tmp_path)
     waiting = rotated(own)
     ann.approves(waiting)
@@ -185,13 +185,13 @@ def test_a_proposal_can_be_approved_for_a_week(own: Deployment, tmp_path: Path) 
 def test_a_stored_key_that_the_approved_text_does_not_name_never_signs(
     own: Deployment, tmp_path: Path
 ) -> None:
-    """Who changes the column that holds the new key gets no key into the log."""
+    """Changing the column of the new key gets no key into the log."""
     ann, bo, _ = people(own, tmp_path)
     rotated(own)
     proposal, before = rotated(own), policy_of(own, "live")
 
     def change(connection: Connection) -> None:
-        # Rows cannot be changed, but a later one with the same text takes the place of the first.
+        # Rows cannot be changed, but a later one with the same text replaces the first.
         keys = "SELECT keys FROM log_proposals WHERE text <> :text AND keys <> :none"
         other = connection.execute(
             text(keys), {"text": proposal.encode(), "none": b"[]"}
@@ -237,7 +237,7 @@ def test_two_who_approve_at_the_same_time_carry_it_out_once(
 
 
 def test_a_deployment_begins_without_approvers(own: Deployment) -> None:
-    """One person rotates the key alone, as long as none is registered."""
+    """One person rotates the key alone while none is registered."""
     assert own.read("log", "approvers") == {"threshold": 0, "approvers": [], "proposal": None}
     assert own.read("log", "rotate-key", "--yes")["carried_out"] is True
     done = own.run("log", "set-approvers", "--threshold", "1", "--yes", check=False)

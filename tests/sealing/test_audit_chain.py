@@ -69,7 +69,7 @@ async def heads(deployment: Deployment) -> list[str]:
     return await deployment.database.read(read)
 
 
-def test_the_digests_are_those_of_the_specification() -> None:
+def test_the_digests_match_the_specification() -> None:
     """Anyone with entries and salts computes the same."""
     before = FIRST
     rows: list[dict[str, Any]] = json.loads(VECTORS.read_text(encoding="utf-8"))["entries"]
@@ -83,7 +83,7 @@ def test_the_digests_are_those_of_the_specification() -> None:
 def test_the_head_is_sealed_once_an_hour_if_it_moved(
     tmp_path: Path, server: PostgresServer | None
 ) -> None:
-    """And it says nothing but a digest; several at the same moment seal it once."""
+    """And it contains only a digest; several servers at the same moment seal it once."""
 
     async def work(deployment: Deployment, clock: ShiftedClock) -> list[bool]:
         await create_account(deployment.access, "first")
@@ -133,8 +133,8 @@ TAMPERED = {
 
 @pytest.mark.one_engine
 @pytest.mark.parametrize("how", TAMPERED)
-def test_an_entry_that_was_tampered_with_is_found(how: str, tmp_path: Path) -> None:
-    """By one who has every right in the database, and not the log's key."""
+def test_a_tampered_entry_is_found(how: str, tmp_path: Path) -> None:
+    """By an attacker with every right in the database, but without the log's key."""
 
     async def work(deployment: Deployment, _clock: ShiftedClock) -> list[str]:
         await create_account(deployment.access, "first")
@@ -157,7 +157,7 @@ def test_an_entry_that_was_tampered_with_is_found(how: str, tmp_path: Path) -> N
 
 @pytest.mark.one_engine
 def test_a_reader_of_before_passes_over_a_sealed_head(tmp_path: Path) -> None:
-    """A dossier from a log that holds one is read by the verifier that does not know the type."""
+    """A dossier from a log with one is accepted by a verifier that does not know the type."""
     source = Path(verify.__file__).read_text(encoding="utf-8")
     before = tmp_path / "verify.py"
     before.write_text(

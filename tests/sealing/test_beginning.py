@@ -13,7 +13,7 @@ from tests.support.service import Deployment, running_server
 
 
 @pytest.mark.postgres
-def test_of_several_init_at_once_one_begins_the_logs(tmp_path: Path, postgres_url: str) -> None:
+def test_one_of_several_concurrent_inits_begins_the_logs(tmp_path: Path, postgres_url: str) -> None:
     """Each on a host of its own, with one place for the keys: they all seal into one log."""
     keys = tmp_path / "keys"
     hosts = [

@@ -84,7 +84,7 @@ def test_acts_are_done_between_the_slices_of_catching_up(
 def test_a_slice_reads_what_it_seals_whatever_the_planner_has_learned(
     tmp_path: Path, postgres_server: PostgresServer
 ) -> None:
-    """PostgreSQL last looked when nothing waited and no acknowledgment was there yet."""
+    """PostgreSQL last analysed when the queue was empty and no acknowledgment was there yet."""
     own = another_deployment(tmp_path / "data", postgres_server)
     account = own.account("vendor")
 

@@ -17,7 +17,7 @@ HOURS = 3600 * 10**9
 
 
 class World:
-    """A machine's clock, and those of others."""
+    """A machine's clock, and others' clocks."""
 
     def __init__(self, **ahead: float) -> None:
         """`ahead` are the other clocks by name: by how many seconds they are ahead of the truth."""
@@ -46,7 +46,7 @@ class World:
         return self.guard.why_not()
 
 
-def test_a_clock_that_others_agree_with_is_trusted() -> None:
+def test_a_clock_is_trusted_if_others_agree() -> None:
     """They are asked every few minutes, and no more often."""
     world = World(database=2.0, witness=-3.0)
     for _ in range(100):
@@ -58,8 +58,8 @@ def test_a_clock_that_others_agree_with_is_trusted() -> None:
 
 
 @pytest.mark.parametrize(("by", "words"), [(2, "7200 seconds ahead of"), (-2, "seconds behind")])
-def test_a_clock_that_all_others_contradict_signs_nothing(by: int, words: str) -> None:
-    """At once, until it is right again, and for as long as that takes."""
+def test_a_clock_contradicted_by_all_others_signs_nothing(by: int, words: str) -> None:
+    """At once, until it is right again, however long that takes."""
     world = World(witness=0.0)
     assert world.look() is None
     for _ in range(2):
@@ -91,7 +91,7 @@ def test_one_other_clock_that_agrees_is_enough() -> None:
     assert "that of right" in str(world.look())
 
 
-def test_a_machine_that_was_paused_goes_on_when_others_agree() -> None:
+def test_a_paused_machine_continues_when_others_agree() -> None:
     """Its monotonic clock stood still, and its time was set when it went on."""
     world = World(witness=0.0)
     assert world.look() is None
@@ -101,8 +101,8 @@ def test_a_machine_that_was_paused_goes_on_when_others_agree() -> None:
     assert world.look() is None
 
 
-def test_a_jump_that_no_other_clock_confirms_is_waited_with() -> None:
-    """For a minute; set back within it, nothing was signed with the wrong time."""
+def test_an_unconfirmed_jump_of_the_clock_makes_sealing_wait() -> None:
+    """For a minute; if it is set back within that, nothing was signed with the wrong time."""
     world = World()
     assert world.look() is None
     world.jump(HOURS)
@@ -160,7 +160,7 @@ DRIPS = b"X-Drip: "
 def test_one_third_party_cannot_spoil_the_times_of_others(
     headers: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor keep those waiting who ask: a server asks before it begins."""
+    """Nor delay callers: a server asks before it begins."""
     monkeypatch.setattr(clock_guard, "_TIMEOUT_SECONDS", 0.5)
 
     answered = []

@@ -24,7 +24,7 @@ def run_victim(deployment: Deployment, point: int, account: str) -> list[str]:
 
 @pytest.mark.timeout(600)
 def test_killed_before_any_step_the_log_is_one_chain_and_lacks_nothing(own: Deployment) -> None:
-    """Each step in turn; the next process takes up what the one before left."""
+    """Each step in turn; the next process continues where the last one stopped."""
     account = own.account("vendor")
     answered: list[str] = []
     for point in count(1):

@@ -1,4 +1,4 @@
-"""Nothing leaves as evidence that does not verify, whatever was done to the database."""
+"""Nothing leaves as evidence unless it verifies, whatever was done to the database."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.sealing.acts import acknowledge, get
 from tests.support.service import Deployment, running_server
 
 FILES = ("proof", "certificate", "dossier")
-# What was done, and which of the three files cannot be handed out any more.
+# The change, and which of the three files can no longer be handed out.
 DONE = {
     "record changed": (
         (
@@ -94,7 +94,7 @@ def code(answer: httpx2.Response) -> str:
 
 
 @pytest.mark.parametrize("what", DONE)
-def test_evidence_that_does_not_verify_is_not_handed_out(
+def test_invalid_evidence_is_not_returned(
     place: Deployment, sound: tuple[Deployment, str, str], what: str
 ) -> None:
     """A refusal with a code of its own, and the reason in the operator's log; never a 500."""
@@ -104,14 +104,14 @@ def test_evidence_that_does_not_verify_is_not_handed_out(
         for file in FILES:
             answer = client.get(f"/v1/acknowledgments/{sound[1]}/{file}")
             if file in refused:
-                # An entry that is gone looks as if it was still to come.
+                # A missing entry looks as if it was still to come.
                 gone = what == "entry of another deleted" and file != "proof"
                 expected = "evidence_pending" if gone else "evidence_damaged"
                 assert (answer.status_code, code(answer)) == (409, expected), file
             else:
                 assert answer.status_code == 200, file
         one, several = (client.get(f"/v1/acknowledgments{path}") for path in (f"/{sound[1]}", ""))
-        # Where the record itself is none, there is nothing to list.
+        # If the record itself is invalid, there is nothing to list.
         spoilt = {
             "record changed": (one, several),
             "record is no JSON": (one, several),

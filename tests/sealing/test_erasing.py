@@ -1,4 +1,4 @@
-"""Erasing destroys what is personal, and every proof made before stays valid."""
+"""Erasing destroys personal data, and every earlier proof stays valid."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def hidden_forms(text: str) -> list[bytes]:
     found = [text.encode()]
     for shift in range(3):
         encoded = b64encode(b"\x00" * shift + text.encode())
-        # Without the characters that depend on what stands before and after.
+        # Without the characters that depend on the text before and after.
         found.append(encoded[(shift * 8 + 5) // 6 : len(encoded) - 4])
     return [*found, *(form.replace(b"+", b"-").replace(b"/", b"_") for form in found)]
 
 
-def test_nothing_personal_stands_in_any_file(embedded: Deployment) -> None:
+def test_no_file_contains_personal_data(embedded: Deployment) -> None:
     """While the server runs and after: database, write-ahead log, heads, logs."""
     key = embedded.key(embedded.account("vendor"))
     with running_server(embedded) as server, server.client(key) as client:
@@ -86,7 +86,7 @@ def test_erasing_claims_no_more_than_has_left_the_write_ahead_log(embedded: Depl
 
 
 def test_an_erased_acknowledgment_keeps_its_record_and_its_proof(own: Deployment) -> None:
-    """What was personal is null, a search finds nothing, and the old dossier still verifies."""
+    """Personal members are null, a search finds nothing, and the old dossier still verifies."""
     key = own.key(own.account("vendor"))
     with running_server(own) as server, server.client(key) as client:
         ack_id = acknowledge(client, **PLANTED)
@@ -123,7 +123,7 @@ def test_erasing_twice_is_harmless(own: Deployment) -> None:
 
 
 def test_an_erased_buyer_is_unknown_and_its_acknowledgments_stay(own: Deployment) -> None:
-    """Unless they are asked for too."""
+    """Unless their erasure is requested, too."""
     key = own.key(own.account("vendor"))
     body = {"test_mode": True, "provider_identity_session_id": "vs_1", "shipping_zip": "94111"}
     with running_server(own) as server, server.client(key) as client:
@@ -139,7 +139,7 @@ def test_an_erased_buyer_is_unknown_and_its_acknowledgments_stay(own: Deployment
 
 
 @pytest.mark.parametrize("what", ["acknowledgment", "account"])
-def test_a_hold_keeps_from_erasing_until_it_is_released(own: Deployment, what: str) -> None:
+def test_a_hold_prevents_erasure_until_its_release(own: Deployment, what: str) -> None:
     account = own.account("vendor")
     with running_server(own) as server, server.client(own.key(account)) as client:
         ack_id = acknowledge(client)
@@ -151,8 +151,8 @@ def test_a_hold_keeps_from_erasing_until_it_is_released(own: Deployment, what: s
     assert own.read("erase", ack_id, "--yes")["records"] == [ack_id]
 
 
-def test_a_dry_run_says_what_the_erasure_then_does(own: Deployment) -> None:
-    """What a hold keeps is not among what would be erased, and a refusal comes as it would."""
+def test_a_dry_run_previews_the_erasure_exactly(own: Deployment) -> None:
+    """Held data is not in the preview, and refusals are the same."""
     key = own.key(own.account("vendor"))
     body = {"test_mode": True, "provider_identity_session_id": "vs_1", "shipping_zip": "94111"}
     with running_server(own) as server, server.client(key) as client:
@@ -185,7 +185,7 @@ def test_unknown_subjects_cannot_be_erased(own: Deployment, subject: str) -> Non
     assert (done.returncode, "unknown_subject" in done.stderr) == (1, True)
 
 
-def test_a_backup_alone_reads_nothing_and_cannot_bring_erased_data_back(
+def test_a_backup_alone_is_unreadable_and_cannot_bring_erased_data_back(
     embedded: Deployment, tmp_path: Path, moved: Callable[[Deployment], Deployment]
 ) -> None:
     """After a restore with the newest shred keys, later erasures stay effective."""

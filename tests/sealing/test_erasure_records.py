@@ -1,4 +1,4 @@
-"""What the record of an erasure says forever: that it happened, and of whom nothing."""
+"""The permanent record of an erasure: that it happened, without the person."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def erasures(own: Deployment) -> list[dict[str, Any]]:
 
 
 def test_no_record_of_an_erasure_links_two_acts_of_a_buyer(own: Deployment) -> None:
-    """Each record that is erased has one of its own, of any account, and in no order."""
+    """Each erased record has its own, of any account, and in no order."""
     account, other = own.account("vendor"), own.account("other vendor")
     with (
         running_server(own) as server,
@@ -73,7 +73,9 @@ def test_no_record_of_an_erasure_links_two_acts_of_a_buyer(own: Deployment) -> N
     assert any(order != sorted(order) for order in orders)
 
 
-def test_that_a_buyer_went_is_written_down_where_nothing_else_was_erased(own: Deployment) -> None:
+def test_the_erasure_of_a_buyer_is_recorded_even_if_nothing_else_was_erased(
+    own: Deployment,
+) -> None:
     """By the account whose buyer it was, without its identifier."""
     account = own.account("vendor")
     with running_server(own) as server, server.client(own.key(account)) as client:

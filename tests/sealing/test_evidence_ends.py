@@ -1,4 +1,4 @@
-"""An account sets when its evidence ends: the records go, the log and what others hold stay."""
+"""An account sets when its evidence ends: records go, the log and others' evidence stay."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EIGHT_YEARS = 8 * 366 * 86_400.0
 
 
 def acknowledged_eight_years_ago(own: Deployment, account: str, cbid: str | None = None) -> str:
-    """Give the ack_id of what was acknowledged then, as far as the service's clock shows."""
+    """The ack_id of an acknowledgment made then, by the service's clock."""
 
     async def act() -> str:
         async with opened(own, ShiftedClock(-EIGHT_YEARS)) as deployment:
@@ -75,8 +75,8 @@ def test_ended_orders_are_deleted_and_all_others_verify(own: Deployment, tmp_pat
         assert check(restored)["findings"] == []
 
 
-def test_a_hold_keeps_what_has_reached_its_end(own: Deployment) -> None:
-    """The list names it, and what holds keep goes after their end; what is not sealed, later."""
+def test_a_hold_keeps_evidence_that_has_reached_its_end(own: Deployment) -> None:
+    """The list names it, and held data is deleted after the hold; unsealed data, later."""
     account = own.account("vendor")
     old = acknowledged_eight_years_ago(own, account)
     own.run("accounts", "evidence-end", account, "--years", "7")
@@ -96,7 +96,7 @@ def test_a_hold_keeps_what_has_reached_its_end(own: Deployment) -> None:
 
 
 def restore(own: Deployment, place: Path) -> Deployment:
-    """A deployment that was made of a backup."""
+    """A deployment made from a backup."""
     own.run("backup", str(place / "backup"))
     elsewhere = place / "elsewhere"
     elsewhere.mkdir(mode=0o700)

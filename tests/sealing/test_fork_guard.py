@@ -1,4 +1,4 @@
-"""A database that went back in time is noticed, and nothing is signed that would be a fork."""
+"""A restored database is detected, and nothing is signed that would be a fork."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def database(deployment: Deployment) -> Path:
 def go_back(deployment: Deployment) -> tuple[str, str, str]:
     """Acknowledge once, copy the database, acknowledge again, and put the copy back.
 
-    Gives a key, the ack_id before the copy and the one after it, whose proof has left.
+    Returns a key, the ack_id before the copy and the one after it, whose proof has left.
     """
     key = deployment.key(deployment.account("vendor"))
     with running_server(deployment) as server, server.client(key) as client:
@@ -47,7 +47,7 @@ def ready(server: Server) -> str:
 
 
 def test_a_restored_copy_stops_sealing_and_refuses_no_act(embedded: Deployment) -> None:
-    """Acknowledgments wait; what was sealed before can still be proved."""
+    """Acknowledgments wait; earlier seals can still be proved."""
     key, before, lost = go_back(embedded)
     with running_server(embedded) as server, server.client(key) as client:
         new = acknowledge(client)
@@ -67,7 +67,7 @@ def test_a_restored_copy_stops_sealing_and_refuses_no_act(embedded: Deployment) 
 def test_published_checkpoints_stay_public_after_a_loss_of_the_database(
     embedded: Deployment,
 ) -> None:
-    """A smaller checkpoint would look like a fork; of the tiles there is what the database has."""
+    """A smaller checkpoint would look like a fork; tiles are served as far as present."""
     go_back(embedded)
     kept = (embedded.data_dir / "heads" / "test.checkpoint").read_bytes()
     size = checkpoint_of(kept).size
@@ -80,7 +80,7 @@ def test_published_checkpoints_stay_public_after_a_loss_of_the_database(
         assert no_one.get(f"{tile}/{size}").status_code == 404
 
 
-def test_a_new_epoch_goes_on_and_cites_the_old_head(embedded: Deployment) -> None:
+def test_a_new_epoch_continues_and_cites_the_old_head(embedded: Deployment) -> None:
     """Also in a server that was running all the while."""
     key, before, _ = go_back(embedded)
     with running_server(embedded) as server, server.client(key) as client:
@@ -98,7 +98,7 @@ def test_a_new_epoch_goes_on_and_cites_the_old_head(embedded: Deployment) -> Non
     assert state(embedded)["suspended"] is None
 
 
-def test_the_database_put_back_whole_goes_on_by_itself(embedded: Deployment) -> None:
+def test_a_completely_restored_database_continues_by_itself(embedded: Deployment) -> None:
     """The tail was recovered: no decision is needed."""
     key = embedded.key(embedded.account("vendor"))
     with running_server(embedded) as server, server.client(key) as client:
@@ -116,7 +116,7 @@ def test_the_database_put_back_whole_goes_on_by_itself(embedded: Deployment) -> 
 
 
 def test_a_published_head_that_the_database_lacks_is_not_accepted(embedded: Deployment) -> None:
-    """Whatever the operator says, going on would be a fork."""
+    """Whatever the operator says, continuing would be a fork."""
     go_back(embedded)
     head = embedded.data_dir / "heads" / "test.checkpoint"
     copy = embedded.data_dir.with_name("head")
@@ -131,7 +131,7 @@ def test_a_published_head_that_the_database_lacks_is_not_accepted(embedded: Depl
 
 @pytest.mark.parametrize("content", [b"", b"not a note", b"x\n0\nAAAA\n\n"])
 def test_a_damaged_head_file_stops_sealing(embedded: Deployment, content: bytes) -> None:
-    """It is not taken for a missing one."""
+    """It is not mistaken for a missing one."""
     (embedded.data_dir / "heads" / "test.checkpoint").write_bytes(content)
     assert "cannot be read" in str(state(embedded)["suspended"])
     assert state(embedded, "live")["suspended"] is None

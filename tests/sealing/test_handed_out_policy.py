@@ -56,7 +56,7 @@ def test_the_operators_comments_and_addresses_are_not_handed_out(
 def test_a_witness_key_published_as_0x01_is_taken_as_0x04(
     embedded: Deployment, tmp_path: Path
 ) -> None:
-    """It is asked, its cosignature counts, and the policy names the key by which it signs."""
+    """It is asked, its cosignature counts, and the policy names its signing key."""
     account = embedded.account("vendor")
     embedded.run("notices", "publish", str(write_notice(tmp_path / "notice.toml")))
     file = tmp_path / "witnesses.policy"
@@ -84,10 +84,10 @@ def test_a_witness_key_published_as_0x01_is_taken_as_0x04(
         asyncio.run(act())
 
 
-def test_a_witness_whose_kind_of_key_is_not_known_here_makes_no_policy_unreadable(
+def test_a_witness_with_an_unknown_kind_of_key_makes_no_policy_unreadable(
     embedded: Deployment, tmp_path: Path
 ) -> None:
-    """It is handed out to those that know the kind; here it counts for nothing."""
+    """It is handed out to readers that know the kind; here it does not count."""
     odd = Verifier("odd.example", 7, b"some key").vkey
     known = Verifier("one.example", COSIGNATURE, bytes(31) + b"\x01").vkey
     file = tmp_path / "witnesses.policy"
@@ -121,7 +121,9 @@ def test_a_witness_file_that_cannot_be_used_is_refused_with_its_reason(
     assert why in done.stderr
 
 
-def test_each_key_of_a_log_says_for_which_sizes_it_counts(own: Deployment, tmp_path: Path) -> None:
+def test_each_key_of_a_log_names_the_sizes_for_which_it_counts(
+    own: Deployment, tmp_path: Path
+) -> None:
     """In comments, which other readers skip: each key signed the checkpoints of its sizes.
 
     The steps of the clock are longer than a server may go on signing with a retired key.

@@ -28,7 +28,7 @@ from tests.support.service import Deployment, running_server
 
 
 def test_a_hosted_acknowledgment_is_read_back_proved_and_erased(own: Deployment) -> None:
-    """Found by what it was given, with one event; its process is disclosed and erased, too."""
+    """Found by its own fields, with one event; its process is disclosed and erased, too."""
     account = own.account("vendor")
 
     async def hosted() -> str:
@@ -76,7 +76,7 @@ def test_a_hosted_acknowledgment_is_read_back_proved_and_erased(own: Deployment)
 
 
 def test_a_rolled_back_session_leaves_no_record(own: Deployment) -> None:
-    """Nor does it stop what is written after it: the log has no gap."""
+    """It does not stop later records: the log has no gap."""
     account = own.account("vendor")
 
     async def hosted() -> str:
@@ -100,7 +100,7 @@ def test_a_rolled_back_session_leaves_no_record(own: Deployment) -> None:
     assert check(own)["findings"] == []
 
 
-def test_the_rules_for_initials_are_those_of_any_acknowledgment(embedded: Deployment) -> None:
+def test_the_rules_for_initials_match_those_of_any_acknowledgment(embedded: Deployment) -> None:
     account = embedded.account("vendor")
 
     async def refused() -> None:

@@ -24,7 +24,7 @@ WARNING = "warning: there are live keys, but no witness and no time-stamp author
 
 
 def anchored(deployment: Deployment) -> dict[str, tuple[int | None, str | None]]:
-    """What `log status` says of the live log's witnesses and authorities, by name."""
+    """The live log's witnesses and authorities in `log status`, by name."""
     (live,) = [one for one in deployment.read("log", "status") if one["mode"] == "live"]
     return {one["name"]: (one["size"], one["at"]) for one in live["anchors"]}
 
@@ -33,7 +33,7 @@ def anchored(deployment: Deployment) -> dict[str, tuple[int | None, str | None]]
 def test_the_status_names_the_last_success_of_each_witness_and_authority(
     embedded: Deployment, tmp_path: Path, authority: Path
 ) -> None:
-    """And the entries that it covers; what never succeeded is named with `never`."""
+    """And the entries that it covers; one without a success has `never`."""
     key, live = open_for_live(embedded, tmp_path)
     away = Witness(lambda: list(policy_of(embedded, "live").logs), "witness.example/away")
     away.away = True
@@ -79,7 +79,7 @@ def test_the_status_names_the_last_success_of_each_witness_and_authority(
 def test_a_server_with_live_keys_and_no_third_party_says_what_is_missing(
     embedded: Deployment, tmp_path: Path
 ) -> None:
-    """And what to do; with test keys alone nothing is said."""
+    """With the remedy; with test keys alone there is no warning."""
     embedded.key(embedded.account("another"), "test")
     with running_server(embedded) as server:
         assert WARNING not in server.log.read_text()
@@ -94,7 +94,7 @@ def test_a_server_with_live_keys_and_no_third_party_says_what_is_missing(
 
 
 @pytest.mark.both_engines
-def test_one_word_at_init_has_time_stamps_asked_for(own: Deployment) -> None:
+def test_an_option_of_init_requests_time_stamps(own: Deployment) -> None:
     """It is kept by the deployment, harmless twice, and ended by another word."""
     urls = [known_authorities()[name].url for name in ("digicert", "sigstore")]
     assert anchored(own) == {}
@@ -111,8 +111,8 @@ def test_one_word_at_init_has_time_stamps_asked_for(own: Deployment) -> None:
     assert anchored(own) == {}
 
 
-def test_an_authority_that_the_release_does_not_know_is_refused(embedded: Deployment) -> None:
-    """Before anything is made or changed; the message names those that it knows."""
+def test_an_authority_unknown_to_the_release_is_refused(embedded: Deployment) -> None:
+    """Before any change; the message names the known ones."""
     done = embedded.run("init", "--time-stamps", "sigstore,verisign", check=False)
     assert done.returncode == 1
     assert "'verisign' is not a time-stamp authority of this release" in done.stderr
@@ -120,7 +120,7 @@ def test_an_authority_that_the_release_does_not_know_is_refused(embedded: Deploy
     assert anchored(embedded) == {}
 
 
-def test_the_settings_lead_over_what_was_chosen(embedded: Deployment) -> None:
+def test_settings_override_the_choice_at_init(embedded: Deployment) -> None:
     embedded.run("init", "--time-stamps", "sigstore")
     settings = {"TIMESTAMP_URLS": "http://127.0.0.1:9/tsa"}
     assert list(anchored(Deployment(data_dir=embedded.data_dir, settings=settings))) == [
@@ -138,7 +138,7 @@ def test_each_authority_of_the_release_has_a_certificate_that_can_be_read() -> N
 def test_time_stamps_of_a_chosen_authority_lead_to_its_own_certificate(
     own: Deployment, tmp_path: Path, authority: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that does not is not kept."""
+    """Others are not stored."""
     place, kept = Place(own, tmp_path), []
     wrong = (authority / "tsa.pem").read_bytes()
 

@@ -1,4 +1,4 @@
-"""Which checkpoints are made and which are kept, against an oracle that looks at all of them."""
+"""Created and kept checkpoints, against an oracle that examines all of them."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ class Walk:
         self.chance = random.Random(seed)
         self.clock = HandClock(ns=time.time_ns() + 10**9)
         self.seen: dict[int, dict[int, tuple[int, bytes]]] = {}
-        """Of each log, by size: when each checkpoint was made, and its root."""
+        """For each log, by size: the time of each checkpoint, and its root."""
         self.gone: set[tuple[int, int]] = set()
         self.anchored: set[tuple[int, int]] = set()
         self.made: list[tuple[Principal, str]] = []
         self.looked: dict[int, int] = {}
 
     async def look(self, service: Opened) -> set[tuple[int, int]]:
-        """Note which checkpoints there are."""
+        """Note the present checkpoints."""
         found = await service.database.read(lambda c: c.execute(select(checkpoints)).all())
         for row in found:
             self.seen.setdefault(row.log_id, {})[row.size] = to_ms(row.at), bytes(row.root)
@@ -141,7 +141,7 @@ class Walk:
         await begin_epoch(service.log, Mode.LIVE, "a new one")
 
     async def thin(self, service: Opened) -> None:
-        """What is left is what has to be; nothing else can be deleted, and nothing says less."""
+        """The required ones are left; no other could be deleted, and no information is lost."""
         policy = await service.log.policy.text(Mode.LIVE)
         before = await self.look(service)
         expected = await self.stays(service) & before
@@ -186,8 +186,10 @@ def inside(own: Deployment, clock: HandClock, act: Callable[[Opened], Awaitable[
 
 
 @pytest.mark.parametrize("seed", some(range(3)))
-def test_only_what_proves_nothing_more_goes(own: Deployment, tmp_path: Path, seed: int) -> None:
-    """By chance: acts, witnesses in time and late, other keys, new epochs, days that pass."""
+def test_only_checkpoints_that_prove_nothing_more_are_deleted(
+    own: Deployment, tmp_path: Path, seed: int
+) -> None:
+    """Random: acts, witnesses in time and late, other keys, new epochs, passing days."""
     own.run("notices", "publish", str(write_notice(tmp_path / "notice.toml")))
     walk = Walk(own.account("vendor"), seed)
     steps = [walk.acknowledge] * 8 + [walk.seal] * 5 + [walk.wait] * 4 + [walk.prove] * 3
@@ -216,9 +218,9 @@ def test_only_what_proves_nothing_more_goes(own: Deployment, tmp_path: Path, see
 def test_a_busy_log_has_one_checkpoint_a_second(
     own: Deployment, tmp_path: Path, suspended: bool
 ) -> None:
-    """Where no caller waits; the next one comes within the second although nothing more comes.
+    """If no caller waits; the next one comes within the second even without further records.
 
-    Also while the other mode's log is suspended, which is looked at again all the time.
+    Even while the other mode's log is suspended, which is checked all the time.
     """
     own.run("notices", "publish", str(write_notice(tmp_path / "notice.toml")))
     walk = Walk(own.account("vendor"), 0)
@@ -244,7 +246,7 @@ def test_a_busy_log_has_one_checkpoint_a_second(
     inside(own, walk.clock, act)
 
 
-def test_a_caller_who_wants_a_proof_gets_its_checkpoint_at_once(
+def test_a_caller_waiting_for_a_proof_gets_its_checkpoint_at_once(
     own: Deployment, tmp_path: Path
 ) -> None:
     """However young the last one is."""
@@ -270,7 +272,7 @@ def on_postgres(service: Opened) -> bool:
 def test_an_epoch_ends_with_a_checkpoint_of_all_its_entries(
     own: Deployment, tmp_path: Path, suspended: bool
 ) -> None:
-    """Also of those of the second before its end, and where sealing is suspended."""
+    """Including those of its last second, and if sealing is suspended."""
     own.run("notices", "publish", str(write_notice(tmp_path / "notice.toml")))
     walk = Walk(own.account("vendor"), 0)
 
@@ -317,10 +319,10 @@ def test_a_key_that_has_retired_signs_no_more_however_busy_the_log_is(
     inside(own, walk.clock, act)
 
 
-def test_entries_beyond_the_last_checkpoint_are_proved_although_nothing_more_comes(
+def test_entries_beyond_the_last_checkpoint_are_proved_without_further_entries(
     own: Deployment, tmp_path: Path
 ) -> None:
-    """Such as those that a database was moved with, whose server was killed in their second."""
+    """For example after moving a database whose server was killed in their second."""
     own.run("notices", "publish", str(write_notice(tmp_path / "notice.toml")))
     walk = Walk(own.account("vendor"), 0)
 

@@ -36,7 +36,7 @@ def signatures(proof: bytes) -> int:
 
 
 def test_a_running_server_takes_up_the_new_key(own: Deployment, tmp_path: Path) -> None:
-    """Older proofs stay valid; during the overlap those who know only the old key can check too."""
+    """Older proofs stay valid; during the overlap readers with only the old key can check, too."""
     key, live = open_for_live(own, tmp_path)
     old_policy = policy_of(own, "live")
     with running_server(live) as server, server.client(key) as client:
@@ -64,7 +64,7 @@ def test_the_key_of_a_test_log_never_changes(own: Deployment) -> None:
 
 
 def test_the_history_of_the_keys_is_served_signed_by_old_and_new(own: Deployment) -> None:
-    """Who trusts the first key learns the others; the same bytes until the keys change."""
+    """Trust in the first key leads to the others; the bytes are the same until the keys change."""
     (first,) = policy_of(own, "live").logs
     with running_server(own) as server, server.client() as client:
         alone = client.get("/v1/log/live/1/keys")
@@ -117,7 +117,7 @@ class Later:
 
 
 def test_after_the_overlap_only_the_new_key_signs(embedded: Deployment, tmp_path: Path) -> None:
-    """Older checkpoints stay valid; those who know only the old key cannot check new ones."""
+    """Older checkpoints stay valid; readers with only the old key cannot check new ones."""
     old_policy = policy_of(embedded, "live")
     embedded.run("log", "rotate-key", "--overlap", "7d", "--yes")
 
@@ -147,10 +147,10 @@ def test_after_the_overlap_only_the_new_key_signs(embedded: Deployment, tmp_path
     assert check(embedded)["findings"] == []
 
 
-def test_servers_whose_clocks_differ_say_the_same_of_a_key_that_has_retired(
+def test_servers_with_different_clocks_agree_about_a_retired_key(
     embedded: Deployment, tmp_path: Path
 ) -> None:
-    """Its range ends when no server signs with it any more: what was said once stays true."""
+    """Its range ends when no server signs with it any more: a published range stays true."""
     embedded.run("log", "rotate-key", "--overlap", "1s", "--yes")
     notice = write_notice(tmp_path / "notice.toml", notice_id="late").read_bytes()
 

@@ -1,4 +1,4 @@
-"""Another server of one PostgreSQL database: it needs the heads of those that were there before."""
+"""Another server of one PostgreSQL database: it needs the heads of the earlier ones."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def sealing(client: httpx2.Client) -> str:
     return str(client.get("/readyz").json()["checks"]["sealing"])
 
 
-def test_a_server_without_the_heads_of_the_others_accepts_and_says_why_it_does_not_seal(
+def test_a_server_without_the_others_heads_accepts_and_says_why_it_does_not_seal(
     first: Deployment,
 ) -> None:
     """A restored backup would be sealed on by it. The others go on, also with what it accepted."""
@@ -73,10 +73,10 @@ def test_a_server_that_shares_the_heads_of_the_others_seals_at_once(first: Deplo
 
 
 @pytest.mark.parametrize("way", ["--new-epoch", "--adopt-database-head", "--published-head"])
-def test_a_shell_without_the_servers_place_decides_nothing(
+def test_a_shell_without_the_servers_place_changes_nothing(
     first: Deployment, tmp_path: Path, way: str
 ) -> None:
-    """It would cite no published head, and may begin an epoch whose number is taken."""
+    """It would cite no published head, and might begin an epoch with a used number."""
     known = first.data_dir / "heads" / "test.checkpoint"
     words = (way, str(known)) if way == "--published-head" else (way,)
     refused = next_to(first).run(*RECOVER, "test", *words, check=False)
@@ -89,7 +89,7 @@ def test_a_shell_without_the_servers_place_decides_nothing(
 
 
 def test_the_operator_can_move_the_heads_to_another_place(first: Deployment) -> None:
-    """The one that was left stops then, even while it runs, and the log records the decision."""
+    """The old one stops then, even while it runs, and the log records the decision."""
     key, second = key_of(first, "another"), next_to(first)
     with (
         running_server(first) as old,

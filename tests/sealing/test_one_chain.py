@@ -1,9 +1,8 @@
-"""Whatever happens to servers, heads and the database: what was published is one chain.
+"""Whatever happens to servers, heads and the database: published checkpoints form one chain.
 
-Histories are made at random: servers with heads of their own, shared, or empty ones, that start,
-stop, seal and publish; backups that are put in the place of the database below running servers;
-lost heads; and an operator who decides, and says what is true. A plain list of what has left is
-compared with each checkpoint that leaves.
+Histories are random: servers with their own, shared, or empty heads, which start, stop, seal and
+publish; backups restored below running servers; lost heads; and an operator who decides truthfully.
+Each leaving checkpoint is compared with a plain list of the earlier ones.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ names = st.sampled_from(sorted(PLACES))
 
 
 class Stored(NamedTuple):
-    """What the database holds: the digests of each log's entries, and whether all have to stop."""
+    """The content of the database: the digests of each log's entries, and whether all must stop."""
 
     logs: dict[str, list[bytes]]
     stopped: bool
@@ -97,7 +96,7 @@ class Walk(RuleBasedStateMachine):
         self.published: dict[str, list[bytes]] = {}
         self.last: bytes | None = None
 
-    # What the operator and the machines do.
+    # Acts of the operator and the machines.
 
     @rule(name=names)
     def start(self, name: str) -> None:
@@ -134,7 +133,7 @@ class Walk(RuleBasedStateMachine):
             self._again(service.log.seal._turn)
         after, kept = self._stored(), self._heads(name).published(TEST)
         if before.stopped or not self._holds(before):
-            # Nothing leaves but what had left; and the server that knows it stops all.
+            # Only published data leaves; and the server that detects the loss stops all.
             if kept is not None and kept.note == self.last:
                 assert after.stopped, service.log.sequencer.suspended
             assert not before.stopped or after == before
@@ -182,11 +181,11 @@ class Walk(RuleBasedStateMachine):
         kept = self._heads(name).published(TEST)
         newest = list(self.published)[-1:]
         known = [*self._stored().logs, kept and kept.checkpoint.origin]
-        if not newest or newest[0] in known:  # else the number of a published one comes again
+        if not newest or newest[0] in known:  # else a published number is used again
             self._decide(name, lambda room: operate.begin_epoch(room, TEST, "a test"))
             self.what_is_kept_is_of_the_chain()
 
-    # What is true at any time.
+    # Invariants.
 
     @invariant()
     def what_is_kept_is_of_the_chain(self) -> None:

@@ -47,7 +47,7 @@ def logged(own: Deployment, mode: Mode = Mode.TEST) -> list[bytes]:
 
 
 def of_type(records: list[bytes], type_: str) -> list[dict[str, Any]]:
-    """Those of one type, with their own digest."""
+    """The records of one type, with their own digest."""
     found = [json.loads(body) | {"digest": sha256(body).hexdigest()} for body in records]
     return [record for record in found if record["type"] == type_]
 
@@ -67,7 +67,7 @@ def order(client: httpx2.Client, session: str) -> tuple[str, str, str]:
 
 
 def test_every_record_of_an_order_binds_the_parties_in_force(own: Deployment) -> None:
-    """Those of the moment in which it is written, without a restart; an empty one says null."""
+    """Those of the moment of writing, without a restart; a missing one is null."""
     account = own.account("vendor")
     statement = own.data_dir.parent / "statement.txt"
     statement.write_text("Each line has a field of its own.\n", encoding="utf-8")
@@ -96,7 +96,7 @@ def test_every_record_of_an_order_binds_the_parties_in_force(own: Deployment) ->
 
 
 def test_a_description_is_one_record_in_the_log_of_each_mode(own: Deployment) -> None:
-    """Each names the one before it, and what is left out stays as it was."""
+    """Each names the previous one, and omitted members stay."""
     account = own.account("vendor")
     own.run("operator", "describe", "--legal-name", NAME, "--contact", "a@example.com")
     own.run("operator", "describe", "--contact", "")
@@ -155,7 +155,7 @@ def test_an_unusable_statement_is_refused(
 
 
 def test_a_clearance_names_the_identity_check_that_it_relied_on(own: Deployment) -> None:
-    """As a disclosure, which an erasure takes away with the others."""
+    """As a disclosure, which is erased with the others."""
     account = own.account("vendor")
     with running_server(own) as server, server.client(own.key(account)) as client:
         _, _, clearance_id = order(client, "order-1")
@@ -179,7 +179,7 @@ def test_a_clearance_names_the_identity_check_that_it_relied_on(own: Deployment)
 
 
 def test_readers_accept_the_dossier_of_an_acknowledgment_that_binds(own: Deployment) -> None:
-    """And shows what it binds."""
+    """They show the bound parties."""
     account = own.account("vendor")
     own.run("operator", "describe", "--legal-name", NAME)
     made_file, policy = own.data_dir.parent / "dossier.zip", own.data_dir.parent / "policy.txt"

@@ -1,4 +1,4 @@
-"""Proofs, dossiers and certificates over HTTP, checked with nothing but the policy."""
+"""Proofs, dossiers and certificates over HTTP, checked with only the policy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.service import Deployment, Server
 def test_a_proof_verifies_with_the_policy_alone(
     client: httpx2.Client, deployment: Deployment
 ) -> None:
-    """The record is inside, and says what was acknowledged."""
+    """The record is inside, with the acknowledgment."""
     ack_id = acknowledge(client, session_id="cs_1")
     verdict = verify_file(get(client, ack_id, "proof"), policy_of(deployment))
     assert verdict.ok, verdict.line()
@@ -76,7 +76,7 @@ def test_the_same_dossier_has_the_same_bytes_although_the_log_has_grown(
         ("?disclose=session_id,cbid", {"session_id", "cbid"}),
     ],
 )
-def test_only_the_fields_asked_for_are_in_a_dossier(
+def test_only_requested_fields_are_in_a_dossier(
     client: httpx2.Client, query: str, names: set[str]
 ) -> None:
     """Withheld data is nowhere in the file, the certificate included."""
@@ -142,7 +142,7 @@ def test_evidence_of_another_account_is_not_found(
         ("dossier", "application/zip", b"PK"),
     ],
 )
-def test_each_download_says_what_it_is(
+def test_each_download_has_its_type(
     client: httpx2.Client, what: str, media_type: str, begins: bytes
 ) -> None:
     """Type, name, digest (RFC 9530), and never to be stored by a cache."""
@@ -169,7 +169,7 @@ def test_a_key_without_the_scope_gets_no_evidence(
 
 
 def test_the_verify_page_is_served_with_the_policy_that_it_names(server: Server) -> None:
-    """What a browser enforces is in the header as well; it judges by this deployment's keys."""
+    """The header has the enforced policy as well; the page judges by this deployment's keys."""
     with server.client() as no_one:
         answer = no_one.get("/verify")
         policies = {

@@ -73,7 +73,7 @@ def test_entries_lead_to_tiles_and_tiles_to_the_root(client: httpx2.Client, serv
     ],
 )
 def test_missing_resources_of_the_log_are_not_found(server: Server, path: str) -> None:
-    """Nothing is made up for a tile beyond the edge."""
+    """There is no made-up tile beyond the edge."""
     with server.client() as no_one:
         answer = no_one.get(f"/v1/log/{path}")
     assert answer.status_code == 404
@@ -139,10 +139,10 @@ def test_no_tile_leaves_before_its_checkpoint(embedded: Deployment) -> None:
             assert client.get(f"{base}/{size + 1}").status_code == 404
 
 
-def test_a_server_that_cannot_tell_what_was_published_says_to_ask_again(
+def test_a_server_that_cannot_tell_the_published_head_asks_for_a_retry(
     embedded: Deployment,
 ) -> None:
-    """It makes nothing up: 503, which mirrors try again."""
+    """It makes nothing up: 503, after which mirrors retry."""
     embedded.run("log", "status")
     (embedded.data_dir / "heads" / "test.checkpoint").write_bytes(b"damaged")
     with running_server(embedded) as server, server.client() as no_one:

@@ -69,7 +69,7 @@ class Place:
     async def acknowledged(
         self, service: Opened, *, proved: bool = False
     ) -> Callable[[], Awaitable[bytes]]:
-        """Acknowledge when witnesses may be asked again; gives what asks for the dossier.
+        """Acknowledge when witnesses may be asked again; returns a request for the dossier.
 
         `proved`: for the proof alone.
         """
@@ -120,7 +120,7 @@ def place(embedded: Deployment, tmp_path: Path) -> Iterator[Place]:
 
 
 def test_the_proof_is_over_the_first_checkpoint_that_meets_the_quorum(place: Place) -> None:
-    """Not over the first that anybody cosigned; until there is one, what there is goes out."""
+    """Not over the first cosigned one; until there is one, the present one is used."""
 
     async def act(service: Opened) -> None:
         made_file = await place.acknowledged(service)
@@ -146,7 +146,7 @@ def test_the_proof_is_over_the_first_checkpoint_that_meets_the_quorum(place: Pla
 
 
 async def public(service: Opened, path: str = "live/1/checkpoint") -> bytes:
-    """What everyone gets below `/v1/log/`."""
+    """Public resources below `/v1/log/`."""
     call = Call(
         method="GET", path=f"/v1/log/{path}", parameter=path, query_string=b"", headers={},
         raw_headers=[], peer=None,
@@ -178,10 +178,10 @@ def test_the_public_checkpoint_satisfies_the_public_policy(place: Place) -> None
     place.within(act)
 
 
-def test_where_no_checkpoint_meets_the_quorum_all_are_looked_through_once(
+def test_without_a_checkpoint_that_meets_the_quorum_all_are_searched_once(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As after a change of witnesses: anyone asks for the checkpoint, as often as they like."""
+    """For example after a change of witnesses: anyone may request the checkpoint often."""
     monkeypatch.setattr("countersign.core.log.logs_sql._RECENT_ANCHORS", 1)
     looked: list[bool] = []
     look = logs_sql._newest_that_meets
@@ -215,7 +215,7 @@ def test_where_no_checkpoint_meets_the_quorum_all_are_looked_through_once(
 
 
 def test_without_a_quorum_the_public_checkpoint_is_the_newest(place: Place) -> None:
-    """With what cosignatures it has, which is at times none."""
+    """With its cosignatures, if any."""
     lines = place.file.read_text().replace("quorum both", "quorum none")
     place.file.write_text(lines)
 
@@ -270,7 +270,7 @@ def test_a_client_that_waits_gets_a_proof_that_meets_the_quorum(place: Place) ->
 
 
 def test_a_new_epoch_is_cosigned_although_it_is_smaller_than_the_old_log(place: Place) -> None:
-    """What a witness saw of one log says nothing about another."""
+    """A witness's view of one log says nothing about another."""
 
     async def act(service: Opened) -> None:
         for _ in range(5):
@@ -287,7 +287,7 @@ def test_a_new_epoch_is_cosigned_although_it_is_smaller_than_the_old_log(place: 
     place.within(act)
 
 
-def test_no_cosignature_is_asked_of_test_evidence(place: Place) -> None:
+def test_no_cosignature_is_requested_for_test_evidence(place: Place) -> None:
     """Witnesses see live checkpoints only; a test dossier verifies all the same."""
     with (
         running_server(place.deployment, WITNESS_POLICY_FILE=str(place.file)) as server,
@@ -308,8 +308,8 @@ def test_no_cosignature_is_asked_of_test_evidence(place: Place) -> None:
     assert (refused.name, "a test log" in refused.message) == ("signature", True)
 
 
-def test_a_cosignature_at_no_date_is_not_kept(place: Place) -> None:
-    """And one that is there already does not keep certificates and verdicts from being made."""
+def test_a_cosignature_with_an_impossible_date_is_not_kept(place: Place) -> None:
+    """And a stored one does not prevent certificates and verdicts."""
     odd = Witness(place.keys, "one.example", lambda: FAR)
     policy = place.file.read_text().replace("group both all one two\nquorum both", "quorum one\n")
 
@@ -359,7 +359,7 @@ def test_a_checkpoint_with_a_time_stamp_is_preferred_unless_it_is_far_later(plac
     place.within(act, clock)
 
 
-def test_an_authority_that_fails_is_asked_every_five_minutes(place: Place) -> None:
+def test_a_failing_authority_is_asked_every_five_minutes(place: Place) -> None:
     """And not in every round."""
     asked: list[bytes] = []
     clock = ShiftedClock()

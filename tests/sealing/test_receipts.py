@@ -1,4 +1,4 @@
-"""Receipts in answers: what is promised is what gets sealed, by whichever process and key."""
+"""Receipts in responses: promised records are sealed, by whichever process and key."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def acknowledge(client: httpx2.Client, key: str | None = None) -> dict[str, str]
 
 
 def kept_promise(client: httpx2.Client, answer: dict[str, str], policy: Policy) -> Promise:
-    """The receipt, which is about the record that the log has."""
+    """The receipt, which is about the record in the log."""
     receipt = check_receipt(answer["receipt"].encode(), policy)
     record = parse_proof(get(client, answer["ack_id"], "proof")).extra
     assert record is not None
@@ -46,8 +46,8 @@ def kept_promise(client: httpx2.Client, answer: dict[str, str], policy: Policy) 
     return receipt
 
 
-def test_each_answer_promises_its_own_record_also_from_several_workers(own: Deployment) -> None:
-    """One signature may stand under many of them."""
+def test_each_answer_promises_its_own_record_with_several_workers_too(own: Deployment) -> None:
+    """One signature may cover many of them."""
     key = own.key(own.account("vendor"))
     settings = {"SEAL_WITHIN_SECONDS": "3600", "WORKERS": "2"}
     with running_server(own, **settings) as server, server.client(key) as client:
@@ -67,7 +67,7 @@ def test_a_repeated_request_gets_the_same_receipt(own: Deployment) -> None:
 def test_during_the_overlap_of_a_rotation_both_keys_promise(
     own: Deployment, tmp_path: Path
 ) -> None:
-    """Those who know only the old key, or only the new one, can hold the log to it."""
+    """Readers with only the old key, or only the new one, can hold the log to it."""
     key, live = open_for_live(own, tmp_path)
     before = policy_of(own, "live")
     with running_server(live) as server, server.client(key) as client:
@@ -80,7 +80,7 @@ def test_during_the_overlap_of_a_rotation_both_keys_promise(
     assert check_receipt(receipt, before).digest == check_receipt(receipt, newest).digest
 
 
-def test_without_a_key_that_can_sign_an_act_is_accepted_and_nothing_promised(
+def test_without_a_usable_key_an_act_is_accepted_without_a_promise(
     own: Deployment,
 ) -> None:
     """Trouble with sealing never refuses an act; a promise that nothing supports is not made."""

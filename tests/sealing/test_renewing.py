@@ -53,7 +53,7 @@ class Place:
         asyncio.run(done())
 
     async def acknowledged(self, service: Opened) -> Callable[[], Awaitable[bytes]]:
-        """Acknowledge; gives what asks for its dossier."""
+        """Acknowledge; returns the request for its dossier."""
         made = await acknowledge_inside(service, self.account, NOTICE, Mode.LIVE)
         await service.log.seal.settle()
         return lambda: dossier(service.acknowledgments, *made, DossierQuery())
@@ -107,7 +107,7 @@ def stamps_in(data: bytes) -> dict[str, bytes]:
 def test_before_its_certificates_end_a_time_stamp_is_time_stamped_itself(
     place: Place, authority: Path, lasting: Path
 ) -> None:
-    """By an authority whose certificates end later; readers see that the one renews the other."""
+    """By an authority whose certificates end later; readers see the renewal."""
 
     async def act(service: Opened) -> None:
         file = await place.acknowledged(service)
@@ -177,8 +177,10 @@ def test_an_idle_log_is_anchored_again_each_day_and_its_evidence_stays_the_same(
         place.within(act, **settings, WITNESS_POLICY_FILE=str(policy))
 
 
-def test_a_caller_who_waits_for_a_quorum_has_the_witnesses_asked_at_once(place: Place) -> None:
-    """However many wait, each witness is asked at most once a second."""
+def test_a_caller_who_waits_for_a_quorum_makes_the_server_ask_the_witnesses_at_once(
+    place: Place,
+) -> None:
+    """However many callers wait, each witness is asked at most once a second."""
     keys = list(policy_of(place.deployment, "live").logs)
     witness = Witness(lambda: keys)
     asked: list[bytes] = []

@@ -26,7 +26,7 @@ def keep_for_a_year(own: Deployment, folder: Path) -> None:
 
 
 def acknowledged_two_years_ago(own: Deployment, account: str, cbid: str | None = None) -> str:
-    """Give the ack_id of what was acknowledged then, as far as the service's clock shows."""
+    """The ack_id of an acknowledgment made then, by the service's clock."""
 
     async def act() -> str:
         async with opened(own, ShiftedClock(-TWO_YEARS)) as deployment:
@@ -59,7 +59,7 @@ def test_only_due_data_is_erased(own: Deployment, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["acknowledgment", "account", "buyer"])
-def test_a_hold_keeps_what_is_due(own: Deployment, tmp_path: Path, what: str) -> None:
+def test_a_hold_keeps_due_data(own: Deployment, tmp_path: Path, what: str) -> None:
     """Whatever it is on; the run says which hold, erases the rest, and the held one later."""
     account, other = own.account("vendor"), own.account("other vendor")
     keep_for_a_year(own, tmp_path)
@@ -77,7 +77,7 @@ def test_a_hold_keeps_what_is_due(own: Deployment, tmp_path: Path, what: str) ->
 
 
 def test_a_hold_on_a_buyer_keeps_the_acknowledgments_that_name_it(own: Deployment) -> None:
-    """Of whichever account, whether one is to be erased or the buyer with all of them."""
+    """Of any account, whether one record is to be erased or the buyer with all of them."""
     account, other = own.account("vendor"), own.account("other vendor")
     with running_server(own) as server:
         with server.client(own.key(account)) as client:
@@ -98,7 +98,7 @@ def test_a_hold_on_a_buyer_keeps_the_acknowledgments_that_name_it(own: Deploymen
 
 
 def test_a_hold_on_one_account_keeps_its_order_and_nothing_of_another(own: Deployment) -> None:
-    """The rest of the buyer is erased everywhere, and what is kept when the hold has ended."""
+    """The rest of the buyer is erased everywhere, and the held data when the hold has ended."""
     account, other = own.account("vendor"), own.account("other vendor")
     with (
         running_server(own) as server,
@@ -120,7 +120,7 @@ def test_a_hold_on_one_account_keeps_its_order_and_nothing_of_another(own: Deplo
 
 
 def test_earlier_erasures_are_reported(own: Deployment) -> None:
-    """A second time nothing is asked, nothing is destroyed, and one record is not `records`."""
+    """A second time there is no question and no change, and the message says "record" for one."""
     with running_server(own) as server, server.client(own.key(own.account("vendor"))) as client:
         ack_id = acknowledge(client)
     first = own.run("erase", ack_id, "--yes").stderr

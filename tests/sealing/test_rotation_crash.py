@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.crash, pytest.mark.both_engines, pytest.mark.long]
 
 
 def run_victim(deployment: Deployment, point: int, *arguments: str) -> Sequence[str]:
-    """What it printed before it was killed, or ended."""
+    """Its output until it was killed, or ended."""
     done = forked.run(
         "tests.sealing.rotation_victim", str(point), *arguments,
         environment=deployment.environment,
@@ -41,7 +41,7 @@ def goes_on(deployment: Deployment, folder: Path) -> None:
 def test_killed_before_any_step_a_rotation_happened_or_did_not(
     own: Deployment, tmp_path: Path
 ) -> None:
-    """One that was announced has happened; each leaves a policy of whole keys."""
+    """An announced one has happened; each leaves a policy of whole keys."""
     announced = 0
     for point in count(1):
         before = len(policy_of(own, "live").logs)
@@ -58,7 +58,7 @@ def test_killed_before_any_step_a_rotation_happened_or_did_not(
 def test_killed_before_any_step_the_last_approval_counted_or_did_not(
     own: Deployment, tmp_path: Path
 ) -> None:
-    """Given again it does what is left to do: the change happens once."""
+    """Given again, it does the rest: the change happens once."""
     ann, bo = Person(own, tmp_path, "ann"), Person(own, tmp_path, "bo")
     own.run("log", "set-approvers", "--threshold", "2", ann.vkey, bo.vkey, "--yes")
     proposal = rotated(own)

@@ -53,7 +53,7 @@ def is_fine(deployment: Deployment) -> bool:
 def test_servers_with_empty_directories_seal_into_one_log(
     first: Deployment, store: ObjectStore, tmp_path: Path
 ) -> None:
-    """Each takes the heads that all share; none has any of its own."""
+    """Each uses the shared heads; none has its own."""
     key, second = key_of(first), next_to(first)
     with (
         running_server(first) as one,
@@ -76,7 +76,7 @@ def test_servers_with_empty_directories_seal_into_one_log(
 
 
 @pytest.mark.parametrize("away", [ObjectStore.down, ObjectStore.frozen])
-def test_while_the_store_is_away_all_is_accepted_and_nothing_leaves(
+def test_while_the_store_is_away_everything_is_accepted_and_nothing_is_published(
     first: Deployment,
     store: ObjectStore,
     away: Callable[[ObjectStore], AbstractContextManager[None]],
@@ -157,7 +157,7 @@ def test_a_restored_backup_is_sealed_on_by_no_server_that_shares_the_store(
 def test_lost_heads_are_the_operators_to_decide(
     first: Deployment, store: ObjectStore, tmp_path: Path
 ) -> None:
-    """An emptied place is no place where nothing was published."""
+    """An emptied place does not mean that nothing was published."""
     key = key_of(first)
     with running_server(first) as server, server.client(key) as client:
         get(client, acknowledge(client), "proof")

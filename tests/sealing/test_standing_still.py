@@ -1,4 +1,4 @@
-"""A log that stands still costs a look, and whatever moves it is seen at the next one."""
+"""An idle log costs one look, and any change is seen at the next look."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def suspend(connection: Connection) -> None:
 
 
 def turns(service: Opened) -> int:
-    """Transactions that sealing has had: none for a look."""
+    """The number of transactions of sealing; a look needs none."""
     batches = service.database.batches()
     return batches.get("seal", batches["write"])[0]
 
@@ -47,10 +47,8 @@ async def stand_still(service: Opened, monkeypatch: pytest.MonkeyPatch) -> HandC
     return clock
 
 
-def test_a_log_that_stands_still_is_only_looked_at(
-    own: Deployment, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Now and then a turn is a whole one all the same: a clock that was set back shows there."""
+def test_an_idle_log_is_only_looked_at(own: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Now and then a turn is a full one nevertheless: it detects a clock that was set back."""
 
     async def act() -> None:
         async with opened(own) as service:

@@ -1,4 +1,4 @@
-"""What is said while sealing is suspended: the truth, and once."""
+"""Messages while sealing is suspended: true, and only once."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def acknowledge(service: Opened, account: str) -> None:
     await acknowledge_inside(service, account, NOTICE, Mode.TEST)
 
 
-def test_a_clock_that_is_behind_is_said_once(embedded: Deployment) -> None:
+def test_a_slow_clock_is_reported_once(embedded: Deployment) -> None:
     """Not for every acknowledgment, nor four times a second, although it moves meanwhile."""
     account = embedded.account("vendor")
 
@@ -57,7 +57,7 @@ def test_a_clock_that_is_behind_is_said_once(embedded: Deployment) -> None:
     assert [line["event"] for line in said_while(embedded, act)] == ["sealing_suspended"]
 
 
-def test_a_clock_that_was_fast_is_distinct_from_one_that_is_slow(embedded: Deployment) -> None:
+def test_a_clock_that_was_fast_is_distinct_from_a_slow_one(embedded: Deployment) -> None:
     """The message names the time, and a new epoch as the way out; that way goes on at once."""
     account = embedded.account("vendor")
 
@@ -78,7 +78,7 @@ def test_a_clock_that_was_fast_is_distinct_from_one_that_is_slow(embedded: Deplo
     said_while(embedded, act)
 
 
-def test_a_mode_is_sealed_again_while_the_other_is_busy(embedded: Deployment) -> None:
+def test_a_suspended_mode_is_sealed_again_while_the_other_is_busy(embedded: Deployment) -> None:
     """Each look falls just after a checkpoint of the other, and no call comes in this one."""
     account = embedded.account("vendor")
 
@@ -116,7 +116,7 @@ def test_records_sealed_by_acts_are_published_at_the_next_check(
     assert said_while(embedded, act) == []
 
 
-def test_heads_that_cannot_be_written_are_said_once(embedded: Deployment) -> None:
+def test_unwritable_heads_are_reported_once(embedded: Deployment) -> None:
     """However often somebody asks for evidence meanwhile; and again after it had gone well."""
     account = embedded.account("vendor")
     lock = embedded.data_dir / "heads" / ".lock"
@@ -142,7 +142,7 @@ def test_heads_that_cannot_be_written_are_said_once(embedded: Deployment) -> Non
 def test_changed_keys_that_cannot_be_read_are_an_alarm(
     embedded: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only a change that goes well is none."""
+    """Only a successful change is no alarm."""
 
     async def refuse(*_: object, **__: object) -> bytes:
         raise WrongKeyEncryptionKey

@@ -51,7 +51,7 @@ def signatures(proof: bytes) -> int:
 def test_the_key_moves_from_the_vault_to_a_token_while_a_server_runs(
     without_token: Deployment, tmp_path: Path
 ) -> None:
-    """Both sign in the overlap, so those who know only the old key can check too."""
+    """Both sign in the overlap, so readers with only the old key can check, too."""
     key, live = open_for_live(without_token, tmp_path)
     old_policy = policy_of(live, "live")
     with running_server(live) as server, server.client(key) as client:
@@ -81,7 +81,7 @@ def test_it_moves_back_to_the_vault(without_token: Deployment, tmp_path: Path) -
     assert finding["message"].endswith("is on a token that the settings do not name")
 
 
-def test_with_the_token_out_of_reach_acts_go_on_and_their_records_wait(
+def test_acts_go_on_and_their_records_wait_while_the_token_is_unreachable(
     without_token: Deployment, tmp_path: Path
 ) -> None:
     """The status says why; nothing is lost, and sealing goes on when the token is back."""
@@ -123,7 +123,7 @@ def test_a_wrong_pin_is_tried_once_in_a_process(without_token: Deployment, tmp_p
             assert verify_file(get(client, ack_id, "proof"), policy_of(there, "live")).ok
 
 
-def test_a_key_that_is_not_on_its_token_is_found(without_token: Deployment) -> None:
+def test_a_key_missing_on_its_token_is_found(without_token: Deployment) -> None:
     """`log check` lets every key sign."""
     there = on_token(without_token)
     there.run("log", "rotate-key", "--yes")

@@ -1,4 +1,4 @@
-"""`Prefer: wait`: places for each account, so that those who wait cost no other account."""
+"""`Prefer: wait`: places for each account, so that waiting callers cost no other account."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MORE = 20
 
 
 def test_an_account_that_waits_a_thousandfold_takes_no_place_from_another(own: Deployment) -> None:
-    """What is too much of it is answered at once as things are; all who wait are served."""
+    """Excess callers get a response at once; all waiting ones are served."""
     hostile, innocent = own.account("hostile"), own.account("innocent")
     head = own.data_dir / "heads" / "test.checkpoint"
     kept = head.read_bytes()

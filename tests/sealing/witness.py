@@ -1,4 +1,4 @@
-"""A witness by c2sp.org/tlog-witness, and what serves it and others on this machine."""
+"""A witness by c2sp.org/tlog-witness, and a local server for several of them."""
 
 from __future__ import annotations
 

@@ -142,6 +142,6 @@ def found(playing: Playing, made: Made) -> Mapping[str, Any] | None:
 
 
 def choose(made: Made, outcome: str, zip_: str = "94110") -> httpx2.Response:
-    """What the page does when a buyer sends its form."""
+    """Send the page's form, as a buyer."""
     form = {"zip": zip_, "outcome": outcome}
     return CLIENT.post(made.url, data=form)

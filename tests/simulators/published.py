@@ -1,4 +1,4 @@
-"""Judges answers by a provider's published OpenAPI 3.0 description, and lists what it describes."""
+"""Validates responses against a published OpenAPI 3.0 description, and lists its fields."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def validator(description: Mapping[str, Any], schema: str) -> jsonschema_rs.Draft202012Validator:
-    """What judges a body by one schema of the description."""
+    """A validator for one schema of the description."""
     components = _nullable(description["components"])
     return jsonschema_rs.Draft202012Validator(
         {"$ref": f"#/components/schemas/{schema}", "components": components}, validate_formats=True
@@ -78,7 +78,7 @@ def _leaves(schemas: Mapping[str, Any], node: Mapping[str, Any], path: str) -> I
 
 
 def unsorted(described: set[str], fields: Fields) -> set[str]:
-    """What is described and not known to the adapter."""
+    """Described fields unknown to the adapter."""
     return {field for field in described if not is_known(field.replace("[]", ""), fields)}
 
 

@@ -61,7 +61,7 @@ def provider(request: pytest.FixtureRequest) -> Iterator[Playing]:
 def with_adapter(
     provider: Playing, use: Callable[[IdentityProvider[Any]], Coroutine[Any, Any, T]]
 ) -> T:
-    """What the adapter makes of the simulator, with the credentials that it prints."""
+    """The adapter's result from the simulator, with the printed credentials."""
     credentials = json.dumps(dict(provider.simulator.credentials)).encode()
 
     async def run() -> T:
@@ -133,7 +133,7 @@ def test_the_adapter_reads_every_outcome(provider: Playing, outcome: str) -> Non
 
 
 @pytest.mark.parametrize("outcome", [each.value for each in Outcome])
-def test_the_buyer_is_led_back_as_the_provider_does(provider: Playing, outcome: str) -> None:
+def test_the_buyer_is_redirected_as_by_the_provider(provider: Playing, outcome: str) -> None:
     """Veriff and Onfido add nothing to the address; Didit adds its two parameters."""
     made = create(provider, BACK)
     reply = choose(made, outcome)
@@ -174,7 +174,7 @@ def test_without_an_address_the_page_stays(provider: Playing) -> None:
 
 
 def test_an_unknown_page_is_not_found(provider: Playing) -> None:
-    """And says so to a person."""
+    """And the response is a page for people."""
     made = create(provider, BACK)
     reply = CLIENT.get(f"{made.url}x")
     assert reply.status_code == 404
@@ -197,7 +197,7 @@ MESSAGES: Final = {
 
 
 def word(body: Any) -> str:  # noqa: ANN401 - any JSON
-    """What a message says of the session."""
+    """The message's word for the session."""
     found = body.get("action") or body.get("status")
     if "verification" in body:
         found = body["verification"]["status"]

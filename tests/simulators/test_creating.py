@@ -1,4 +1,4 @@
-"""What Veriff, Didit and Onfido refuse when a session is created, each in its own shape."""
+"""Refusals of Veriff, Didit and Onfido when a session is created, each in its own form."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ AT: Final = {
         {"authorization": f"Token token={onfido.TOKENS['live']}"},
     ),
 }
-"""Where a session is created, and with which key."""
+"""The path of creation, and the key."""
 MEMBERS: Final = ("verification", "callback", "vendorData", "workflow_id", "link", "metadata")
 
 
@@ -61,8 +61,8 @@ def sent(name: str, body: bytes) -> Reply:
 
 @pytest.mark.parametrize("name", AT)
 @given(body=st.dictionaries(st.sampled_from(MEMBERS), JUNK) | JUNK)
-def test_no_body_is_too_odd_for_an_answer(name: str, body: object) -> None:
-    """Whatever is sent, the simulator returns a session or what is wrong."""
+def test_every_odd_body_gets_an_answer(name: str, body: object) -> None:
+    """Whatever is sent, the simulator returns a session or an error."""
     for raw in (json.dumps(body).encode(), json.dumps({"verification": body}).encode()):
         reply = sent(name, raw)
         assert reply.status in {201, 400, 422}
@@ -74,7 +74,7 @@ def test_no_body_is_too_odd_for_an_answer(name: str, body: object) -> None:
     "raw", [b"", b"{", b"\xff", b"[" * 100_000, b'{"verification": NaN}', b'"\\ud800"']
 )
 def test_invalid_json_is_refused(name: str, raw: bytes) -> None:
-    """In the shape of any other mistake."""
+    """In the form of any other error."""
     assert sent(name, raw).status in {400, 422}
 
 
@@ -99,7 +99,7 @@ def test_invalid_json_is_refused(name: str, raw: bytes) -> None:
         ({"consents": [{"type": "ine"}]}, 400, "1104"),
     ],
 )
-def test_veriff_takes_what_its_page_describes(
+def test_veriff_accepts_bodies_as_its_page_describes(
     played: Playing, verification: object, status: int, code: str | None
 ) -> None:
     """Members that are unknown or misspelt are invalid parameters; return addresses are HTTPS."""
@@ -119,7 +119,7 @@ def test_veriff_takes_what_its_page_describes(
         ({"x_auth_client": veriff.API_KEY, "x_hmac_signature": "0" * 64}, "1802"),
     ],
 )
-def test_veriff_wants_the_key_and_a_signature_that_is_right_if_there_is_one(
+def test_veriff_requires_the_key_and_a_right_signature_if_there_is_one(
     played: Playing, headers: Mapping[str, str], code: str
 ) -> None:
     """The one POST that Veriff does not require to be signed."""
@@ -144,7 +144,7 @@ def test_veriff_signs_the_new_session(played: Playing) -> None:
 
 @at_veriff
 def test_veriff_lets_a_buyer_repeat_a_blurred_photo_in_the_same_session(played: Playing) -> None:
-    """A resubmission is asked for at the same address."""
+    """A resubmission is requested at the same address."""
     made = create(played, SAFE)
     choose(made, "photo_blurred")
     choose(made, "verified")
@@ -182,7 +182,7 @@ def test_didit_names_what_is_wrong_with_a_field(
 
 @at_didit
 def test_didit_wants_the_key_and_the_slash(played: Playing) -> None:
-    """As at every other operation."""
+    """As for every other operation."""
     body = {"workflow_id": DIDIT_WORKFLOW}
     assert post(f"{played.url}/v3/session/", body).status_code == 403
     assert post(f"{played.url}/v3/session/", body, x_api_key="wrong").status_code == 401
@@ -281,7 +281,7 @@ def test_onfido_keeps_its_environments_apart(played: Playing) -> None:
 
 @at_onfido
 @pytest.mark.vectors
-def test_every_state_of_a_created_run_is_what_onfido_describes(
+def test_every_state_of_a_created_run_matches_onfidos_description(
     played: Playing, shared_vectors: Path
 ) -> None:
     """From the creation to each end; only a completed run has been at the document."""

@@ -30,7 +30,7 @@ def decision(session_id: str) -> Reply:
     return ask(f"/v3/session/{session_id}/decision/")
 
 
-def test_it_knows_enough_parts_and_each_by_one_word() -> None:
+def test_it_has_enough_sessions_and_each_has_one_name() -> None:
     """At least fourteen parts; no word but `verified` is played twice; identifiers are unique."""
     played = Counter(session.scenario for session in SIMULATOR.sessions)
     assert len(played) >= 14
@@ -81,7 +81,7 @@ def test_a_path_without_its_slash_is_redirected() -> None:
 @pytest.mark.parametrize(
     ("headers", "status"), [({}, 403), ({"x-api-key": "wrong"}, 401), ({"x-api-key": ""}, 401)]
 )
-def test_without_the_key_there_is_no_answer(headers: dict[str, str], status: int) -> None:
+def test_without_the_key_every_request_is_refused(headers: dict[str, str], status: int) -> None:
     """No key is 403 and a wrong one 401, in Didit's error shape."""
     reply = ask(f"/v3/session/{SIMULATOR.sessions[0].session_id}/decision/", headers=headers)
     assert reply.status == status
@@ -99,14 +99,14 @@ def test_without_the_key_there_is_no_answer(headers: dict[str, str], status: int
     ],
 )
 def test_unknown_paths_get_didits_error(path: str, method: str, status: int) -> None:
-    """Any request has an answer; those that lead nowhere have an error's."""
+    """Any request has a response; unknown paths have an error's."""
     reply = ask(path, method)
     assert reply.status == status
     assert set(json.loads(reply.body)) == {"detail"}
 
 
 def test_a_deleted_session_is_gone() -> None:
-    """Deletion is how Didit redacts: afterwards there is no such session."""
+    """Didit redacts by deletion: afterwards there is no such session."""
     simulator = didit.Didit(lambda: NOW)
     path = f"/v3/session/{simulator.sessions[0].session_id}"
     request = Request(method="DELETE", path=f"{path}/delete/", query=(), headers=_KEY, body=b"")

@@ -1,4 +1,4 @@
-"""What the hosted pages of all simulators have in common."""
+"""Common rules of all simulators' hosted pages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAGE = "/verify?code=abc"
 
 
 class Desk:
-    """Created sessions with what was said about them."""
+    """Created sessions with the messages about them."""
 
     def __init__(self, **options: object) -> None:
         self.clock = FixedClock()
@@ -90,7 +90,7 @@ def test_every_page_says_that_it_is_a_simulator() -> None:
 
 
 def test_the_first_page_can_end_it_at_once() -> None:
-    """So that a program needs one request; a state is announced when it is reached."""
+    """So that a program needs one request; a webhook is sent for each state."""
     desk = Desk()
     assert desk.send(zip="02139", outcome="failed").status == 303
     assert desk.said == [(State.ENDED, Outcome.FAILED)]
@@ -136,7 +136,7 @@ def test_a_page_can_be_used_again_only_where_the_provider_allows_it() -> None:
     "form", [{"zip": "9411"}, {"zip": "٩٤١١٠"}, {"outcome": "<b>"}, {"who": "<b>"}]
 )
 def test_unusable_input_is_requested_again(form: dict[str, str]) -> None:
-    """Nothing changes, and nothing of it is markup."""
+    """Nothing changes, and the input never becomes markup."""
     desk = Desk()
     page = desk.send(**form)
     assert page.status == 400
@@ -157,7 +157,7 @@ def test_a_person_fits_the_outcome() -> None:
     )
 
 
-def test_the_same_person_comes_back_where_that_is_chosen() -> None:
+def test_the_same_person_returns_if_that_is_chosen() -> None:
     """With the document of the person checked last, whatever the outcome; at first a new person."""
     desk = Desk()
 

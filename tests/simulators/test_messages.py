@@ -1,4 +1,4 @@
-"""What a simulator sends when a session changes, over real HTTP."""
+"""Messages of a simulator when a session changes, over real HTTP."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Use = Callable[[httpx2.AsyncClient], Any]
 def sent_by(
     make: Callable[[Callable[[], float]], Simulator], use: Use, count: int
 ) -> list[Request]:
-    """The first messages about what is done with a simulator."""
+    """The first messages after acts on a simulator."""
 
     async def run() -> list[Request]:
         inbox = Inbox()
@@ -71,7 +71,7 @@ def names(messages: Sequence[Request], *path: str) -> list[str]:
 
 
 def test_stripe_sends_a_signed_event_for_every_change_of_the_status() -> None:
-    """None when the buyer only agrees; one that is processed and one with the decision."""
+    """No event when the buyer only agrees; one for processing and one with the decision."""
 
     async def use(client: httpx2.AsyncClient) -> None:
         path, headers = (
@@ -113,7 +113,7 @@ def test_persona_sends_an_event_for_every_status() -> None:
 
 @pytest.mark.parametrize("environment", ["production", "sandbox"])
 def test_plaid_sends_a_status_update(environment: str) -> None:
-    """With the environment in which the verification is."""
+    """With the environment of the verification."""
     mode = "live" if environment == "production" else "sandbox"
 
     async def use(client: httpx2.AsyncClient) -> None:
@@ -133,8 +133,8 @@ def test_plaid_sends_a_status_update(environment: str) -> None:
     assert names([message], "environment") == [environment]
 
 
-def test_a_receiver_that_is_down_stops_nothing() -> None:
-    """The simulator goes on; the message is lost, as one that a provider gave up on."""
+def test_a_failing_receiver_stops_nothing() -> None:
+    """The simulator continues; the message is lost, as if a provider had given up."""
 
     async def run() -> list[int]:
         make = Stripe(FixedClock().now)

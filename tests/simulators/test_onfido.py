@@ -42,14 +42,14 @@ def get(simulator: simulated.Onfido, path: str, token: str = simulated.TOKENS["l
 
 
 def run_of(simulator: simulated.Onfido, session: Session) -> Reply:
-    """The run; the second answer, where the first asks for patience."""
+    """The run; the second answer if the first one asks for patience."""
     first = get(simulator, f"workflow_runs/{session.session_id}")
     limited = first.status == 429
     return get(simulator, f"workflow_runs/{session.session_id}") if limited else first
 
 
 @pytest.mark.vectors
-def test_every_run_is_what_onfido_describes(shared_vectors: Path) -> None:
+def test_every_run_matches_onfidos_description(shared_vectors: Path) -> None:
     """An unknown status is the one thing that does not fit; errors have their shape too."""
     description = published.load(shared_vectors.parent / "specs" / "onfido-workflow-run.json")
     runs = published.validator(description, "workflow_run")
@@ -234,7 +234,7 @@ def test_each_environment_knows_its_own_runs_only() -> None:
     assert seen == ["0f1d0000-0000-4000-8000-000000000042"]
 
 
-def test_the_list_of_sessions_holds_what_it_promises() -> None:
+def test_the_list_of_sessions_keeps_its_promises() -> None:
     """Well-formed identifiers, one part each but for `verified`, and all personal strings."""
     simulator = onfido()
     sessions = simulator.sessions

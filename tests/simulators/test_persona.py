@@ -41,21 +41,21 @@ IGNORED: Final = Fields(
     "data(attributes(fields note behaviors tags creator reviewer-comment created-at updated-at",
     "started-at expires-at failed-at marked-for-review-at expired-at previous-step-name",
     "next-step-name))",
-    # Other times and labels; the address as it was typed; data of a document that was not seen.
+    # Other times and labels; the typed address; data of an unseen document.
     "included(attributes(created-at created-at-ts submitted-at submitted-at-ts completed-at-ts",
     "tags phone-number email-address document-issuing-date document-expiry-date",
     "document-issuing-subdivision document-number",
     # Pictures, whose addresses contain access tokens.
     "front-photo-url back-photo-url photo-urls selfie-photo selfie-photo-url video-url",
     "portrait-photo",
-    # What else is on a document, how it was captured, and how sure Persona is.
+    # Other data of a document, how it was captured, and Persona's confidence.
     "name-middle name-suffix native-name-first native-name-middle native-name-last",
     "native-name-title nationality visa-status issue-date designations birthplace endorsements",
     "height sex restrictions vehicle-class capture-method entity-confidence-reasons",
     "entity-confidence-score from-reusable-persona age-in-years meets-minimum-age",
     "validated-issuer-key))",
 )
-"""What Persona describes, and is not requested."""
+"""Documented by Persona, and not requested."""
 NOT_AS_DESCRIBED: Final = {"bad_gateway_html", "server_error", "truncated", "rate_limited"}
 TWICE_OR_EXTRA: Final = {
     session_id(name) for name in ("LimitedOnce", "LimitedBriefly", "ExtraFields")
@@ -68,7 +68,7 @@ def specification() -> dict[str, Any]:
 
 
 def at(document: Any, pointer: str) -> Any:  # noqa: ANN401 - any JSON
-    """What a JSON pointer names."""
+    """The value at a JSON pointer."""
     for part in pointer.removeprefix("#").split("/")[1:]:
         document = document[part.replace("~1", "/").replace("~0", "~")]
     return document
@@ -106,7 +106,7 @@ def judge(described: dict[str, Any], pointer: str) -> jsonschema_rs.Validator:
 
 @pytest.mark.vectors
 def test_every_inquiry_is_as_persona_describes_it() -> None:
-    """By schemas that allow no further members; included resources by that of their type."""
+    """By schemas that allow no further members; included resources by the schema of their type."""
     described = specification()
     answer = judge(described, RESPONSES[200])
     included = described["components"]["schemas"]["inquiry-included-objects"]
@@ -160,7 +160,7 @@ def test_every_error_is_as_persona_describes_it(
 
 @pytest.mark.vectors
 def test_every_field_that_persona_describes_is_sorted() -> None:
-    """A new field of a new version fails here until somebody has decided what it is to us."""
+    """A new field of a new version fails here until somebody has decided what it means to us."""
     described = {without_kind(field) for field in fields(specification())}
     assert len(described) > 100
     unknown = {field for field in described if not published.is_known(field, Persona.words.fields)}
@@ -168,7 +168,7 @@ def test_every_field_that_persona_describes_is_sorted() -> None:
 
 
 @pytest.mark.vectors
-def test_no_field_is_requested_that_persona_does_not_have() -> None:
+def test_no_requested_field_is_unknown_to_persona() -> None:
     """A misspelt path would be a field that is never read."""
     described = set(fields(specification()))
     attributes = {
@@ -193,7 +193,7 @@ def without_kind(field: str) -> str:
 
 
 def fields(described: dict[str, Any]) -> Iterator[str]:
-    """The dotted path of every member of a response, of included kinds only those that are read."""
+    """The dotted path of every member of a response, for included kinds only the ones in use."""
     answer = at(described, RESPONSES[200])
     yield from members(described, answer["properties"]["data"], "data")
     included = at(described, answer["properties"]["included"]["$ref"])
@@ -226,7 +226,7 @@ def test_authenticated_answers_carry_personas_headers_and_others_do_not() -> Non
         assert refused.isdisjoint(AUTHENTICATED)
 
 
-def test_nothing_is_included_that_was_not_asked_for() -> None:
+def test_nothing_is_included_unless_requested() -> None:
     """Since version 2025-10-27 the verifications come only with `include`."""
     assert "included" not in json.loads(get(new(), inquiry("Verified"), query=()).body)
     assert "included" in json.loads(get(new(), inquiry("Verified")).body)
@@ -253,7 +253,7 @@ def test_sparse_fields_leave_out_the_rest() -> None:
     ("style", "key"),
     [("kebab", "reference-id"), ("snake", "reference_id"), ("camel", "referenceId")],
 )
-def test_keys_are_inflected_but_for_those_inside_fields(style: str, key: str) -> None:
+def test_keys_are_inflected_except_inside_fields(style: str, key: str) -> None:
     """The names in `fields` are the template's own."""
     body = json.loads(get(new(), inquiry("Verified"), key_inflection=style).body)
     assert key in body["data"]["attributes"]
@@ -300,7 +300,7 @@ def test_the_parts_are_listed_as_promised() -> None:
 
 
 def test_every_personal_string_is_really_in_the_inquiry() -> None:
-    """What a privacy test greps for has been sent to us."""
+    """Strings that a privacy test searches for were really sent to us."""
     simulator = new()
     for session in simulator.sessions:
         if session.scenario != "verified":

@@ -67,7 +67,7 @@ class Shop:
         return body
 
     def finish(self, outcome: str, zip_: str = "94110") -> tuple[Any, str | None]:
-        """The inquiry of a buyer who finished it, and where that buyer was led to."""
+        """The inquiry of a buyer who finished it, and the redirect afterwards."""
         own_id, link = self.create()
         back = self.walker.finish(link, outcome, zip_)
         return self.read(own_id), back
@@ -87,7 +87,7 @@ def test_a_new_inquiry_has_a_one_time_link_to_the_simulator() -> None:
         assert link.startswith(f"{shop.walker.url}/verify?code=us1-")
         shop.walker.submit(link)
         assert shop.read(own_id)["data"]["attributes"]["status"] == "pending"
-        # Who has the one-time link goes on with it: the identifier alone leads to no page.
+        # The one-time link continues it: the identifier alone opens no page.
         assert not shop.walker.page(f"{shop.walker.url}/verify?inquiry-id={own_id}").is_success
 
     at(use)
@@ -153,7 +153,7 @@ def test_a_later_decision_comes_after_one_retrieval() -> None:
 
 
 def test_inquiries_can_be_expired_decided_and_redacted() -> None:
-    """Over the API, as those of the list."""
+    """Over the API, like those of the list."""
 
     def use(shop: Shop) -> None:
         own_id, link = shop.create()
@@ -200,7 +200,7 @@ def test_an_idempotency_key_makes_one_inquiry() -> None:
 
 
 def test_the_creation_can_ask_for_the_link() -> None:
-    """`meta` of the newest description: null for what was not asked for."""
+    """`meta` of the newest description: null unless requested."""
 
     def use(shop: Shop) -> None:
         body = {"data": {"attributes": ATTRIBUTES}}

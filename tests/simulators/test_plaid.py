@@ -41,7 +41,7 @@ def post(
 
 
 def verification(simulator: simulated.Plaid, session: Session) -> Reply:
-    """The session's answer; the second one, where the first asks for patience."""
+    """The session's answer; the second one if the first one asks for patience."""
     asked = {"identity_verification_id": session.session_id}
     first = post(simulator, GET, asked)
     return post(simulator, GET, asked) if first.status == 429 else first
@@ -52,7 +52,7 @@ def plaid() -> simulated.Plaid:
 
 
 @pytest.mark.vectors
-def test_every_answer_is_what_plaid_describes(shared_vectors: Path) -> None:
+def test_every_answer_matches_plaids_description(shared_vectors: Path) -> None:
     """Requests and answers fit the schemas; an unknown status is the one thing that may not."""
     description = published.load(
         shared_vectors.parent / "specs" / "plaid-identity-verification.json"
@@ -72,7 +72,7 @@ def test_every_answer_is_what_plaid_describes(shared_vectors: Path) -> None:
 
 @pytest.mark.vectors
 def test_every_field_that_plaid_describes_is_sorted(shared_vectors: Path) -> None:
-    """A field no one has sorted is a question no one has asked."""
+    """A new field requires a decision."""
     description = published.load(
         shared_vectors.parent / "specs" / "plaid-identity-verification.json"
     )
@@ -83,7 +83,7 @@ def test_every_field_that_plaid_describes_is_sorted(shared_vectors: Path) -> Non
 
 
 def test_plaids_sdk_reads_every_session() -> None:
-    """Also what it demands beyond the description; and its errors, and the webhook's key."""
+    """Including members required beyond the description; and its errors, and the webhook's key."""
     import plaid as sdk  # noqa: PLC0415 - slow: only the test that needs it pays
     from plaid.api.plaid_api import PlaidApi  # noqa: PLC0415
     from plaid.model.identity_verification_get_request import (  # noqa: PLC0415
@@ -184,7 +184,7 @@ def test_errors_have_plaids_shape(
     assert found["request_id"].startswith("sim")
 
 
-def test_client_and_secret_may_stand_in_the_body() -> None:
+def test_client_and_secret_may_be_in_the_body() -> None:
     """As Plaid allows."""
     asked = {
         "client_id": simulated.CLIENT_ID,
@@ -194,7 +194,7 @@ def test_client_and_secret_may_stand_in_the_body() -> None:
     assert post(plaid(), GET, asked, {}).status == 200
 
 
-def test_the_list_of_sessions_holds_what_it_promises() -> None:
+def test_the_list_of_sessions_keeps_its_promises() -> None:
     """Well-formed identifiers, one part each but for `verified`, and all personal strings."""
     simulator = plaid()
     sessions = simulator.sessions
@@ -214,7 +214,7 @@ def test_the_list_of_sessions_holds_what_it_promises() -> None:
 
 
 def _personal(body: Any, names: set[str]) -> set[str]:  # noqa: ANN401 - any JSON
-    """The strings of members with one of these names, but for the verdicts of checks."""
+    """The strings of members with one of these names, without the verdicts of checks."""
     found: set[str] = set()
     if isinstance(body, list):
         found.update(*(_personal(member, names) for member in body))

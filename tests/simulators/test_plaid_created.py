@@ -141,7 +141,7 @@ def test_a_user_has_one_verification_for_each_template() -> None:
 
 
 def test_a_retry_is_another_verification_of_the_same_user() -> None:
-    """It names the one before it, and is what an idempotent creation returns from then on."""
+    """It names the previous one, and is returned by idempotent creations from then on."""
 
     def use(shop: Shop) -> None:
         first, _ = shop.finish("failed")
@@ -165,7 +165,7 @@ def test_a_retry_is_another_verification_of_the_same_user() -> None:
     at(use)
 
 
-def test_the_sandbox_is_an_environment_of_its_own() -> None:
+def test_the_sandbox_is_a_separate_environment() -> None:
     """Neither environment sees the verifications of the other."""
 
     def use(shop: Shop) -> None:

@@ -30,7 +30,7 @@ EXPAND: Final = [
 
 
 def with_sdk(use: Callable[[sdk.StripeClient], T], *, key: str = simulated.SENSITIVE_KEY) -> T:
-    """What Stripe's own client makes of the simulator, over a real socket."""
+    """The result of Stripe's own client with the simulator, over a real socket."""
 
     async def run() -> T:
         async with serve(simulated.Stripe(FixedClock().now)) as served:
@@ -113,7 +113,7 @@ def test_the_parent_alone_does_not_show_the_birth() -> None:
     assert not {"expiration_date", "number", "dob"} & set(report.document.to_dict())
 
 
-def test_nothing_is_expanded_that_was_not_asked_for() -> None:
+def test_nothing_is_expanded_unless_requested() -> None:
     """The report is its identifier, and the outputs are not there at all."""
     session = retrieved("Verified", [])
     assert "verified_outputs" not in session
@@ -138,7 +138,7 @@ def test_the_sdk_meets_stripes_errors() -> None:
 
 
 def test_a_test_key_sees_the_test_mode_only() -> None:
-    """The two modes of an account know nothing of each other."""
+    """The two modes of an account are separate."""
     assert retrieved("OtherMode", [], key=simulated.TEST_KEY).livemode is False
     with pytest.raises(sdk.InvalidRequestError):
         retrieved("Verified", [], key=simulated.TEST_KEY)
@@ -206,7 +206,7 @@ def test_the_parts_are_listed_as_promised() -> None:
 
 
 def test_every_personal_string_is_really_in_the_session() -> None:
-    """But for the date of birth, which Stripe writes in parts."""
+    """Except the date of birth, which Stripe writes in parts."""
     simulator = simulated.Stripe(FixedClock().now)
     wanted = ("verified_outputs.dob", "last_verification_report.document.number")
     for session in simulator.sessions:

@@ -69,7 +69,7 @@ def at(use: Callable[[Shop], T], key: str = simulated.SENSITIVE_KEY) -> T:
 
 
 def test_the_sdk_creates_a_session_with_a_page() -> None:
-    """`requires_input`, with a link of the simulator itself and what was sent."""
+    """`requires_input`, with a link of the simulator itself and the sent members."""
 
     def use(shop: Shop) -> None:
         made = shop.create()
@@ -137,7 +137,7 @@ def test_a_genuine_document_is_verified(outcome: str) -> None:
     ],
 )
 def test_a_failed_check_returns_to_requires_input(outcome: str, code: str) -> None:
-    """With Stripe's reason, and a link by which the buyer may submit another time."""
+    """With Stripe's reason, and a link for another submission."""
 
     def use(shop: Shop) -> None:
         session = shop.finish(outcome)
@@ -177,7 +177,7 @@ def test_a_cancelled_session_stays_cancelled() -> None:
 
 
 def test_a_session_can_be_redacted() -> None:
-    """One that was verified, as those of the list."""
+    """A verified one, like those of the list."""
 
     def use(shop: Shop) -> None:
         redacted = shop.sessions.redact(shop.finish("verified").id)
@@ -187,7 +187,7 @@ def test_a_session_can_be_redacted() -> None:
     at(use)
 
 
-def test_the_buyer_is_led_to_the_return_url_as_it_is() -> None:
+def test_the_buyer_is_redirected_to_the_return_url_unchanged() -> None:
     """Stripe adds nothing to it; without one, or with an expired link, the page stays."""
 
     def use(shop: Shop) -> None:
@@ -265,7 +265,7 @@ def test_json_is_no_form() -> None:
     at(use)
 
 
-def test_a_flow_of_the_dashboard_takes_the_place_of_a_type() -> None:
+def test_a_flow_of_the_dashboard_replaces_a_type() -> None:
     """The session names it."""
 
     def use(shop: Shop) -> None:

@@ -26,7 +26,7 @@ def sign(message: bytes) -> str:
 
 
 def get(path: str, method: str = "GET", headers: Mapping[str, str | None] = _NONE) -> Reply:
-    """Ask for a path with right credentials, unless others are given."""
+    """Request a path with right credentials by default."""
     asked = path.split("/")[3] if path.count("/") > 2 else ""
     good = {
         "x-auth-client": str(SIMULATOR.credentials["api_key"]),
@@ -40,7 +40,7 @@ def decision(session_id: str) -> Reply:
     return get(f"/v1/sessions/{session_id}/decision")
 
 
-def test_it_knows_enough_parts_and_each_by_one_word() -> None:
+def test_it_has_enough_sessions_and_each_has_one_name() -> None:
     """At least fourteen parts; no word but `verified` is played twice; identifiers are unique."""
     played = Counter(session.scenario for session in SIMULATOR.sessions)
     assert len(played) >= 14
@@ -108,7 +108,7 @@ def test_an_undecided_session_has_a_null_verification() -> None:
         {"x-hmac-signature": "0" * 64},
     ],
 )
-def test_a_request_that_is_not_authentic_gets_401(headers: dict[str, str | None]) -> None:
+def test_an_inauthentic_request_gets_401(headers: dict[str, str | None]) -> None:
     """Key and HMAC over the session id are both checked, in Veriff's error shape."""
     reply = get(f"/v1/sessions/{SIMULATOR.sessions[0].session_id}/decision", headers=headers)
     assert reply.status == 401
@@ -129,7 +129,7 @@ def test_a_request_that_is_not_authentic_gets_401(headers: dict[str, str | None]
     ],
 )
 def test_unknown_paths_get_veriffs_error(path: str, method: str, status: int) -> None:
-    """Any request has an answer; those that lead nowhere have an error's."""
+    """Any request has a response; unknown paths have an error's."""
     reply = get(path, method)
     assert reply.status == status
     assert json.loads(reply.body)["status"] == "fail"

@@ -1,4 +1,4 @@
-"""A buyer at a hosted page, over real HTTP; and what a simulator sends when a session changes."""
+"""A buyer at a hosted page, over real HTTP; and a simulator's messages about changes."""
 
 from __future__ import annotations
 

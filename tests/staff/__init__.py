@@ -1,1 +1,1 @@
-"""What staff do, over the API."""
+"""Acts of staff over the API."""

@@ -46,7 +46,7 @@ class Desk:
         *,
         member: bool = False,
     ) -> Iterator[Person]:
-        """A person with this role who is signed in, and asks about this account or about none."""
+        """A signed-in person with this role, who calls for this account or for none."""
 
         async def work(opened: bootstrap.Deployment) -> tuple[str, str]:
             token = compose_person_token(PERSON_SESSION, secrets.token_bytes(PERSON_ENTROPY_BYTES))

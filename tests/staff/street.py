@@ -1,4 +1,4 @@
-"""Two vendors whose one buyer is the same person, and who hold, erase and block."""
+"""Two vendors with the same buyer, who hold, erase and block."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STAFF: Final = (
 )
 PRODUCT: Final = "accessory"
 OF_BUYERS: Final = ("buyers", "provider_sessions", "buyer_documents", "remembered")
-"""Tables that accounts share: what an account relies on is asked over the API instead."""
+"""Tables that accounts share: an account's view is checked over the API instead."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Street:
         return ack_id
 
     def restored(self, account: Account, cbid: str) -> None:
-        """As if all that the account has of a buyer were of a backup, since which it left."""
+        """As if all of the account's data about a buyer came from a backup made before it left."""
 
         async def restore(opened: bootstrap.Deployment) -> None:
             name = erased_name(opened.access.secret, cbid, AccountReach(account.id, Mode.LIVE))
@@ -127,7 +127,7 @@ class Street:
             return [*connection.execute(own).scalars()]
 
     def rows(self, account_id: str, mode: str) -> dict[str, list[Any]]:
-        """All that the database has of an account in a mode, but for what grows by itself."""
+        """All rows of an account in a mode, except those that grow by themselves."""
         found = {}
         with self.operator.transaction() as connection:
             for table in metadata.sorted_tables:
@@ -137,13 +137,13 @@ class Street:
                         table.c.account_id == account_id, table.c.mode == mode
                     )
                     rows = sorted(map(repr, connection.execute(query)))
-                    # The log is sealed whenever that is done.
+                    # The log is sealed at each call of this.
                     found[table.name] = [row for row in rows if ".sealed'" not in row]
         return found
 
 
 async def erase_as_the_command(opened: bootstrap.Deployment, cbid: str) -> set[str]:
-    """As `countersign erase --with-acknowledgments`; gives what holds keep."""
+    """As `countersign erase --with-acknowledgments`; returns the held data."""
     plan = await plan_erasure(opened.privacy, cbid, DEPLOYMENT, with_acknowledgments=True)
     return {*await erase_planned(opened.privacy, plan, ErasureReason.REQUEST)}
 

@@ -83,7 +83,7 @@ def test_a_repeated_search_is_done_again(owner: Person) -> None:
 
 
 def test_a_member_sees_no_other_account(desk: Desk, shop: Vendor) -> None:
-    """What is another's is not found."""
+    """Objects of another account are not found."""
     with (
         desk.person(Role.COMPLIANCE, shop.account_id, member=True) as member,
         desk.operator.vendor(desk.server) as other,
@@ -118,16 +118,16 @@ def test_keys_are_made_rotated_and_revoked_for_one_account_and_mode(
         assert code(test.post(refused, {}, 409)) == "key_not_usable"
 
 
-def test_no_one_gives_a_key_more_than_they_may_do(desk: Desk, shop: Vendor) -> None:
-    """Of what staff do; what a vendor's server needs anyone gives who makes keys."""
+def test_no_one_grants_a_key_more_than_their_own_rights(desk: Desk, shop: Vendor) -> None:
+    """For staff scopes; anyone who makes keys may grant a vendor server's scopes."""
     with desk.person(Role.DEVELOPER, shop.account_id, "test") as person:
         person.post("/v1/keys", {"scopes": [Scope.NOTICES_MANAGE]}, 403)
         person.post("/v1/keys", {"scopes": [Scope.ACCOUNTS_MANAGE]}, 403)
         person.post("/v1/keys", {"scopes": [Scope.NOTICES_READ]})
 
 
-def test_no_one_gives_a_key_over_the_api_what_is_of_people_alone(desk: Desk, shop: Vendor) -> None:
-    """Neither an owner nor a key of the machine that has it, and no one by a rotation."""
+def test_no_one_grants_a_key_scopes_of_people_over_the_api(desk: Desk, shop: Vendor) -> None:
+    """Neither an owner nor a key of the machine that has it, nor by a rotation."""
     widest = desk.operator.key(shop.account_id, scopes=[Scope.KEYS_MANAGE, *MACHINE_SCOPES])
     with (
         desk.person(Role.OWNER, shop.account_id, "test") as person,
@@ -143,7 +143,7 @@ def test_no_one_gives_a_key_over_the_api_what_is_of_people_alone(desk: Desk, sho
         assert client.post("/v1/holds", json={}).status_code == 400
 
 
-def test_a_key_that_a_person_made_in_the_past_destroys_and_decides_nothing(
+def test_a_key_made_by_a_person_in_the_past_cannot_destroy_or_decide(
     desk: Desk, shop: Vendor
 ) -> None:
     """Its scopes of people are gone, also in lists and for its successors; the others work."""
@@ -174,7 +174,7 @@ def test_a_key_that_a_person_made_in_the_past_destroys_and_decides_nothing(
 def test_a_person_without_personal_data_states_why_a_key_reads_it(
     desk: Desk, shop: Vendor, scopes: list[str] | None
 ) -> None:
-    """When it is made and when it is rotated; the audit keeps the reason. A key cannot say one."""
+    """For a new key and for a rotation; the audit keeps the reason. A key cannot state a reason."""
     body, why = {"scopes": scopes}, {"Countersign-Reason": "export to the ledger"}
     plain = {"scopes": ["notices:read", "keys:manage"]}
     old = desk.operator.key(shop.account_id)
@@ -194,7 +194,7 @@ def test_a_person_without_personal_data_states_why_a_key_reads_it(
 
 
 def test_a_key_of_a_person_who_sees_personal_data_needs_no_reason(desk: Desk, shop: Vendor) -> None:
-    """Nor one of the machine that makes keys."""
+    """Nor does a key of the machine that makes keys."""
     manager = desk.operator.key(shop.account_id, scopes=[Scope.KEYS_MANAGE])
     with desk.person(Role.OWNER, shop.account_id, "test") as person:
         also = {"id": timed_id("grt", 0, secrets.token_bytes(8)), "person": person.id}
@@ -210,7 +210,7 @@ def test_a_key_of_a_person_who_sees_personal_data_needs_no_reason(desk: Desk, sh
 
 
 def test_reads_by_a_persons_key_are_counted_by_day(desk: Desk, shop: Vendor) -> None:
-    """One entry for a key and day, with the sum; of a key of the machine there is none."""
+    """One entry for a key and day, with the sum; none for a key of the machine."""
     why = {"Countersign-Reason": "export to the ledger"}
     with desk.person(Role.DEVELOPER, shop.account_id, "test") as person:
         made = person.post("/v1/keys", {}, headers=why)
@@ -235,7 +235,7 @@ def test_reads_by_a_persons_key_are_counted_by_day(desk: Desk, shop: Vendor) -> 
     assert (noted["actor"], json.loads(noted["details"])["reads"]) == (made["key_id"], 2)
 
 
-def test_a_key_has_the_maker_of_the_key_that_asked_for_it(desk: Desk, shop: Vendor) -> None:
+def test_a_key_made_by_a_key_has_the_same_maker(desk: Desk, shop: Vendor) -> None:
     """A person stays the maker through keys that make keys; so does the machine."""
     scopes = {"scopes": ["keys:manage", "notices:read"]}
     machine = desk.operator.key(shop.account_id, scopes=[Scope.KEYS_MANAGE])
@@ -300,7 +300,7 @@ def test_responses_without_a_secret_repeat_for_each_key_of_the_account(
 
 
 def test_each_response_with_a_secret_is_marked() -> None:
-    """By the names that secrets have in responses: a new one has to be thought through."""
+    """By the names of secrets in responses: a new one needs a decision."""
 
     def secret(route: Route[Any]) -> bool:
         names = {"key", "secret", "link"}
@@ -316,7 +316,7 @@ def test_each_response_with_a_secret_is_marked() -> None:
 
 
 def test_a_key_that_manages_keys_is_named_in_the_audit(desk: Desk, shop: Vendor) -> None:
-    """The actor is who asked, and never the user of the server."""
+    """The actor is the caller, and never the user of the server."""
     manager = desk.operator.key(shop.account_id, scopes=[Scope.KEYS_MANAGE])
     with make_client(desk.server, manager.token) as client:
         made = client.post("/v1/keys", json={"scopes": ["notices:read"]}).json()

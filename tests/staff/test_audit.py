@@ -1,4 +1,4 @@
-"""The audit belongs to the account in whose name an act was done, and to no one else."""
+"""The audit belongs only to the account in whose name an act was done."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def acts(entries: list[dict[str, Any]]) -> list[str]:
     return [one["action"] for one in entries]
 
 
-def test_a_look_at_a_shared_buyer_is_in_the_audit_of_who_looked_alone(desk: Desk) -> None:
+def test_a_look_at_a_shared_buyer_is_only_in_the_audit_of_the_looker(desk: Desk) -> None:
     """Not in that of the account that verified the buyer first: neither person nor reason."""
     with ExitStack() as stack:
         played = stack.enter_context(playing("stripe"))
@@ -54,7 +54,7 @@ def test_a_look_at_a_shared_buyer_is_in_the_audit_of_who_looked_alone(desk: Desk
             assert staff.get(f"/v1/audit?subject={cbid}&actor={looker.id}")["data"]
 
 
-def test_an_act_is_in_the_audit_of_the_mode_in_which_it_was_done(desk: Desk, shop: Vendor) -> None:
+def test_an_act_is_in_the_audit_of_its_mode(desk: Desk, shop: Vendor) -> None:
     """A key of one mode, and an endpoint of a command; the account as a whole is in both."""
     account, deployment = shop.account_id, desk.server.deployment
     before = {mode: len(audit(desk, account, mode)) for mode in ("test", "live")}
@@ -70,10 +70,10 @@ def test_an_act_is_in_the_audit_of_the_mode_in_which_it_was_done(desk: Desk, sho
     assert new["live"] == ["webhook_endpoint_created", "acknowledgments_exported", *whole]
 
 
-def test_what_staff_do_for_an_account_is_in_its_audit_and_the_rest_is_the_deployments(
+def test_acts_of_staff_for_an_account_are_in_its_audit_and_others_in_the_deployments(
     desk: Desk, shop: Vendor, owner: Person
 ) -> None:
-    """What they do without naming one is in no account's."""
+    """Acts without an account are in no account's audit."""
     with desk.person(Role.OWNER, shop.account_id) as named:
         named.post("/v1/webhook_endpoints", {"url": "https://shop.example/hooks"})
         [made] = audit(desk, shop.account_id, action="webhook_endpoint_created")

@@ -1,4 +1,4 @@
-"""A vendor refuses a buyer: its own clearances say so, and no one else learns of it."""
+"""A vendor refuses a buyer: only the vendor's own clearances show it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def decided(client: httpx2.Client, cbid: str, number: int) -> Any:  # noqa: ANN4
 def test_a_blocked_buyer_is_refused_by_the_vendor_and_keeps_the_status(
     desk: Desk, shop: Vendor
 ) -> None:
-    """Clearances say so until it is undone; the status and its event stream say nothing."""
+    """Clearances say so until it is undone; the status and its event stream do not."""
     client = shop.test
     session = {"provider_identity_session_id": "block-1", "shipping_zip": ZIP}
     cbid = verify(client, **session).json()["cbid"]
@@ -53,8 +53,8 @@ def test_a_blocked_buyer_is_refused_by_the_vendor_and_keeps_the_status(
     assert decided(client, cbid, 2)["cleared"] is True
 
 
-def test_a_block_is_of_one_account_in_one_mode(desk: Desk, shop: Vendor) -> None:
-    """A buyer of the other mode is not found, no one but the vendor's own people can block."""
+def test_a_block_applies_to_one_account_in_one_mode(desk: Desk, shop: Vendor) -> None:
+    """A buyer of the other mode is not found, and only the vendor's own people can block."""
     cbid = verify(shop.test, provider_identity_session_id="block-2").json()["cbid"]
     with (
         desk.operator.vendor(desk.server) as other,
@@ -67,14 +67,14 @@ def test_a_block_is_of_one_account_in_one_mode(desk: Desk, shop: Vendor) -> None
         live.post(place, WHY, 404)
         staff.post(place, WHY, 400)
         developer.post(place, WHY, 403)
-        # The other account refuses the buyer for itself: here nothing changes.
+        # The other account's block has no effect here.
         elsewhere.post(place, WHY)
     answer = decided(shop.test, cbid, 3)
     assert "refused_by_vendor" not in answer["reasons"]
 
 
-def test_a_block_goes_with_its_buyer(desk: Desk, shop: Vendor) -> None:
-    """Who comes back to the sandbox under the same identifier is cleared again."""
+def test_a_block_is_erased_with_its_buyer(desk: Desk, shop: Vendor) -> None:
+    """A buyer who returns to the sandbox under the same identifier is cleared again."""
     session = {"provider_identity_session_id": "block-4", "shipping_zip": ZIP}
     cbid = verify(shop.test, **session).json()["cbid"]
     with desk.person(Role.COMPLIANCE, shop.account_id, "test") as person:
@@ -104,7 +104,7 @@ def test_a_live_act_names_no_buyer_of_the_sandbox(
     assert refusal(shop.live.get(f"/v1/buyers/{cbid}/status")) == (404, "not_found")
 
 
-def test_a_block_stays_with_a_buyer_who_turns_out_to_be_another(desk: Desk, shop: Vendor) -> None:
+def test_a_block_stays_with_a_merged_buyer(desk: Desk, shop: Vendor) -> None:
     """The vendor refuses the person, under whichever identifier."""
     cbid, other = (
         verify(shop.test, provider_identity_session_id=f"join-{n}", shipping_zip=ZIP).json()["cbid"]

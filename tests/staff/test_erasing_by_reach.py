@@ -1,4 +1,4 @@
-"""What an account erases is its own, in its own mode; others lose and learn nothing."""
+"""An account erases only its own data, in its own mode; others lose and learn nothing."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_an_account_erases_its_own_records_and_nothing_of_another(street: Street
     assert other.live.get(f"/v1/buyers/{cbid}/status").status_code == 404
 
 
-def test_a_buyer_of_others_alone_is_as_unknown_as_one_that_never_was(street: Street) -> None:
+def test_a_buyer_of_others_alone_looks_like_an_unknown_one(street: Street) -> None:
     """Erasing, its preview, and a hold: 404, in the same words."""
     cbid = street.other.verified(street.played)
     never = "cbid_" + "0" * len(cbid.partition("_")[2])
@@ -111,7 +111,7 @@ def test_a_test_record_that_names_a_live_buyer_is_no_tie(street: Street) -> None
     assert street.rows(first.id, "live") == before
 
 
-def test_after_each_act_of_one_account_the_other_is_as_before(street: Street) -> None:
+def test_each_act_of_one_account_leaves_the_other_unchanged(street: Street) -> None:
     """A shared buyer, both modes, holds of both: no act of one changes a row of the other's.
 
     Nor does an act of a test key change a live row.
@@ -173,7 +173,7 @@ def test_after_each_act_of_one_account_the_other_is_as_before(street: Street) ->
 
 
 def test_a_restore_takes_an_account_out_of_a_buyer_again(street: Street) -> None:
-    """What it left since the backup; the buyer stays for the other, as it was."""
+    """The one that it left since the backup; the buyer stays for the other account, unchanged."""
     first, other = street.first, street.other
     cbid = first.verified(street.played)
     other.verified(street.played)
@@ -187,7 +187,7 @@ def test_a_restore_takes_an_account_out_of_a_buyer_again(street: Street) -> None
 
 
 @pytest.mark.parametrize("with_session", [True, False])
-def test_a_restore_takes_an_account_out_of_a_buyer_whom_only_a_session_named(
+def test_a_restore_removes_an_account_from_a_buyer_named_only_by_a_session(
     street: Street, with_session: bool
 ) -> None:
     """With its block, also if the backup is from before the session."""
@@ -218,7 +218,7 @@ def test_a_restore_takes_an_account_out_of_a_buyer_whom_only_a_session_named(
 def test_an_account_that_left_relies_on_the_buyer_again_by_a_later_record(
     street: Street, again: bool
 ) -> None:
-    """What it kept from before keeps no buyer; an acknowledgment after that does."""
+    """Its earlier remaining data keeps no buyer; a later acknowledgment does."""
     first, other = street.first, street.other
     cbid = first.verified(street.played)
     assert other.verified(street.played) == cbid
@@ -245,10 +245,10 @@ async def erase_as_retention(opened: bootstrap.Deployment, cbid: str) -> None:
 
 
 @pytest.mark.parametrize("way", ["account", "staff", "command", "retention", "buyer"])
-def test_each_account_that_loses_something_has_it_in_its_own_audit(
+def test_each_account_that_loses_data_has_it_in_its_own_audit(
     desk: Desk, street: Street, way: str
 ) -> None:
-    """Also if others erase it, with in whose name that was; it says nothing of another account."""
+    """Even if others erase it, with the owner of the act; it names no other account."""
     first, other = street.first, street.other
     cbid = first.verified(street.played)
     assert other.verified(street.played) == cbid
@@ -307,7 +307,7 @@ def test_the_last_account_takes_the_buyer_out_of_every_session(street: Street, h
         assert not left()
 
 
-def test_a_request_takes_what_there_was_from_each_account_once(street: Street) -> None:
+def test_a_request_erases_the_present_data_of_each_account_once(street: Street) -> None:
     """One vendor holds the buyer, who returns to another vendor; that one keeps its later data."""
     first, other = street.first, street.other
     cbid = first.verified(street.played)
@@ -338,7 +338,7 @@ def test_a_request_takes_what_there_was_from_each_account_once(street: Street) -
         assert [entry["details"]["by"] for entry in noted(one.live, "erased")] == ["buyer"]
 
 
-def test_a_request_takes_what_there_was_from_an_account_that_has_the_buyer_again(
+def test_a_request_erases_the_data_of_an_account_that_has_the_buyer_again(
     street: Street,
 ) -> None:
     """When its hold ends, the older check loses its evidence; the later one and the buyer stay."""
@@ -364,8 +364,8 @@ def test_a_request_takes_what_there_was_from_an_account_that_has_the_buyer_again
     assert not street.operator.rows("SELECT 1 FROM erasure_requests WHERE cbid = :c", c=cbid)
 
 
-def test_a_later_request_takes_what_came_after_the_one_before(street: Street) -> None:
-    """And the last account takes the buyer; none that left before has another entry for that."""
+def test_a_later_request_erases_data_since_the_one_before(street: Street) -> None:
+    """The last account's erasure includes the buyer; earlier ones get no second entry."""
     first, other = street.first, street.other
     cbid = first.verified(street.played)
     other.buy(cbid, zip_=street.zip)
@@ -389,8 +389,8 @@ async def carry_out(opened: bootstrap.Deployment, cbid: str) -> ErasureOutcome:
     return await carry_out_request(opened.privacy, cbid, DEPLOYMENT)
 
 
-def test_no_statement_is_for_what_others_have(street: Street) -> None:
-    """Neither for each of their holds, nor for each buyer of theirs who has asked."""
+def test_the_number_of_statements_does_not_depend_on_others_data(street: Street) -> None:
+    """Neither for each of their holds, nor for each of their buyers who has asked for erasure."""
     first, other = street.first, street.other
     cbid = first.verified(street.played)
     own = AccountReach(other.id, Mode.LIVE)
@@ -446,7 +446,7 @@ def waiting(account: Account) -> list[str]:
     return [one["cbid"] for one in found]
 
 
-def test_a_block_goes_with_what_the_account_has_and_with_the_buyer(street: Street) -> None:
+def test_a_block_is_erased_with_the_accounts_data_and_with_the_buyer(street: Street) -> None:
     """An account takes its own block along, and not that of another; the buyer takes all."""
     cbid = street.first.verified(street.played)
     street.other.buy(cbid, zip_=street.zip)

@@ -81,7 +81,7 @@ def test_the_covering_page_describes_the_dossier_in_it(
 def test_the_page_that_checks_has_the_verifier_itself(
     compliance: tuple[Person, Browser], sealed: Bought
 ) -> None:
-    """Byte for byte, and no other code may run but what hands it the file."""
+    """Byte for byte, and only the code that passes the file to it may run."""
     _, pages = compliance
     shown = ask(pages, sealed, "check")
     (code,) = re.findall(rb"<script>(.*?)</script>", verifier(VERIFY_HTML), re.DOTALL)
@@ -98,7 +98,7 @@ def test_the_page_that_checks_has_the_verifier_itself(
 def test_no_dossier_is_shown_without_a_reason_or_to_a_role_that_sees_none(
     desk: Desk, shop: Vendor, compliance: tuple[Person, Browser], sealed: Bought
 ) -> None:
-    """What is refused has no dossier in it."""
+    """A refusal contains no dossier."""
     _, pages = compliance
     with (
         desk.person(Role.OWNER, shop.account_id, "test") as owner,
@@ -112,10 +112,10 @@ def test_no_dossier_is_shown_without_a_reason_or_to_a_role_that_sees_none(
             assert "base64" not in shown.text
 
 
-def test_an_order_that_was_refused_says_why_in_words(
+def test_a_refused_order_gives_the_reasons_in_words(
     compliance: tuple[Person, Browser], shop: Vendor
 ) -> None:
-    """On top, with what is missing and whether a hold keeps it."""
+    """At the top, with the missing parts and whether a hold keeps it."""
     _, pages = compliance
     named = {
         "session_id": "refused",

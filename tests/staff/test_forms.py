@@ -29,7 +29,7 @@ class Browser:
         self._client, self._root = client, f"{ROOT}/{account}/test"
 
     def codes(self, page: str) -> list[str]:
-        """What the forms of a page have, in their order; the first is the one to sign out."""
+        """The codes of a page's forms, in order; the first is for signing out."""
         return _CODE.findall(self.page(page))
 
     def page(self, page: str) -> str:
@@ -61,8 +61,8 @@ def browser(desk: Desk, person: Person, account: str) -> Iterator[Browser]:
         yield Browser(client, account)
 
 
-def test_each_form_has_a_key_of_its_own(desk: Desk, shop: Vendor) -> None:
-    """Also those of one page; one that the server did not make is refused."""
+def test_each_form_has_its_own_key(desk: Desk, shop: Vendor) -> None:
+    """Even on one page; a key that the server did not make is refused."""
     with (
         desk.person(Role.COMPLIANCE, shop.account_id, "test") as person,
         browser(desk, person, shop.account_id) as pages,
@@ -73,7 +73,7 @@ def test_each_form_has_a_key_of_its_own(desk: Desk, shop: Vendor) -> None:
         assert pages.send("matters/-/open_matter", {"code": mixed, "name": "A"}).status_code == 403
 
 
-def test_a_form_that_is_sent_twice_acts_once(desk: Desk, shop: Vendor) -> None:
+def test_a_form_sent_twice_acts_once(desk: Desk, shop: Vendor) -> None:
     """Holds, matters, releases and an erasure: the same page each time, one entry of the audit."""
     order, other = buy(shop, 1), buy(shop, 2)
     with (
@@ -118,8 +118,8 @@ def test_a_secret_is_shown_again_to_the_form_that_made_it(desk: Desk, shop: Vend
         assert {one.status_code for one in gone} == {303}
 
 
-def test_a_form_that_was_changed_after_it_was_sent_says_so(desk: Desk, shop: Vendor) -> None:
-    """As one that a browser shows again from its history: the second act is not lost in silence."""
+def test_a_form_changed_after_sending_is_reported(desk: Desk, shop: Vendor) -> None:
+    """As a browser shows it again from its history: the second act is not lost silently."""
     with (
         desk.person(Role.COMPLIANCE, shop.account_id, "test") as person,
         browser(desk, person, shop.account_id) as pages,

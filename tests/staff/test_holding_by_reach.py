@@ -1,4 +1,4 @@
-"""A hold binds those who placed it, in their mode, and keeps the whole order."""
+"""A hold binds its owner, in one mode, and keeps the whole order."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_hold_of_one_vendor_neither_binds_another_nor_is_shown_to_it(street: S
 
 @pytest.mark.parametrize("way", ["command", "buyer"])
 @pytest.mark.parametrize("on", ["initials", "decision"])
-def test_a_test_hold_keeps_nothing_live(street: Street, way: str, on: str) -> None:
+def test_a_test_hold_keeps_no_live_data(street: Street, way: str, on: str) -> None:
     """A test order may name a live buyer, whom the deployment or the buyer then erases."""
     first = street.first
     cbid = first.verified(street.played)
@@ -68,8 +68,8 @@ def test_a_test_hold_keeps_nothing_live(street: Street, way: str, on: str) -> No
     first.ask(f"/v1/holds/{hold}/release", {}, mode="test")
 
 
-def test_a_live_hold_keeps_nothing_of_test(street: Street) -> None:
-    """The deployment's own keeps what is of either mode."""
+def test_a_live_hold_keeps_no_test_data(street: Street) -> None:
+    """The deployment's own holds keep data of both modes."""
     first = street.first
     cbid = first.verified(street.played)
     [check] = street.ids("verifications", first.id)
@@ -94,8 +94,10 @@ async def held_when_due(opened: bootstrap.Deployment) -> dict[str, str | None]:
     return {due.record_id: due.hold async for due in list_due(opened.privacy, DEPLOYMENT, late)}
 
 
-def test_a_release_carries_out_what_waited_in_its_own_reach(desk: Desk, street: Street) -> None:
-    """And says so to the one who released."""
+def test_a_release_carries_out_waiting_erasures_in_its_own_reach(
+    desk: Desk, street: Street
+) -> None:
+    """The response tells the person who released it."""
     first, other = street.first, street.other
     cbid = first.verified(street.played)
     other.verified(street.played)
@@ -113,8 +115,8 @@ def test_a_release_carries_out_what_waited_in_its_own_reach(desk: Desk, street: 
     assert street.rows(other.id, "live") == before
 
 
-def test_a_hold_on_what_was_erased_is_refused(street: Street) -> None:
-    """Instead of promising to keep what is gone."""
+def test_a_hold_on_erased_data_is_refused(street: Street) -> None:
+    """Instead of promising to keep erased data."""
     ack_id = acknowledge(street.first.live, notice_id="law").json()["ack_id"]
     street.first.ask("/v1/erasures", {"subject": ack_id})
     said = street.first.ask("/v1/holds", {"subject": ack_id, "reason": "too late"}, 404)
@@ -174,7 +176,7 @@ def test_a_held_order_keeps_its_session_with_all_that_it_showed(
 
 @pytest.mark.parametrize("way", ["account", "buyer"])
 def test_a_hold_of_an_account_that_left_keeps_the_buyer(street: Street, way: str) -> None:
-    """Neither another account nor the buyer ends the hold by an erasure."""
+    """Neither another account nor the buyer can erase the buyer."""
     first, other = street.first, street.other
     cbid = first.verified(street.played)
     assert other.verified(street.played) == cbid
@@ -201,7 +203,7 @@ def test_a_hold_of_an_account_that_left_keeps_the_buyer(street: Street, way: str
     assert other.live.get(f"/v1/buyers/{cbid}/status").status_code == 404
 
 
-def test_a_hold_is_in_the_audit_of_those_whose_it_is(desk: Desk, street: Street) -> None:
+def test_a_hold_is_in_the_audit_of_its_owner(desk: Desk, street: Street) -> None:
     """On a record or a whole account: of that account in that mode, else of the deployment."""
     first, other = street.first, street.other
     ack_id = acknowledge(first.test, notice_id="ab1263").json()["ack_id"]
@@ -216,7 +218,7 @@ def test_a_hold_is_in_the_audit_of_those_whose_it_is(desk: Desk, street: Street)
             first.ask(f"/v1/matters/{matter}/release", {}, mode="test")
             continue
         with desk.person(Role.COMPLIANCE) as person:
-            # What staff of the deployment end was the account's, which has to know.
+            # The account has to know that the deployment's staff ended its hold.
             person.post(f"/v1/matters/{matter}/release")
             own = person.post("/v1/holds", asked)["hold_id"]
             person.post(f"/v1/holds/{own}/release")

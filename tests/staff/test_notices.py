@@ -12,8 +12,10 @@ pytestmark = pytest.mark.both_engines
 LAW = "https://law.example/text"
 
 
-def test_a_notice_goes_from_a_check_to_force_and_out_of_it(desk: Desk, owner: Person) -> None:
-    """With its history, and what differs from the version before, part by part."""
+def test_a_notice_is_checked_published_reviewed_and_taken_out_of_force(
+    desk: Desk, owner: Person
+) -> None:
+    """With its history, and the differences from the previous version, part by part."""
     first, second = notice_json("console", "1", lines=2), notice_json("console", "2", lines=3)
     checked = owner.post("/v1/notices/check", {"notice": first})
     assert (checked["version"], checked["new"], checked["compared_with"]) == ("1", True, None)
@@ -68,7 +70,7 @@ def test_errors_in_a_file_are_reported(owner: Person) -> None:
 
 
 def test_a_gap_is_not_closed_by_leaving_its_name_out(owner: Person) -> None:
-    """Unless it is said why nothing is missing."""
+    """Unless a reason for the completeness is given."""
     gap = notice_json("gap", "1") | {"text_gaps": ["(E)"]}
     assert owner.post("/v1/notices/check", {"notice": gap})["text_gaps"] == ["(E)"]
     owner.post("/v1/notices/publish", {"notice": gap})
@@ -78,15 +80,15 @@ def test_a_gap_is_not_closed_by_leaving_its_name_out(owner: Person) -> None:
     owner.post("/v1/notices/publish", {"notice": same, "gap_closed": "counsel has compared it"})
 
 
-def test_a_check_is_for_those_who_publish(desk: Desk) -> None:
+def test_a_check_is_for_people_who_may_publish(desk: Desk) -> None:
     """Parsing a caller's text costs more than a read."""
     with desk.operator.vendor(desk.server) as shop:
         body = {"notice": notice_json("no", "1")}
         assert shop.test.post("/v1/notices/check", json=body).status_code == 403
 
 
-def test_notices_are_no_matter_of_one_account(desk: Desk) -> None:
-    """They are those of all accounts."""
+def test_notices_belong_to_no_single_account(desk: Desk) -> None:
+    """They are common to all accounts."""
     with (
         desk.operator.vendor(desk.server) as shop,
         desk.person(Role.OWNER, shop.account_id, "live") as person,

@@ -65,7 +65,7 @@ def found(person: Person, query: str) -> list[str]:
 
 
 def test_anything_that_names_an_order_finds_it(compliance: Person, shop: Vendor) -> None:
-    """With its parts and what happened, in order, and no personal value."""
+    """With its parts and its history, in order, without personal values."""
     order, other = buy(shop, 1), buy(shop, 2)
     for query in (
         *(order.session, order.reference, order.ack_id, order.clearance_id),
@@ -85,7 +85,7 @@ def test_anything_that_names_an_order_finds_it(compliance: Person, shop: Vendor)
     assert order.reference not in text
 
 
-def test_of_a_buyer_who_was_checked_elsewhere_no_check_is_shown(
+def test_the_check_of_a_buyer_checked_elsewhere_is_not_shown(
     desk: Desk, compliance: Person, shop: Vendor
 ) -> None:
     """An order has the last check of its own account before its last record."""
@@ -112,8 +112,8 @@ def test_a_hosted_session_is_an_order_before_anything_is_initialed(
         assert found(compliance, query) == [id_], query
 
 
-def test_nothing_of_another_account_or_mode_is_found(desk: Desk, shop: Vendor) -> None:
-    """By no name of it."""
+def test_no_data_of_another_account_or_mode_is_found(desk: Desk, shop: Vendor) -> None:
+    """By none of its names."""
     order = buy(shop, 1)
     with (
         desk.operator.vendor(desk.server) as other,
@@ -154,7 +154,7 @@ def test_a_hold_of_the_console_keeps_the_order_and_its_check(
 
 
 def test_a_matter_holds_several_orders_or_none(compliance: Person, shop: Vendor) -> None:
-    """One that is not there refuses all of them; its end releases all."""
+    """One unknown order refuses all of them; the end of the matter releases all."""
     first, second = buy(shop, 1), buy(shop, 2)
     orders = [{"subject": one.ack_id, "reason": "in dispute"} for one in (first, second)]
     unknown = {"subject": "ack_01km9x4v8gen3rr1p6q1s2t3v4", "reason": "no such order"}
@@ -215,8 +215,8 @@ def test_the_audit_is_found_by_actor_action_time_and_subject(
         assert own[0] in auditor.get(f"/v1/audit?actor={compliance.id}")["data"]
 
 
-def test_a_deployments_staff_see_how_it_stands(desk: Desk) -> None:
-    """Sealing, anchors, the last backup, and what the doctor finds inside a server."""
+def test_a_deployments_staff_see_its_state(desk: Desk) -> None:
+    """Sealing, anchors, the last backup, and the doctor's findings inside a server."""
     with desk.person(Role.SUPPORT) as person:
         standing = person.get("/v1/deployment")
         assert {one["livemode"] for one in standing["logs"]} == {True, False}
@@ -260,7 +260,7 @@ def test_a_search_takes_the_same_queries_whatever_it_finds(desk: Desk, shop: Ven
 
 
 def test_the_evidence_of_a_check_is_shown_for_a_reason(desk: Desk, shop: Vendor) -> None:
-    """To those who see personal data; of a played check there is none."""
+    """For people who see personal data; a simulated check has none."""
     order = buy(shop, 1)
     place = f"/v1/buyers/{order.cbid}/evidence"
     with (
@@ -277,8 +277,10 @@ def test_the_evidence_of_a_check_is_shown_for_a_reason(desk: Desk, shop: Vendor)
         assert [one["details"]["reason"] for one in noted] == ["case 24-1187"]
 
 
-def test_the_evidence_of_a_buyer_of_others_is_refused_as_of_none(desk: Desk, shop: Vendor) -> None:
-    """Of others, erased, or never there: an account learns nothing of buyers that are not its."""
+def test_the_evidence_of_others_buyer_is_refused_like_that_of_an_unknown_one(
+    desk: Desk, shop: Vendor
+) -> None:
+    """Of others, erased, or unknown: an account learns nothing about others' buyers."""
     with desk.operator.vendor(desk.server) as other:
         theirs, erased = (buy(other, number).cbid for number in (1, 2))
     never = f"{theirs[:-4]}{'2222' if not theirs.endswith('2222') else '3333'}"
@@ -293,7 +295,7 @@ def test_the_evidence_of_a_buyer_of_others_is_refused_as_of_none(desk: Desk, sho
 
 
 def test_refusals_of_the_api_name_no_option_of_a_command(desk: Desk, shop: Vendor) -> None:
-    """Who reads them has a form or a program in hand."""
+    """Their reader has a form or a program."""
     cbid = verify(shop.test, provider_identity_session_id="test_failed").json()["cbid"]
     blank = {"reason": " \t "}
     with (

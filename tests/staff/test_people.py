@@ -81,7 +81,7 @@ def test_only_owners_appoint(desk: Desk, shop: Vendor, boss: Person, role: Role)
         member.get(STAFF, 403)
 
 
-def test_an_owner_of_an_account_is_no_one_elsewhere(
+def test_an_owner_of_an_account_has_no_role_elsewhere(
     desk: Desk, shop: Vendor, boss: Person, owner: Person
 ) -> None:
     """Members of another account, and staff, are not found, and get no role by their id."""
@@ -104,7 +104,7 @@ def test_an_owner_of_an_account_is_no_one_elsewhere(
         assert code(owner.get(MEMBERS, 400)) == "invalid_request"
 
 
-def test_a_link_for_an_owner_or_for_one_of_two_places_is_made_on_the_machine(
+def test_links_for_owners_or_people_with_two_places_are_made_on_the_machine(
     desk: Desk, shop: Vendor, boss: Person, owner: Person
 ) -> None:
     """The response has the line to type; a role by the id makes no link."""
@@ -146,10 +146,10 @@ def test_the_last_owner_stays(boss: Person) -> None:
     assert code(boss.post(f"{MEMBERS}/{boss.id}/remove", {}, 409)) == "people_refused"
 
 
-def test_of_owners_who_remove_one_another_at_the_same_moment_one_is_left(
+def test_if_owners_remove_each_other_at_the_same_moment_one_is_left(
     desk: Desk, shop: Vendor
 ) -> None:
-    """The second is no owner any more when its turn comes, also where a third one would be left."""
+    """The second is no longer an owner when its turn comes, even if a third one would be left."""
     for third in (False, True):
         with ExitStack() as stack, desk.operator.vendor(desk.server) as made:
             own = [
@@ -173,7 +173,7 @@ def test_of_owners_who_remove_one_another_at_the_same_moment_one_is_left(
 
 
 def test_people_are_changed_with_a_passkey_used_now(desk: Desk, shop: Vendor) -> None:
-    """Not with a session that was left open; the list is shown."""
+    """Not with an old session; the list is shown."""
     with desk.person(Role.OWNER, shop.account_id, member=True) as boss:
         sam = invited(boss)
         desk.operator.rows(
@@ -188,7 +188,7 @@ def test_people_are_changed_with_a_passkey_used_now(desk: Desk, shop: Vendor) ->
 
 
 def test_no_key_may_touch_people(desk: Desk, shop: Vendor, boss: Person) -> None:
-    """Nor be made with such a scope."""
+    """Nor can a key with such a scope be made."""
     sam = invited(boss)
     for path in (MEMBERS, STAFF, "/v1/me/sessions"):
         assert shop.live.get(path).status_code == 403
@@ -219,7 +219,7 @@ def test_everyone_ends_their_own_sessions_and_no_others(
         eve.get("/v1/me/sessions", 401)
 
 
-def test_one_who_is_signed_out_is_out_at_once(desk: Desk, shop: Vendor, boss: Person) -> None:
+def test_a_signed_out_person_is_out_at_once(desk: Desk, shop: Vendor, boss: Person) -> None:
     with desk.person(Role.SUPPORT, shop.account_id, member=True) as sam:
         sam.get("/v1/notices")
         assert boss.post(f"{MEMBERS}/{sam.id}/sign_out")["sessions"] == 1
@@ -227,7 +227,7 @@ def test_one_who_is_signed_out_is_out_at_once(desk: Desk, shop: Vendor, boss: Pe
 
 
 @pytest.mark.parametrize("role", list(Role))
-def test_all_staff_find_the_accounts_in_which_they_may_work(
+def test_all_staff_find_the_accounts_that_they_may_work_in(
     desk: Desk, shop: Vendor, role: Role
 ) -> None:
     """Only owners change them; members see no list of accounts."""
@@ -240,7 +240,7 @@ def test_all_staff_find_the_accounts_in_which_they_may_work(
 
 @pytest.mark.parametrize("named", ["some", "all", "none"])
 def test_removing_a_person_names_the_keys_that_end(desk: Desk, shop: Vendor, named: str) -> None:
-    """Those that work, in both modes; without a word it is refused, and the person stays."""
+    """Working ones, in both modes; without `end_keys` it is refused, and the person stays."""
     with desk.person(Role.OWNER, shop.account_id) as boss:
         with desk.person(Role.DEVELOPER, shop.account_id, "test", member=True) as dev:
             live = {"Countersign-Mode": "live"}

@@ -1,4 +1,4 @@
-"""The figures of a day: as many as there were, of one account and mode, whatever else is stored."""
+"""The figures of a day: exact, for one account and mode, whatever else is stored."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def principal(account_id: str, mode: Mode = Mode.TEST) -> Principal:
 
 @contextmanager
 def forgotten(desk: Desk, account_id: str) -> Iterator[Connection]:
-    """A transaction in which the account is old, and of which nothing stays."""
+    """A transaction in which the account is old; it is rolled back."""
     with desk.operator.transaction() as connection, connection.begin_nested() as inside:
         made = update(accounts).where(accounts.c.id == account_id)
         connection.execute(made.values(created_at=LONG_AGO))
@@ -51,7 +51,7 @@ def put(connection: Connection, table: Table, who: Principal, at: datetime, **ow
 
 
 def happen(connection: Connection, who: Principal, figure: str, at: datetime) -> None:
-    """What is counted under this name, as it is stored."""
+    """Store what this figure counts."""
     id_ = to_ms(at) * 1_000_000, next(_numbers).to_bytes(8)
     named = {name: type_ for type_, name in today_sql.EVENTS.items()}
     if figure in named:
@@ -70,8 +70,8 @@ def figures_of(one: today.Figures) -> dict[str, int | None]:
     return {name: getattr(one, name) for name in today.Figures.__struct_fields__[1:]}
 
 
-def test_each_hour_and_day_has_what_happened_in_it(desk: Desk, shop: Vendor) -> None:
-    """At its edges too; what is of the other mode, of another account or played is not counted."""
+def test_each_hour_and_day_has_its_own_events(desk: Desk, shop: Vendor) -> None:
+    """Including the edges; the other mode, other accounts and simulated events do not count."""
     own, live = principal(shop.account_id), principal(shop.account_id, Mode.LIVE)
     edges = [NOW.replace(minute=0, second=0) - timedelta(hours=back) for back in (0, 1, 11, 23, 24)]
     edges += [edges[2] - timedelta(days=back) for back in (1, 13)]
@@ -119,8 +119,8 @@ def test_reasons_are_those_of_the_refusals(desk: Desk, shop: Vendor) -> None:
     assert found.refusals_since is None
 
 
-def test_a_figure_goes_to_a_bound_and_what_is_not_known_is_null(desk: Desk, shop: Vendor) -> None:
-    """So many stand for that many or more; how many were cleared besides is then not known."""
+def test_a_figure_is_bounded_and_unknown_ones_are_null(desk: Desk, shop: Vendor) -> None:
+    """At the bound it means "at least that many"; the number of cleared ones is then unknown."""
     own = principal(shop.account_id)
     many = (
         "INSERT INTO clearances (id, account_id, mode, at)"
@@ -137,8 +137,8 @@ def test_a_figure_goes_to_a_bound_and_what_is_not_known_is_null(desk: Desk, shop
     assert (found.hours[0].cleared, found.hours[0].refused) == (0, 0)
 
 
-def test_before_there_was_the_account_nothing_was_measured(desk: Desk, shop: Vendor) -> None:
-    """Which is not the same as that nothing happened."""
+def test_nothing_is_counted_before_the_account_existed(desk: Desk, shop: Vendor) -> None:
+    """Which is not the same as zero."""
     with desk.person(Role.SUPPORT, shop.account_id, "test") as person:
         shown = person.get("/v1/today")
     assert shown["days"][-1]["acknowledgments"] == 0
@@ -152,7 +152,7 @@ def in_all(shown: Mapping[str, Any], figure: str) -> list[int]:
     return [sum(one[figure] or 0 for one in shown[span]) for span in SPANS]
 
 
-def test_what_was_done_over_the_api_is_what_is_shown(desk: Desk, shop: Vendor) -> None:
+def test_the_figures_match_acts_done_over_the_api(desk: Desk, shop: Vendor) -> None:
     """For every role, without a personal value; not in the other mode."""
     order = buy(shop, 1)
     acknowledge(shop.test, session_id="cart", order_reference="order of Jane")
@@ -182,14 +182,14 @@ def order_names(order: Any) -> tuple[str, ...]:  # noqa: ANN401 - of the neighbo
     return order.session, order.reference, order.cbid, order.ack_id
 
 
-def test_it_is_asked_of_one_account(desk: Desk, owner: Person) -> None:
-    """Of the deployment there is how it stands."""
+def test_the_figures_are_for_one_account(desk: Desk, owner: Person) -> None:
+    """The deployment has its own state page."""
     assert owner.get("/v1/today", 400)["error"]["code"] == "invalid_request"
     assert owner.get("/v1/deployment")["at"]
 
 
 def test_each_figure_is_a_range_of_an_index(desk: Desk, shop: Vendor) -> None:
-    """By as many statements as always: no table is walked through, and counting reads no row."""
+    """With a constant number of statements: no table is scanned, and counting reads no row."""
     asked: list[tuple[str, Any]] = []
     with forgotten(desk, shop.account_id) as connection:
         for name in today.Figures.__struct_fields__[1:]:

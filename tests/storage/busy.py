@@ -35,10 +35,11 @@ def other_writer(url: URL) -> Iterator[None]:
 
 
 async def in_one_batch(database: Database, calls: Sequence[Awaitable[Any]]) -> list[Any]:
-    """Give what each call ended with, a result or an exception, when all share one transaction.
+    """The results of these calls in one transaction, each a result or an exception.
 
     While another process writes, a first call occupies the writer, and these pile up behind it. On
-    the embedded database none is needed: what comes while a batch waits for its turn joins it.
+    the embedded database that is not needed: calls that arrive while a batch waits for its turn
+    join it.
     """
     occupiers = [] if is_embedded(database.url) else [items.account()]
     with other_writer(database.url):

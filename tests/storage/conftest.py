@@ -28,7 +28,7 @@ class Run(Protocol):
     def __call__(self, work: Coroutine[Any, Any, T], /) -> T: ...
 
 
-# For what only one engine can do; where nothing is said, a test runs on both.
+# For features of one engine; by default a test runs on both.
 on_sqlite = pytest.mark.parametrize("engine_name", ["sqlite"], indirect=True)
 on_postgres = pytest.mark.parametrize("engine_name", [POSTGRES], indirect=True)
 
@@ -56,7 +56,7 @@ def postgres_shared(postgres_server: postgres.PostgresServer, postgres_template:
 
 
 POOLED = pytest.param("pooled", marks=[pytest.mark.postgres, pytest.mark.pgbouncer])
-"""PostgreSQL behind PgBouncer in transaction mode, for what is asked through a `Database`."""
+"""PostgreSQL behind PgBouncer in transaction mode, for calls through a `Database`."""
 
 
 @pytest.fixture(scope="session")
@@ -69,7 +69,7 @@ def pgbouncer(
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Behind the pooler is asked what goes through a `Database`, and nothing twice."""
+    """Behind the pooler only tests that use a `Database` run, and none twice."""
     items[:] = [
         item
         for item in items
@@ -88,7 +88,7 @@ def engine_name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def empty_url(engine_name: str, request: pytest.FixtureRequest, tmp_path: Path) -> URL:
-    """Give the URL of a database of this test alone, in which no migration has run."""
+    """The URL of a separate database without migrations."""
     if engine_name == "sqlite":
         folder = tmp_path / "empty"
         folder.mkdir()
@@ -98,7 +98,7 @@ def empty_url(engine_name: str, request: pytest.FixtureRequest, tmp_path: Path) 
 
 @pytest.fixture
 def own_url(engine_name: str, request: pytest.FixtureRequest, tmp_path: Path) -> URL:
-    """Give the URL of an empty, migrated database that no other test uses, whatever happens to it.
+    """The URL of an empty, migrated database that no other test uses, for any change.
 
     On PostgreSQL `url` costs less than half of it.
     """
@@ -112,7 +112,7 @@ def own_url(engine_name: str, request: pytest.FixtureRequest, tmp_path: Path) ->
 
 @pytest.fixture
 def url(engine_name: str, request: pytest.FixtureRequest) -> URL:
-    """Give the URL of an empty, migrated database; the schema in it must stay as it is."""
+    """The URL of an empty, migrated database; its schema must stay as it is."""
     if engine_name == "sqlite":
         own: URL = request.getfixturevalue("own_url")
         return own

@@ -58,12 +58,12 @@ from countersign_evidence.record import CBID_FIELD, REFERENCE_FIELD, SESSION_FIE
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 JOURNAL = Journal(None)
-"""Queues what is written for sealing, and seals nothing."""
+"""Queues records for sealing, and seals nothing."""
 _numbers = itertools.count(1)
 
 
 def identifier(prefix: str, at: datetime = NOON) -> str:
-    """Make an identifier that no other item has; those made later sort later."""
+    """Make a unique identifier; later ones sort later."""
     time_ns = int(at.timestamp()) * 10**9
     return timed_id(prefix, time_ns, next(_numbers).to_bytes(8, "big"))
 
@@ -168,7 +168,7 @@ async def add(database: Database, new: NewAcknowledgment) -> None:
 
 
 def _make(new: Sequence[NewAcknowledgment]) -> list[Made]:
-    receipt: Any = None  # what it returned to the vendor does not matter here
+    receipt: Any = None  # the result for the vendor does not matter here
     return [
         Made(
             JOURNAL,
@@ -258,7 +258,7 @@ def fact(
 
 @dataclass(frozen=True, kw_only=True)
 class Verification:
-    """What an act of verifying writes."""
+    """The rows of an act of verifying."""
 
     record: NewRecord
     cbid: str

@@ -2,8 +2,8 @@
 
 python -m tests.storage.schema_files
 
-The schema is what the migrations make on each engine. A hash that is listed is never changed here:
-a migration that has landed stays as it is.
+The schema is the result of the migrations on each engine. A listed hash is never changed here: a
+landed migration stays as it is.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def listed() -> dict[str, str]:
 
 
 def main() -> None:
-    """Write what the migrations make, then the hash of each file that is not listed yet."""
+    """Write the result of the migrations, then the hash of each file that is not listed yet."""
     with tempfile.TemporaryDirectory() as folder, postgres.running_postgres() as server:
         for url in (database_url(None, Path(folder)), make_url(postgres.fresh_database(server))):
             with schema.connected(url, Purpose.WRITE) as connection, connection.begin():

@@ -50,10 +50,10 @@ def test_a_name_belongs_to_one_account(database: Database, run: Run) -> None:
     assert run(database.scan(all_accounts)) == [account]
 
 
-def test_of_two_that_take_a_name_at_the_same_moment_one_is_refused(
+def test_if_two_take_a_name_at_the_same_moment_one_is_refused(
     database: Database, url: URL, run: Run
 ) -> None:
-    """As one after the other, also if the names differ only in upper and lower case."""
+    """As one after the other, even if the names differ only in case."""
 
     async def scenario() -> None:
         async with Database(url) as other:
@@ -95,7 +95,7 @@ def test_a_key_is_read_back_equal(
     assert run(database.scan(keys_of, *items.both_modes(owner.id))) == [key]
 
 
-def test_an_unknown_key_is_nothing(database: Database, run: Run) -> None:
+def test_an_unknown_key_is_none(database: Database, run: Run) -> None:
     with pytest.raises(UnknownKey):
         run(database.write(lock_key, "key_1"))
     assert run(database.read_batched(keys_by_digest, items.some_bytes())) is None

@@ -1,4 +1,4 @@
-"""The database of acknowledgments keeps what it was given, for one account and one mode."""
+"""The database of acknowledgments stores them unchanged, for one account and one mode."""
 
 from datetime import timedelta
 from typing import Any
@@ -77,13 +77,15 @@ def test_accounts_and_modes_are_kept_apart(database: Database, run: Run) -> None
             assert run(items.found(database, account, mode, session_index=index)) == expected
 
 
-def test_an_unknown_acknowledgment_is_nothing(database: Database, run: Run) -> None:
+def test_an_unknown_acknowledgment_is_none(database: Database, run: Run) -> None:
     owner = items.account()
     assert run(database.read(find.get, items.principal(owner), items.identifier("ack"))) is None
     assert run(items.found(database, owner)) == []
 
 
-def test_a_list_is_newest_first_and_goes_on_where_it_stopped(database: Database, run: Run) -> None:
+def test_a_list_is_newest_first_and_continues_where_it_stopped(
+    database: Database, run: Run
+) -> None:
     owner = items.account()
     run(database.write(add_account, owner))
     made = [items.acknowledgment(owner, at=items.NOON + n * items.SECOND) for n in range(5)]
@@ -138,7 +140,7 @@ def test_a_list_is_narrowed_by_session_buyer_order_notice_and_time(
     assert found(session_index=session, accepted_before=items.NOON + 2 * items.SECOND) == [1]
 
 
-def test_an_acknowledgment_whose_answer_cannot_be_kept_is_not_stored(
+def test_an_acknowledgment_whose_answer_cannot_be_stored_is_not_stored(
     database: Database, run: Run
 ) -> None:
     owner = items.account()

@@ -53,7 +53,7 @@ CASES: Final[list[tuple[str, str, str, dict[str, Any], list[tuple[str, str]]]]] 
     ("root", "notice_reviewed", "ab1263", {"version": "1"}, []),
     ("root", "log_key_rotated", "log", {}, []),
 ]
-"""Who did what to what, with which details, and whose audit that is in."""
+"""Actor, act, subject and details, and the owner of the entry."""
 
 
 def entry_id(number: int) -> str:
@@ -97,7 +97,7 @@ def chain(connection: Connection) -> list[tuple[Any, ...]]:
 
 
 def everything(connection: Connection) -> list[tuple[Any, ...]]:
-    """What must stay byte for byte: the entries, and their chain."""
+    """The part that must stay byte for byte: the entries, and their chain."""
     return [
         tuple(bytes(value) if isinstance(value, memoryview) else value for value in row)
         for table in ("audit_log", "audit_chain")
@@ -105,7 +105,7 @@ def everything(connection: Connection) -> list[tuple[Any, ...]]:
     ]
 
 
-def test_entries_of_before_belong_to_whom_they_name(
+def test_earlier_entries_belong_to_the_accounts_that_they_name(
     filled: Deployment,  # noqa: F811 - the fixture
     empty_url: URL,
 ) -> None:
@@ -133,7 +133,7 @@ _MANY: Final = {
 
 
 def test_the_list_of_an_account_is_read_from_its_own_index(own_url: URL) -> None:
-    """Among 100,000 entries of others: none of them is looked at, and nothing is sorted."""
+    """Among 100,000 entries of others: none of them is read, and nothing is sorted."""
     engine = open_engine(own_url, Purpose.WRITE)
     asked: list[tuple[str, Any]] = []
     with engine.begin() as connection:

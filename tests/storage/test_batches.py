@@ -37,7 +37,7 @@ def test_calls_that_arrive_while_the_writer_is_busy_share_one_transaction(
 
 
 def test_an_act_that_raises_is_undone_alone(database: Database, run: Run) -> None:
-    """What it has written goes with it; what others wrote in the same transaction stays."""
+    """Its writes are undone; those of others in the same transaction stay."""
 
     def refuse(connection: Connection, account: Account, refusal: CountersignError) -> None:
         add_account(connection, account)
@@ -111,7 +111,7 @@ def test_a_bad_call_never_fails_its_neighbours(database: Database, run: Run) -> 
     assert run(items.buyer_of(database, owner.id, Mode.TEST, "cbid_test_1")) == (outcomes[8], None)
 
 
-def test_of_two_with_one_id_in_a_batch_one_is_stored_and_its_neighbours_are(
+def test_if_two_in_a_batch_have_one_id_one_is_stored_and_its_neighbours_are(
     database: Database, run: Run
 ) -> None:
     owner = items.account()
@@ -135,7 +135,7 @@ def test_of_two_with_one_id_in_a_batch_one_is_stored_and_its_neighbours_are(
     assert len(run(items.found(database, owner))) == 3
 
 
-def test_of_two_with_one_idempotency_slot_in_a_batch_one_has_an_effect(
+def test_if_two_in_a_batch_have_one_idempotency_slot_one_has_an_effect(
     database: Database, run: Run
 ) -> None:
     owner = items.account()
@@ -151,7 +151,7 @@ def test_of_two_with_one_idempotency_slot_in_a_batch_one_has_an_effect(
             ],
         )
     )
-    # Which of them is the first is not promised: acknowledgments are made ready before.
+    # Which one is the first is not promised: acknowledgments are prepared before.
     assert [type(outcome) for outcome in outcomes].count(IdempotencyInProgress) == 2
     found = run(items.found(database, owner))
     buyer = run(items.buyer_of(database, owner.id, Mode.TEST, "cbid_test_1"))
@@ -162,7 +162,7 @@ def test_of_two_with_one_idempotency_slot_in_a_batch_one_has_an_effect(
 def test_the_driver_logs_nothing_of_a_conflict(
     database: Database, run: Run, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Two with one key at one moment are no trouble, and its own lines are no JSON."""
+    """Two with one key at the same moment are normal, and the driver's lines are not JSON."""
     owner = items.account()
     run(database.write(add_account, owner))
     entry = items.idempotency_entry(owner)
@@ -173,10 +173,10 @@ def test_the_driver_logs_nothing_of_a_conflict(
 
 
 @pytest.mark.parametrize("same_body", [True, False], ids=["the same body", "another body"])
-def test_of_two_acknowledgments_with_one_key_in_a_batch_one_is_stored(
+def test_if_two_acknowledgments_in_a_batch_have_one_key_one_is_stored(
     database: Database, run: Run, *, same_body: bool
 ) -> None:
-    """The other is refused as one that is in progress, and holds up none of its neighbours."""
+    """The other is refused as in progress, and delays none of its neighbours."""
     owner = items.account()
     run(database.write(add_account, owner))
     first = items.idempotency_entry(owner)
@@ -193,10 +193,10 @@ def test_of_two_acknowledgments_with_one_key_in_a_batch_one_is_stored(
     assert run(items.kept(database, first.slot)) == first
 
 
-def test_an_acknowledgment_finds_in_its_batch_what_is_kept_under_its_key(
+def test_an_acknowledgment_finds_in_its_batch_the_stored_answer_of_its_key(
     database: Database, run: Run
 ) -> None:
-    """Nothing of it is stored again; its neighbours are, in the same transaction."""
+    """It is not stored again; its neighbours are, in the same transaction."""
     owner = items.account()
     run(database.write(add_account, owner))
     used, unused = (items.idempotency_entry(owner) for _ in range(2))
@@ -305,10 +305,10 @@ def test_reads_that_share_a_query_get_their_own_answers(database: Database, run:
     run(ask())
 
 
-def test_a_batch_waits_for_those_who_were_just_answered(database: Database, run: Run) -> None:
+def test_a_batch_waits_for_the_callers_of_the_last_one(database: Database, run: Run) -> None:
     """Otherwise half of the callers wait for a commit while the other half is collected.
 
-    On a busy machine some come too late to be waited for: one quiet round of five is enough.
+    On a busy machine some callers are too late: one quiet round of five is enough.
     """
 
     async def caller(turns_before: int) -> None:
@@ -328,7 +328,7 @@ def test_a_batch_waits_for_those_who_were_just_answered(database: Database, run:
     assert any(run(ask()) > 10 for _ in range(5))
 
 
-def test_no_call_waits_long_for_those_who_do_not_come_again(database: Database, run: Run) -> None:
+def test_no_call_waits_long_for_callers_that_do_not_return(database: Database, run: Run) -> None:
     async def ask() -> None:
         await asyncio.gather(*(database.write(_nothing) for _ in range(16)))
         await database.write(_nothing)

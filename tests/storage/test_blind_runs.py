@@ -31,7 +31,7 @@ Keys = tuple[bytes | None, bytes | None, bytes | None]
 
 
 def key(field: str, number: int | None) -> bytes | None:
-    """A blind index: nothing in it says of what, but those of two fields never meet."""
+    """A blind index: it does not reveal its value, but those of two fields never collide."""
     return None if number is None else sha256(f"{field}{number}".encode()).digest()[:16]
 
 
@@ -60,7 +60,7 @@ def found(connection: Connection, column: str, index: bytes) -> list[str]:
 
 
 def kept(connection: Connection) -> list[tuple[bytes, str]]:
-    """Every key that is looked up, wherever it is."""
+    """Every key in use, wherever it is."""
     recent = connection.execute(select(blind_recent)).all()
     waiting = [(one, r.record_id) for r in recent for one in r[1:] if one is not None]
     merged = connection.execute(select(blind_runs.c.key, blind_runs.c.record_id)).all()
@@ -145,7 +145,7 @@ class Merging(RuleBasedStateMachine):
 
     @rule()
     def merge_all(self) -> None:
-        """Until nothing is left to do, which comes to an end."""
+        """Until nothing is left to do, which must happen."""
         with self.engine.connect() as connection:
             allow_deferred(connection)
             with connection.begin():
@@ -153,7 +153,7 @@ class Merging(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
-        """Nothing of it is in memory."""
+        """Drop the state in memory."""
         self.engine.dispose()
 
     @invariant()
@@ -180,7 +180,7 @@ class Merging(RuleBasedStateMachine):
 
 
 def test_records_are_found_by_each_key_at_any_moment_of_merging(url: URL) -> None:
-    """What is added, erased, merged or cut off in between; each key is kept once."""
+    """Despite additions, erasures, merges or interruptions; each key is stored once."""
 
     class Here(Merging):
         pass
@@ -192,7 +192,7 @@ def test_records_are_found_by_each_key_at_any_moment_of_merging(url: URL) -> Non
 
 @on_sqlite
 def test_after_a_merge_less_than_a_run_waits(database: Database, run: Run) -> None:
-    """By the statements of a server, in transactions that are shared with its other writes."""
+    """By the statements of a server, in transactions shared with its other writes."""
     own = rows(2 * RUN_ROWS + 9)
 
     def add(connection: Connection) -> None:
@@ -213,7 +213,7 @@ def test_after_a_merge_less_than_a_run_waits(database: Database, run: Run) -> No
 
 
 def test_a_server_merges_by_itself(tmp_path: Path) -> None:
-    """What came while it was down, as soon as it is up."""
+    """Including records from before its start."""
     deployment = another_deployment(tmp_path / "data")
     engine = open_engine(database_url(None, deployment.data_dir), Purpose.WRITE)
     with engine.begin() as connection:
@@ -232,7 +232,7 @@ def test_a_server_merges_by_itself(tmp_path: Path) -> None:
 
 @on_sqlite
 def test_an_erased_key_leaves_no_bytes_in_the_database(own_url: URL, engine_name: str) -> None:
-    """Neither while it waits nor in a run, and also where a row was the last of a page."""
+    """Neither while it waits nor in a run, and even if a row was the last of a page."""
     assert engine_name
     own = rows(600)
     gone = own[::3]

@@ -1,4 +1,4 @@
-"""The store of buyers: verifications, what they make of a buyer, and the count of ZIP codes."""
+"""The store of buyers: verifications, their effect on a buyer, and the count of ZIP codes."""
 
 import asyncio
 from datetime import timedelta
@@ -43,9 +43,7 @@ def buyer(owner: Account, status: BuyerStatus, *reasons: Reason, mode: Mode = Mo
 
 
 @pytest.mark.parametrize("status", list(BuyerStatus))
-def test_a_buyer_is_read_back_as_it_was_decided(
-    database: Database, run: Run, status: BuyerStatus
-) -> None:
+def test_a_buyer_is_read_back_as_decided(database: Database, run: Run, status: BuyerStatus) -> None:
     owner = items.account()
     run(database.write(add_account, owner))
     reasons = tuple(Reason) if status is BuyerStatus.FAILED else ()
@@ -95,7 +93,7 @@ def test_a_verification_that_changes_nothing_writes_nothing(database: Database, 
     assert run(database.read(verifications_of, CBID)) == 1
 
 
-def test_a_verification_whose_answer_cannot_be_kept_is_not_stored(
+def test_a_verification_whose_answer_cannot_be_stored_is_not_stored(
     database: Database, run: Run
 ) -> None:
     owner = items.account()
@@ -151,7 +149,7 @@ def guesser(run: Run, database: Database) -> Guesser:
 def test_a_sixth_zip_code_for_one_buyer_is_refused(guesser: Guesser) -> None:
     zips = [b"zip %d" % n for n in range(ZIPS_PER_DAY + 1)]
     assert [guesser.tries(z) for z in zips] == [True] * ZIPS_PER_DAY + [False]
-    # Those that were tried may be tried again; nothing else may.
+    # Tried ones may be tried again; no others may.
     assert [guesser.tries(z) for z in zips] == [True] * ZIPS_PER_DAY + [False]
 
 
@@ -192,7 +190,7 @@ def test_a_refused_zip_code_writes_nothing(guesser: Guesser, run: Run, database:
 def test_zip_codes_are_counted_once_over_several_servers(
     url: URL, run: Run, guesser: Guesser
 ) -> None:
-    """No one gets five guesses at each of them by asking all at the same moment."""
+    """No one gets five guesses at each of them by concurrent requests."""
 
     async def guess(subject: bytes) -> int:
         async with Database(url) as one, Database(url) as two, Database(url) as three:

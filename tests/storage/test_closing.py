@@ -1,4 +1,4 @@
-"""What is left behind when a database is closed."""
+"""Remains after closing a database."""
 
 from __future__ import annotations
 

@@ -81,11 +81,11 @@ def test_the_connections_of_a_deployment_are_durable_and_strict(
 
 
 @pytest.mark.parametrize("others", [None, "too old"])
-def test_a_sqlite_that_is_too_old_is_refused_with_what_to_install(
+def test_a_too_old_sqlite_is_refused_with_a_remedy(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, others: str | None
 ) -> None:
     monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 51, 2))
-    # None in sys.modules: the import fails, as where the package is not installed.
+    # None in sys.modules: the import fails, as if the package were not installed.
     for name in ("pysqlite3", "sqlcipher3"):
         monkeypatch.setitem(sys.modules, name, sqlite3 if others else None)
     with pytest.raises(UnsupportedSqlite) as refusal:
@@ -159,14 +159,12 @@ def test_errors_become_refusals_that_tell_what_to_do(database: Database, run: Ru
             run(ask(refuse, 1))
         with pytest.raises(InternalError) as refusal:
             run(ask(misspelt, 1))
-        # What the driver says may quote a row.
+        # The driver's message may quote a row.
         assert "SELEKT" not in refusal.value.message
         assert run(ask(lambda _, number: number, 7)) == 7
 
 
-def test_a_row_that_cannot_be_read_fails_the_call_that_reads_it_alone(
-    database: Database, run: Run
-) -> None:
+def test_an_unreadable_row_fails_only_the_call_that_reads_it(database: Database, run: Run) -> None:
     """Others in the same batch, perhaps of other accounts, get their answers."""
 
     def good(_: Connection, number: int) -> int:
@@ -300,7 +298,7 @@ def test_a_connection_that_breaks_is_unavailable_storage_and_then_replaced(
 def test_a_connection_that_broke_while_it_was_idle_fails_no_act(
     url: URL, database: Database, run: Run
 ) -> None:
-    """An act whose transaction had not come to its commit is done on a new connection."""
+    """An act whose transaction had not reached its commit is repeated on a new connection."""
 
     def break_others(connection: Connection) -> None:
         connection.execute(
@@ -343,7 +341,7 @@ def test_a_write_returns_only_after_the_commit_that_holds_it(url: URL, run: Run)
                 ]
                 for number, act in enumerate(asyncio.as_completed(acts), 1):
                     await act
-                    # Another connection sees what is committed, and nothing else.
+                    # Another connection sees committed data only.
                     assert committed(engine) >= 3 * n + number
 
     run(write())
@@ -467,7 +465,7 @@ def test_the_loser_of_a_deadlock_is_retried(url: URL, run: Run) -> None:
     run(write())
 
 
-def test_of_two_servers_with_one_idempotency_key_one_has_an_effect(url: URL, run: Run) -> None:
+def test_one_idempotency_key_at_two_servers_has_one_effect(url: URL, run: Run) -> None:
     owner = items.account()
 
     async def write() -> None:

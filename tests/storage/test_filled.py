@@ -1,4 +1,4 @@
-"""What a deployment of the last build has stored comes along with every later migration."""
+"""Data of the last build survives every later migration."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EVIDENCE: Final = (
     *("records", "log_entries", "checkpoints", "notice_versions", "deployment_records", "parties"),
     *("audit_log", "audit_chain", "erasures"),
 )
-"""What no migration may touch: it is signed, or others hold proofs of it."""
+"""Data that no migration may touch: it is signed, or others hold proofs of it."""
 FIRST: Final = "0019_person_subjects"
 """The first migration: the rows were stored at it."""
 ACCOUNT: Final = ROWS["accounts"]["rows"][0][0]
@@ -58,7 +58,7 @@ def fill(connection: Connection) -> None:
 
 
 def stored(value: Any) -> Any:  # noqa: ANN401 - a value of any column
-    """A column's value, of which JSON cannot hold bytes."""
+    """A column's value; JSON cannot hold bytes."""
     return bytes.fromhex(value["bytes"]) if isinstance(value, dict) else value
 
 
@@ -123,7 +123,7 @@ def test_a_deployment_of_the_last_build_continues(filled: Deployment) -> None:
 def test_searches_by_session_buyer_or_order_still_find_the_same(
     filled: Deployment, empty_url: URL
 ) -> None:
-    """By every key of its rows, those that share one together."""
+    """By every key of its rows, with those that share one together."""
     filled.run("init")
     columns, rows = ROWS["disclosures"]["columns"], ROWS["disclosures"]["rows"]
     c = disclosures.c
@@ -145,9 +145,9 @@ def test_searches_by_session_buyer_or_order_still_find_the_same(
 def test_a_backup_of_an_earlier_build_is_left_to_the_build_that_upgrades_it(
     filled: Deployment, empty_url: URL, tmp_path: Path
 ) -> None:
-    """It is restored as it is; `init` changes nothing, and says which build goes first."""
+    """It is restored as it is; `init` changes nothing, and names the build that goes first."""
     with schema.connected(empty_url, Purpose.WRITE) as connection, connection.begin():
-        # As the migration before made it, which is one of those that this release has no longer.
+        # As the previous migration made it, one of those that this release no longer has.
         connection.execute(text("DROP TABLE person_subjects"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0018_figures_of_a_day'"))
     back_up(empty_url, tmp_path / "backup", None, 0, lambda _done, _total, _unit: None)
@@ -188,7 +188,7 @@ def test_a_database_that_differs_is_not_upgraded(
 def test_a_migration_that_does_not_fit_is_refused_in_words(
     filled: Deployment, empty_url: URL
 ) -> None:
-    """As in a database of a development version, which lacks a column that a migration needs."""
+    """As in a database of a development version, which lacks a column needed by a migration."""
     with schema.connected(empty_url, Purpose.WRITE) as connection, connection.begin():
         connection.execute(text("ALTER TABLE legal_holds RENAME COLUMN subject TO about"))
     with pytest.raises(SchemaMismatch, match=r"subject.*empty data directory"):
@@ -196,7 +196,7 @@ def test_a_migration_that_does_not_fit_is_refused_in_words(
 
 
 def test_an_erasure_overwrites_responses_of_before(filled: Deployment, empty_url: URL) -> None:
-    """Once its hold is released; of some responses it was not noted what they name."""
+    """Once its hold is released; for some responses the subject was not recorded."""
     there = "cbid_test_2wgqspn0fr19z36g2hnjt8h956"
     filled.run("init")
     (hold,) = (one for one in filled.read("holds", "list") if one["reason"] == "case 2")
@@ -207,7 +207,7 @@ def test_an_erasure_overwrites_responses_of_before(filled: Deployment, empty_url
     assert kept_answers(filled, empty_url, there) == 0
 
 
-def test_an_erasure_that_waits_for_a_hold_is_done_when_it_ends(filled: Deployment) -> None:
+def test_an_erasure_that_waits_for_a_hold_is_done_when_the_hold_ends(filled: Deployment) -> None:
     """Both are of before the upgrade."""
     columns, rows = ROWS["waiting_erasures"]["columns"], ROWS["waiting_erasures"]["rows"]
     waiting = [dict(zip(columns, row, strict=True))["record_id"] for row in rows]

@@ -1,4 +1,4 @@
-"""What the benchmark fills in bulk measures as what so many calls have stored: see `bench.fill`."""
+"""Bulk-filled data measures the same as data stored by as many calls: see `bench.fill`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_filling_adds_the_rows_that_acknowledging_adds(tmp_path: Path) -> None:
     from bench.servers import install  # noqa: PLC0415
 
     installed = install(tmp_path, None, (str(Path(sys.executable).parent / "countersign"),))
-    # The first one also makes what it needs.
+    # The first one also makes its prerequisites.
     before = asyncio.run(acknowledge(installed, "a"))
     called = asyncio.run(acknowledge(installed, "bcd"))
     asyncio.run(fill(installed, NUMBER))

@@ -92,7 +92,7 @@ def assert_refused(url: URL, what: str) -> None:
 
 @pytest.mark.parametrize("statements", BOTH)
 def test_a_difference_is_named_by_table_and_part(own_url: URL, statements: str) -> None:
-    """The revision's name is right, what it stands for is not."""
+    """The revision's name is right, its content is not."""
     change(own_url, statements)
     assert_refused(own_url, BOTH[statements])
 
@@ -120,14 +120,14 @@ def test_an_operator_may_add_tables_and_indexes(own_url: URL, statement: str) ->
     schema.check(own_url)
 
 
-def test_of_many_differences_some_are_named(own_url: URL) -> None:
+def test_some_of_many_differences_are_named(own_url: URL) -> None:
     """A message stays short enough to read."""
     for number in range(12):
         change(own_url, f"ALTER TABLE accounts ADD COLUMN c{number} BIGINT")
     assert_refused(own_url, "unknown column c0, .* and 4 more")
 
 
-def test_what_the_migrations_make_is_what_servers_expect(url: URL) -> None:
+def test_the_migrations_make_the_schema_that_servers_expect(url: URL) -> None:
     """Otherwise a migration was added without `make schema`."""
     with schema.connected(url, Purpose.READ) as connection:
         assert schema.expected(connection) == schema.parts_of(connection)
@@ -139,7 +139,7 @@ def test_a_landed_migration_never_changes() -> None:
 
 
 @on_postgres
-def test_a_database_that_was_dumped_and_restored_is_the_same(
+def test_a_dumped_and_restored_database_is_the_same(
     own_url: URL, postgres_server: postgres.PostgresServer, tmp_path: Path
 ) -> None:
     """PostgreSQL writes the same CHECK with other casts and brackets after that."""

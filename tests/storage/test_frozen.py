@@ -82,7 +82,7 @@ def wait_for_standby(operator: psycopg.Connection, name: str) -> None:
 
 
 def until_commits_wait(server: postgres.PostgresServer, operator: psycopg.Connection) -> None:
-    """What the checkpointer has noted of the setting decides: that comes after it is shown."""
+    """The checkpointer's copy of the setting decides; it is updated after the setting."""
     with server.connect() as probe:
         number = probe.info.backend_pid
         message = b"SELECT pg_logical_emit_message(true, 'probe', '')"
@@ -105,7 +105,7 @@ def waiting_commits(operator: psycopg.Connection) -> list[int]:
 
 
 def stored(url: URL) -> set[str]:
-    """What another connection finds."""
+    """The data that another connection sees."""
     with schema.connected(url, engine.Purpose.READ) as connection:
         return {account.id for account in all_accounts(connection)}
 
@@ -125,7 +125,7 @@ async def until(reached: Callable[[], bool]) -> None:
 
 
 async def eventually(database: Database, account: Account) -> None:
-    """Write as soon as that is possible, as a client does that has a key for it."""
+    """Write as soon as possible, as a client with a key for it does."""
     async with asyncio.timeout(30):
         while True:
             try:
@@ -143,10 +143,10 @@ async def eventually(database: Database, account: Account) -> None:
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("act", ["pg_cancel_backend", "pg_terminate_backend"])
-def test_a_commit_that_is_ended_while_it_waits_for_its_standby_is_not_confirmed(
+def test_a_commit_cancelled_while_it_waits_for_its_standby_is_not_confirmed(
     server: postgres.PostgresServer, url: URL, run: Run, act: str
 ) -> None:
-    """PostgreSQL keeps it, with no more than a warning, although no other server has it."""
+    """PostgreSQL keeps it, with only a warning, although no other server has it."""
 
     async def write() -> None:
         async with Database(url) as database:
@@ -164,7 +164,7 @@ def test_a_commit_that_is_ended_while_it_waits_for_its_standby_is_not_confirmed(
 
 
 @pytest.mark.postgres
-def test_what_can_be_read_is_covered_only_by_a_commit_of_its_standby(
+def test_visible_data_is_covered_only_by_a_commit_of_its_standby(
     server: postgres.PostgresServer, url: URL, run: Run
 ) -> None:
     """A cancelled commit can be read; a later one of the same server says whether it lasts."""
@@ -191,7 +191,7 @@ def test_what_can_be_read_is_covered_only_by_a_commit_of_its_standby(
 def test_callers_are_answered_while_commits_wait_and_one_session_waits_for_all_of_them(
     server: postgres.PostgresServer, url: URL, run: Run
 ) -> None:
-    """What was not begun is refused; otherwise sessions would pile up on the database server."""
+    """Calls not begun are refused; otherwise sessions would pile up on the database server."""
 
     async def write() -> None:
         async with Database(url) as database:
@@ -220,7 +220,7 @@ def test_callers_are_answered_while_commits_wait_and_one_session_waits_for_all_o
 def test_a_stopped_database_keeps_no_caller_waiting(
     server: postgres.PostgresServer, url: URL, run: Run
 ) -> None:
-    """What was not begun is not done when it goes on; what comes then is done at once."""
+    """A call that was not begun is not done later; calls after the recovery are done at once."""
 
     async def ask() -> None:
         owner, refused = items.account(), items.account()
@@ -290,7 +290,7 @@ def test_a_new_leader_is_used_although_the_old_one_still_accepts_connections(
 def test_a_server_in_recovery_is_out_of_reach_and_no_error_of_ours(
     server: postgres.PostgresServer, url: URL, run: Run
 ) -> None:
-    """PostgreSQL has no state for the write that is no statement of writing."""
+    """PostgreSQL's error for the write has no state that blames the statement."""
 
     async def ask() -> None:
         with postgres.running_postgres(DURABLE, standby_of=server) as standby:
@@ -346,7 +346,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
 def test_callers_are_answered_while_the_disk_is_frozen(
     embedded_url: URL, run: Run, disk: Disk
 ) -> None:
-    """What was committed when the disk goes on is there once; what was refused is not."""
+    """Data committed when the disk recovers is there once; refused data is not."""
 
     async def write() -> None:
         frozen, queued, refused, later = (items.account() for _ in range(4))
@@ -370,8 +370,8 @@ def test_callers_are_answered_while_the_disk_is_frozen(
     run(write())
 
 
-def test_a_request_waits_so_long_in_sum(embedded_url: URL, run: Run, disk: Disk) -> None:
-    """Each call takes its time off what is left for the next one."""
+def test_a_request_has_one_deadline_in_total(embedded_url: URL, run: Run, disk: Disk) -> None:
+    """Each call reduces the time left for the next one."""
 
     async def request(database: Database) -> float:
         DEADLINE.set(TimeLeft(SECONDS))
@@ -395,7 +395,7 @@ def test_a_request_waits_so_long_in_sum(embedded_url: URL, run: Run, disk: Disk)
 
 
 class Oracle:
-    """Callers in trouble, and what each of their answers has claimed."""
+    """Callers in trouble, and the claim of each response."""
 
     def __init__(self, database: Database, owner: Account, random: Random) -> None:
         self._database = database
@@ -434,7 +434,7 @@ class Oracle:
             self.confirmed.add(new.ack_id)
 
     async def judge(self) -> None:
-        """Compare with what is stored."""
+        """Compare with the stored data."""
         found = [found.ack_id for found in await items.found(self._database, self._owner)]
         assert len(found) == len(set(found))
         assert self.confirmed <= set(found) <= self.confirmed | self.possible
@@ -443,10 +443,10 @@ class Oracle:
 
 
 @pytest.mark.parametrize("seed", some(range(20)))
-def test_after_any_troubles_all_that_was_confirmed_is_there_once(
+def test_after_any_troubles_all_confirmed_data_is_there_once(
     embedded_url: URL, run: Run, disk: Disk, seed: int
 ) -> None:
-    """Nothing that was refused is there, and each key has had exactly one effect."""
+    """Refused data is not there, and each key has had exactly one effect."""
     random = Random(seed)
 
     async def trouble() -> None:

@@ -60,7 +60,7 @@ def test_a_process_that_compared_the_head_replaces_it(url: str, kept: bytes | No
 
 @pytest.mark.parametrize("kept", [None, note(1, 4), note(1, 7), note(2, 0)])
 def test_another_servers_later_head_stays(url: str, kept: bytes | None) -> None:
-    """Also if this one has looked before that: the store itself compares."""
+    """Even if this one has read before that: the store itself compares."""
     heads, other = HeadStore(url), HeadStore(url)
     heads.replace(Mode.LIVE, note(1, 5), None)
     assert heads.read(Mode.LIVE) == note(1, 5)
@@ -72,8 +72,8 @@ def test_another_servers_later_head_stays(url: str, kept: bytes | None) -> None:
     assert not HeadStore(url).advance(Mode.LIVE, note(1, 6), None)
 
 
-def test_an_operator_replaces_only_what_was_decided_about(url: str) -> None:
-    """What another server has published since the operator looked stays."""
+def test_an_operator_replaces_only_the_head_decided_about(url: str) -> None:
+    """A head that another server published after the operator looked stays."""
     heads, other = HeadStore(url), HeadStore(url)
     assert heads.replace(Mode.LIVE, note(1, 5), None)
     seen = heads.published(Mode.LIVE)
@@ -83,8 +83,8 @@ def test_an_operator_replaces_only_what_was_decided_about(url: str) -> None:
     assert heads.read(Mode.LIVE) == note(1, 6)
 
 
-def test_of_servers_that_publish_at_once_one_is_first(url: str) -> None:
-    """The others compare again, and none overwrites a later one: no size comes twice."""
+def test_one_of_several_servers_that_publish_at_once_is_first(url: str) -> None:
+    """The others compare again, and none overwrites a later head: no size appears twice."""
     servers = [HeadStore(url) for _ in range(4)]
 
     def publish(heads: HeadStore) -> list[int]:
@@ -124,7 +124,7 @@ def test_objects_are_named_as_the_files_are(store: ObjectStore, url: str) -> Non
 
 
 def test_a_damaged_object_is_not_replaced(store: ObjectStore, url: str) -> None:
-    """Only the operator can tell what it held: and decides."""
+    """Only the operator can know its content, and decides."""
     heads = HeadStore(url)
     store.put(url.rpartition("/")[2], "live.checkpoint", b"no checkpoint")
     with pytest.raises(HeadUnavailable, match="cannot be read"):
@@ -135,10 +135,10 @@ def test_a_damaged_object_is_not_replaced(store: ObjectStore, url: str) -> None:
 
 
 @pytest.mark.parametrize("away", [ObjectStore.down, ObjectStore.frozen])
-def test_a_store_that_is_away_is_waited_for_once(
+def test_an_unreachable_store_is_waited_for_once(
     store: ObjectStore, url: str, away: Callable[[ObjectStore], AbstractContextManager[None]]
 ) -> None:
-    """Who asks next is refused at once; when it is back, all goes on, and nothing was changed."""
+    """Later callers are refused at once; when it is back, all continues unchanged."""
     heads = HeadStore(url)
     heads.replace(Mode.LIVE, note(1, 5), None)
     with away(store):
@@ -153,11 +153,11 @@ def test_a_store_that_is_away_is_waited_for_once(
             assert time.monotonic() - began < 1  # a store that is asked takes one and a half
     heads._away_until = 0.0  # the pause is over
     heads.check()
-    assert heads.read(Mode.LIVE) in {note(1, 5), note(1, 6)}  # what was asked may have been done
+    assert heads.read(Mode.LIVE) in {note(1, 5), note(1, 6)}  # a request may have been carried out
 
 
-def test_a_refusal_says_why_and_no_secret(store: ObjectStore) -> None:
-    """The bucket is missing: that is no place where nothing was published."""
+def test_a_refusal_gives_the_reason_and_no_secret(store: ObjectStore) -> None:
+    """The bucket is missing: that does not mean that nothing was published."""
     with pytest.raises(HeadUnavailable, match="404 Not Found, NoSuchBucket") as caught:
         HeadStore("s3://elsewhere/x").read(Mode.LIVE)
     assert store.environment["AWS_SECRET_ACCESS_KEY"] not in caught.value.message
@@ -167,7 +167,7 @@ def test_a_refusal_says_why_and_no_secret(store: ObjectStore) -> None:
 def test_a_store_that_ignores_conditions_is_refused(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two servers would overwrite each other's, and what is kept could go backwards."""
+    """Two servers would overwrite each other's heads, and the stored one could go backwards."""
     heads = HeadStore(url)
     write = heads._write
     monkeypatch.setattr(heads, "_write", lambda name, data, _: write(name, data, "overwrite"))
@@ -183,7 +183,7 @@ def test_a_url_that_its_variables_do_not_fit_is_a_mistake_of_the_settings(url: s
 
 
 class Walk(RuleBasedStateMachine):
-    """Servers read, compare and keep in any order; a plain dictionary says what must be there."""
+    """Servers read, compare and keep in any order; a plain dict holds the expected content."""
 
     place: str
 

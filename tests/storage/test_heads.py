@@ -56,7 +56,7 @@ def test_how_much_was_accepted_only_grows_until_the_operator_decides(tmp_path: P
 
 
 def test_a_damaged_file_is_not_replaced(tmp_path: Path) -> None:
-    """Only the operator can tell what it held: and decides."""
+    """Only the operator can know its content, and decides."""
     heads = HeadFiles(tmp_path)
     heads.path(Mode.LIVE).write_bytes(b"no checkpoint")
     with pytest.raises(HeadUnavailable):
@@ -67,10 +67,10 @@ def test_a_damaged_file_is_not_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seen", [None, note(1, 4), note(2, 0)])
-def test_an_operator_replaces_only_what_was_decided_about(
+def test_an_operator_replaces_only_the_head_decided_about(
     tmp_path: Path, seen: bytes | None
 ) -> None:
-    """What was published since the operator looked stays, and so does what it was noted with."""
+    """A head published after the operator looked stays, and so does its note."""
     heads = HeadFiles(tmp_path)
     assert heads.replace(Mode.LIVE, note(1, 5), None)
     heads.accept(Mode.LIVE, 1, 5)

@@ -28,7 +28,7 @@ PLACED: Final[dict[str, tuple[str, str, Reach]]] = {
     # The reason of this one names another hold, which a key has placed too.
     "hold_2": (OF_A, "key_1", AccountReach(OF_A, Mode.LIVE)),
 }
-"""By reason: the subject, who placed it, and whose hold it is after the upgrade."""
+"""By reason: the subject, who placed it, and the owner after the upgrade."""
 _ACCOUNT: Final = "INSERT INTO accounts (id, name, created_at) VALUES (:id, :id, 0)"
 _KEY: Final = (
     "INSERT INTO api_keys (id, account_id, mode, kind, digest, hint, created_at)"
@@ -47,7 +47,7 @@ _AUDIT: Final = (
 )
 
 
-def test_a_hold_of_before_is_of_what_it_names_or_of_everyone(empty_url: URL) -> None:
+def test_an_earlier_hold_belongs_to_the_owner_that_it_names_or_to_everyone(empty_url: URL) -> None:
     """A record's account and mode; else those of the key that placed it; else the deployment."""
     with schema.connected(empty_url, Purpose.WRITE) as connection, connection.begin():
         schema.migrate(connection, BEFORE)

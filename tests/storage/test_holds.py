@@ -1,4 +1,4 @@
-"""Legal holds: what is on hold is not erased, by whichever of its names it is asked for."""
+"""Legal holds: held data is not erased, whichever of its names the request uses."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class World:
         return new.record.id
 
     def join(self, other: str, cbid: str) -> None:
-        """The one identifier turns out to be the person of the other."""
+        """The one identifier is found to be the person of the other."""
         known = self.run(items.buyer_of(self.database, self.accounts[0].id, Mode.LIVE, cbid))
         assert known is not None
         self.run(self.database.write(joined, (other, known[0])))
@@ -112,7 +112,7 @@ class World:
         self.run(self.database.write(lambda connection: connection.execute(ended).rowcount))
 
     def erase(self, cbid: str) -> None:
-        """As `privacy.erase` does: with what the buyer's verifications show."""
+        """As `privacy.erase` does: with the disclosures of the buyer's verifications."""
         found = self.find(cbid)
         assert found is not None
         left = [v.record_id for v in found.verifications if v.erased_at is None]
@@ -220,7 +220,7 @@ class HoldsAndErasures(RuleBasedStateMachine):
         """Of each record of a verification: the account, and an identifier of the buyer."""
         self.erased: set[str] = set()
         self.held: dict[str, str] = {}
-        """What each hold is on."""
+        """The subject of each hold."""
 
     def is_on_hold(self, cbid: str) -> bool:
         """Whether something keeps the person with this identifier, and so all of it."""
@@ -315,13 +315,13 @@ class HoldsAndErasures(RuleBasedStateMachine):
         return cbid
 
     def _primary(self, cbid: str) -> str | None:
-        """The identifier under which a person goes on, as the database has it."""
+        """The current identifier of a person in the database."""
         found = self.world.find(cbid)
         return None if found is None else found.cbids[0]
 
 
 @on_sqlite
-def test_nothing_on_hold_is_erased_whatever_happens_before(database: Database, run: Run) -> None:
+def test_no_held_data_is_erased_whatever_happens_before(database: Database, run: Run) -> None:
     """For all people, and for holds that come and go in any order."""
     run_state_machine_as_test(
         lambda: HoldsAndErasures(World(database, run)),  # type: ignore[arg-type]  # a factory will do

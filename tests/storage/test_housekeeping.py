@@ -1,4 +1,4 @@
-"""Kept answers are looked up by slot, and housekeeping deletes what has served its time."""
+"""Stored responses are looked up by slot, and housekeeping deletes expired rows."""
 
 from datetime import datetime
 
@@ -104,7 +104,7 @@ def test_a_message_of_a_provider_is_remembered_for_its_time(database: Database, 
 
 
 @on_sqlite
-def test_what_is_erased_while_the_log_is_emptied_may_still_be_in_it(
+def test_data_erased_while_the_log_is_emptied_may_still_be_in_it(
     database: Database, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another command erased after the log was empty: that its copies remain stays noted."""

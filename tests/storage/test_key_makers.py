@@ -1,4 +1,4 @@
-"""Who made a key of before is read from the audit, through each key with which it was made."""
+"""The maker of an earlier key is read from the audit, through each key in between."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.both_engines
 ACTS = (
     ("key_created", "root", {"key_id": "key_machine"}),
     ("key_created", "per_ada", {"key_id": "key_of_ada"}),
-    # The server that wrote this had a slow clock: the key that asked comes later.
+    # The server that wrote this had a slow clock: the requesting key is newer.
     ("key_created", "key_between", {"key_id": "key_of_its_key"}),
     ("key_created", "key_of_ada", {"key_id": "key_between"}),
     ("key_rotated", "per_bob", {"key_id": "key_of_ada", "successor": "key_of_ada_2"}),

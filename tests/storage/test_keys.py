@@ -1,4 +1,4 @@
-"""Making and rotating keys: what a new key may do, and what is never shown again."""
+"""Making and rotating keys: the rights of a new key, and secrets that are shown once."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class World:
         return self.run(self.database.write(lock_key, key_id))
 
     def acts(self) -> list[tuple[str, str, object]]:
-        """What is written down of this account: who, what, and with which key."""
+        """The audit entries of this account: actor, act, and the key."""
         found = self.run(self.database.scan(find_audit, self.account.id))
         return [(entry.actor, entry.action.value, entry.details["key_id"]) for entry in found]
 
@@ -115,14 +115,14 @@ def test_a_key_made_without_scopes_has_all_that_a_vendor_needs(world: World) -> 
 
 
 ALL = set(Scope) - PEOPLE_SCOPES
-"""Of keys: the others are of people alone."""
+"""The scopes of keys: the others are for people alone."""
 
 
 @pytest.mark.parametrize("scopes", [{Scope.ACKS_READ}, {Scope.KEYS_MANAGE}, ALL, set()])
 def test_a_restricted_key_has_exactly_the_scopes_it_was_made_with(
     world: World, scopes: set[Scope]
 ) -> None:
-    """Also when these are none: a list that came out empty must not turn into all."""
+    """Even if these are none: an empty list must not turn into all."""
     new = world.create(frozenset(scopes))
     assert (new.key.kind, new.key.scopes) == (KeyKind.RESTRICTED, frozenset(scopes))
 
@@ -148,7 +148,7 @@ def test_a_successor_has_the_same_powers_and_lifetime(world: World) -> None:
     assert world.get(old.key.id).expires_at == world.now + timedelta(hours=24)
 
 
-def test_a_key_that_no_longer_works_has_no_successor(world: World) -> None:
+def test_an_invalid_key_has_no_successor(world: World) -> None:
     """A revoked key must not be the way to a new one."""
     old = world.create()
     world.revoke(old.key.id)
@@ -165,13 +165,13 @@ def test_revoking_twice_keeps_the_first_time(world: World) -> None:
 
 
 def test_an_unknown_key_is_reported_as_such(world: World) -> None:
-    """With the command that lists those that there are."""
+    """With the command that lists the existing ones."""
     with pytest.raises(UnknownKey, match="list of keys"):
         world.revoke("key_none")
 
 
 @pytest.mark.parametrize("lifetime", [None, timedelta(days=9)])
-def test_a_key_that_is_rotated_twice_keeps_the_lifetime_it_was_made_with(
+def test_a_key_rotated_twice_keeps_its_original_lifetime(
     world: World, lifetime: timedelta | None
 ) -> None:
     """A retry after a lost response: the first call's overlap is not a lifetime."""
@@ -213,7 +213,7 @@ def test_a_key_that_another_server_is_revoking_gets_no_successor(url: URL, world
 
 
 def test_every_act_on_a_key_is_written_down_once(world: World) -> None:
-    """Who, what and when, in the transaction that does it; what changed nothing is no act."""
+    """Actor, act and time, in the transaction of the act; a no-op is no act."""
     old = world.create()
     new = world.rotate(old.key.id)
     for _ in range(2):
@@ -286,8 +286,8 @@ class KeyLives(RuleBasedStateMachine):
 
 
 @on_sqlite
-def test_keys_live_as_long_as_they_were_made_to_live(database: Database, run: Run) -> None:
-    """In whatever order they are made, rotated and revoked, and wherever the clock goes."""
+def test_keys_have_the_lifetime_they_were_made_with(database: Database, run: Run) -> None:
+    """In whatever order they are made, rotated and revoked, and however the clock moves."""
     run_state_machine_as_test(
         lambda: KeyLives(World(database, run)),  # type: ignore[arg-type]  # a factory will do
         settings=settings(max_examples=drawn(30), stateful_step_count=20),
@@ -295,7 +295,7 @@ def test_keys_live_as_long_as_they_were_made_to_live(database: Database, run: Ru
 
 
 def test_a_key_keeps_its_maker_through_rotation(world: World) -> None:
-    """By another person too; a key of the machine becomes that of who is shown the next one."""
+    """By another person too; a machine's key becomes that of the person who sees the next one."""
     world.appoint("per_ada", "per_bob")
 
     def rotated(key_id: str, by: str | None) -> str | None:

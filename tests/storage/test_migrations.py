@@ -1,4 +1,4 @@
-"""The schema: what the migrations make is what the code expects, and nothing else is served."""
+"""The schema: the migrations make the expected one, and no other is served."""
 
 import shutil
 from pathlib import Path
@@ -41,7 +41,7 @@ TRIGGERS = {
 }
 
 
-# Not where it has come to, which other tests change.
+# Not its present value, which other tests change.
 SEQUENCES = (
     "SELECT sequencename, data_type, start_value, min_value, max_value, increment_by, cycle,"
     " cache_size FROM pg_sequences"
@@ -62,7 +62,7 @@ def everything_in(engine: Engine) -> dict[str, Any]:
         return sorted(repr(sorted((k, in_words(v)) for k, v in part.items())) for part in parts)
 
     def in_words(value: object) -> str:
-        # The condition of an index is an object, which is equal to no other.
+        # The condition of an index is an object without equality.
         if isinstance(value, dict):
             value = {key: in_words(inner) for key, inner in value.items()}
         return str(value)
@@ -103,7 +103,7 @@ def test_alembic_finds_nothing_to_migrate(url: URL) -> None:
 
 
 def test_the_migrated_tables_are_those_in_the_code(url: URL, empty_url: URL) -> None:
-    """Also what alembic does not compare, such as CHECK constraints and triggers."""
+    """Including parts that alembic does not compare, such as CHECK constraints and triggers."""
     migrated, made = (open_engine(u, Purpose.WRITE) for u in (url, empty_url))
     with made.begin() as connection:
         for statement in schema_statements(made.dialect.name):

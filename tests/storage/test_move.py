@@ -25,7 +25,7 @@ from countersign.operate.move import begun_move, cancel_move, moved_to, place_of
 pytestmark = [pytest.mark.postgres, pytest.mark.one_engine]
 
 EMBEDDED = ("blind_recent", "blind_runs")
-"""What PostgreSQL has indexes for: there the tables stay empty, and nothing would erase them."""
+"""PostgreSQL has indexes instead: there the tables stay empty, and nothing would erase them."""
 ROWS_MAX = 9
 SLICE = 3
 LETTERS = "abc…'\"\\%🙂\n\u202e_:0"
@@ -48,7 +48,7 @@ def filled(place: Path, seed: int) -> URL:
 
 
 def add_row(connection: Connection, table: Table, draw: random.Random) -> None:
-    """Add a row of values that the table takes, unless there is one with its key."""
+    """Add a row with values allowed by the table, unless there is one with its key."""
     values: dict[str, Any] = {column.name: value_of(column, draw) for column in table.columns}
     for key in table.foreign_key_constraints:
         referred = [element.target_fullname.partition(".")[2] for element in key.elements]
@@ -128,7 +128,7 @@ def target(postgres_url: str) -> URL:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_every_row_of_every_table_is_moved(tmp_path: Path, target: URL, seed: int) -> None:
-    """Also the numbers that PostgreSQL gives go on after those that were moved."""
+    """PostgreSQL's sequences also continue after the moved numbers."""
     source = filled(tmp_path, seed)
     move(source, target)
     assert differing(source, target) == []
@@ -144,7 +144,7 @@ def test_every_row_of_every_table_is_moved(tmp_path: Path, target: URL, seed: in
 def test_the_old_database_is_closed_only_when_the_disk_has_the_new_one(
     tmp_path: Path, target: URL, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows are written without waiting for it; a crash of PostgreSQL now loses none of them."""
+    """Rows are written without a flush; a crash of PostgreSQL now loses none of them."""
     source = filled(tmp_path, 1)
     lsn: list[int] = []
     written = text("SELECT pg_current_wal_insert_lsn() - '0/0'")
@@ -195,7 +195,7 @@ with move.begun_move(make_url(sys.argv[1]), make_url(sys.argv[2]), 3) as begun:
 
 
 @pytest.mark.crash
-def test_a_move_that_is_killed_goes_on_where_it_was(tmp_path: Path, target: URL) -> None:
+def test_a_killed_move_continues_where_it_was(tmp_path: Path, target: URL) -> None:
     """After each kill neither database can be used; in the end everything is there once."""
     source = filled(tmp_path, 7)
     places = [url.render_as_string(hide_password=False) for url in (source, target)]
@@ -218,7 +218,7 @@ def test_a_move_that_is_killed_goes_on_where_it_was(tmp_path: Path, target: URL)
 
 
 def rest(source: URL, target: URL) -> int:
-    """How many steps there are up to the last one, with all that was copied before."""
+    """The number of steps up to the last one, with all rows copied before."""
     steps = 1
 
     def count(_done: int, _total: int, _unit: str) -> None:
@@ -248,9 +248,7 @@ def rest(source: URL, target: URL) -> int:
         ),
     ],
 )
-def test_a_row_that_differs_is_found(
-    tmp_path: Path, target: URL, statement: str, words: str
-) -> None:
+def test_a_differing_row_is_found(tmp_path: Path, target: URL, statement: str, words: str) -> None:
     """Changed, missing or added: the old database is not given up, and can be used again."""
     source = filled(tmp_path, 1)
     chosen = "(SELECT record_id FROM disclosures ORDER BY record_id LIMIT 1)"
@@ -292,7 +290,7 @@ def test_a_database_with_anything_in_it_is_refused(tmp_path: Path, target: URL) 
 
 
 def test_a_move_has_one_target(tmp_path: Path, target: URL) -> None:
-    """Begun into one database, it does not go on into another; none is shown with its password."""
+    """A move begun into one database does not continue into another; no password is shown."""
     source = filled(tmp_path, 3)
     with begun_move(source, target.set(password="hidden")) as begun:
         assert begun.rows > 0
@@ -310,7 +308,9 @@ def test_a_move_has_one_target(tmp_path: Path, target: URL) -> None:
     assert place_of(secret) == "postgresql://a@h/d?sslmode=require"
 
 
-def test_a_second_run_names_where_all_is(tmp_path: Path, target: URL, postgres_url: str) -> None:
+def test_a_second_run_names_the_place_of_the_data(
+    tmp_path: Path, target: URL, postgres_url: str
+) -> None:
     source = filled(tmp_path, 2)
     move(source, target)
     assert moved_to(source, target) == place_of(target)

@@ -1,4 +1,4 @@
-"""More is asked than can be done: what is refused has not begun, and what is done is done once."""
+"""Overload: refused calls have not begun, and accepted ones are done once."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def slowly(connection: Connection, account: Account) -> None:
 
 
 async def request(database: Database, account: Account) -> tuple[str, float]:
-    """What a request was answered, and after how long."""
+    """The response to a request, and its duration."""
     DEADLINE.set(TimeLeft(DEADLINE_SECONDS))
     begun = time.monotonic()
     try:
@@ -52,13 +52,13 @@ async def request(database: Database, account: Account) -> tuple[str, float]:
     return "done", time.monotonic() - begun
 
 
-# On the embedded database acts keep the loop from which the calls come, so that fewer come.
+# On the embedded database acts block the loop that the calls come from, so that fewer come.
 @pytest.mark.parametrize("engine_name", [POSTGRES, POOLED], indirect=True)
 @pytest.mark.usefixtures("slow")
 def test_refused_calls_are_not_written_and_accepted_ones_are_written_once(
     database: Database, run: Run
 ) -> None:
-    """Three times as much as can be done comes, and no one waits for an answer that comes late."""
+    """Three times the capacity arrives, and no one waits for a late response."""
     accounts = [items.account() for _ in range(CALLS)]
     database.limit_waiting(DEADLINE_SECONDS)
 
@@ -83,8 +83,8 @@ def test_refused_calls_are_not_written_and_accepted_ones_are_written_once(
 
 @pytest.mark.parametrize("engine_name", [POSTGRES, POOLED], indirect=True)
 @pytest.mark.usefixtures("slow")
-def test_a_request_that_has_written_is_not_refused_on_its_way(database: Database, run: Run) -> None:
-    """Nor is what no request waits for, such as sealing."""
+def test_a_request_that_has_written_is_not_refused_later(database: Database, run: Run) -> None:
+    """Nor are calls that no request waits for, such as sealing."""
     database.limit_waiting(60.0)
     first, second, third = items.account(), items.account(), items.account()
     began, gate = threading.Event(), threading.Event()
@@ -100,7 +100,7 @@ def test_a_request_that_has_written_is_not_refused_on_its_way(database: Database
     async def act() -> None:
         waiting = [asyncio.create_task(database.write(held))]
         await asyncio.to_thread(began.wait, 10)
-        database._write._took = DEADLINE_SECONDS  # as if batches took so long
+        database._write._took = DEADLINE_SECONDS  # as if batches took this long
         waiting += [
             asyncio.create_task(database.write(add_account, items.account()))
             for _ in range(2 * AT_ONCE)
@@ -128,7 +128,7 @@ def test_a_request_that_has_written_is_not_refused_on_its_way(database: Database
 def test_a_batch_larger_than_the_buffers_of_a_socket_is_committed(
     database: Database, run: Run
 ) -> None:
-    """Else client and server would wait for each other, and nothing would be done any more."""
+    """Otherwise client and server would wait for each other, and everything would stop."""
     database.limit_waiting(10.0)
     large = "x" * 4_000_000
 

@@ -22,7 +22,7 @@ from tests.support.service import Deployment, running_server
 
 pytestmark = [pytest.mark.postgres, pytest.mark.pgbouncer]
 ROUNDS = 30
-"""Psycopg prepares what it has sent five times."""
+"""Psycopg prepares a statement after five executions."""
 
 
 @pytest.fixture
@@ -68,10 +68,10 @@ def test_limits_stay_in_their_transaction(
         connection.close()
 
 
-def test_what_another_committed_is_seen_whatever_the_databases_default_is(
+def test_others_commits_are_seen_whatever_the_databases_default_is(
     direct: str, pgbouncer: PgBouncer, run: Run
 ) -> None:
-    """Else who has waited for a lock would decide by what was there before it."""
+    """Otherwise a transaction that waited for a lock would decide by outdated data."""
     url = database_url(direct, Path())
     name = sql.Identifier(url.database or "")
     with psycopg.connect(
@@ -89,12 +89,12 @@ def test_what_another_committed_is_seen_whatever_the_databases_default_is(
 
 
 def isolation(connection: Connection) -> object:
-    """What holds for this transaction."""
+    """The isolation of this transaction."""
     return connection.execute(text("SHOW transaction_isolation")).scalar()
 
 
 def test_lanes_share_few_sessions_and_prepare_nothing(pooled: Database, run: Run) -> None:
-    """What is asked again and again would be prepared, and then be missing on the next session."""
+    """Repeated statements would be prepared, and then be missing in the next session."""
 
     async def act() -> set[int]:
         async def one() -> int:
@@ -197,7 +197,7 @@ def test_a_deployment_works_behind_a_transaction_pooler(
     assert checked["entries"] >= 2 * ROUNDS
 
 
-def test_the_check_finds_no_pooler_where_there_is_none(direct: str) -> None:
+def test_the_check_finds_no_pooler_without_one(direct: str) -> None:
     """A connection that has a session to itself is not refused."""
     url = make_url(direct)
     _, arguments = url.get_dialect()().create_connect_args(url)

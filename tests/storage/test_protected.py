@@ -1,6 +1,6 @@
 """Append-only tables refuse every change by the database itself, from every role.
 
-Each engine has one filled database here: what is refused leaves it as it was, and every case looks.
+Each engine has one filled database here: refused acts leave it unchanged, and every case checks.
 """
 
 # Statements are put together from the names in our own tables.
@@ -25,7 +25,7 @@ from tests.storage import items
 from tests.storage.conftest import on_postgres, on_sqlite
 from tests.support.engines import Once, kept
 
-# In the others the rowid is the key, or there is none.
+# In the other tables the rowid is the key, or there is none.
 WITH_HIDDEN_ROWID = [
     name for name in PROTECTED if name not in {"logs", "log_entries", "log_rosters"}
 ]
@@ -35,7 +35,7 @@ Execute: TypeAlias = Callable[[str], list[Any]]
 
 @contextmanager
 def foreign_connection(url: URL) -> Iterator[Execute]:
-    """Connect as some other program would: the bare driver, none of our settings."""
+    """Connect like a foreign program: with the bare driver, without our settings."""
     if url.get_backend_name() == "sqlite":
         with closing(sqlite_module().connect(url.database, isolation_level=None)) as sqlite:
             # SQLite's default, and what lets REPLACE slip past the triggers on DELETE.
@@ -161,7 +161,7 @@ def test_an_update_is_refused_whatever_it_says_about_conflicts(
 @pytest.mark.parametrize("more", ["", " CASCADE", " RESTART IDENTITY CASCADE"])
 def test_a_table_cannot_be_emptied(execute: Execute, table: Table, more: str) -> None:
     before = rows(execute, table.name)
-    # Where other tables refer to it, PostgreSQL has a reason of its own to refuse a plain one.
+    # If other tables refer to it, PostgreSQL refuses a plain statement for its own reason.
     with pytest.raises(psycopg.Error, match=r"is append-only|referenced in a foreign key"):
         execute(f"TRUNCATE {table.name}{more}")
     assert rows(execute, table.name) == before
@@ -188,7 +188,7 @@ def test_the_protected_tables_are_those_that_hold_evidence() -> None:
     erasable |= {"verification_evidence", "buyer_documents", "provider_sessions"}
     erasable |= {"buyer_references"}
     changing = {"log_heads", "log_keys", "log_pending", "legal_holds", "data_keys"}
-    # What they say is evidence stands in records; here it is looked up.
+    # The evidence is in records; these tables are for lookups.
     changing |= {"clearances", "acknowledgment_uses", "fulfilments", "clearance_keys"}
     changing |= {"blind_recent", "blind_runs"}
     passing = {"idempotency_keys", "pending_sessions", "provider_messages", "events"}

@@ -23,12 +23,12 @@ from tests.support.engines import POSTGRES
 pytestmark = pytest.mark.parametrize("engine_name", [POSTGRES, POOLED], indirect=True)
 
 RATE = Rate(1000, 100_000)
-"""Nothing worth mentioning comes back while a test runs."""
+"""Practically nothing refills during a test."""
 INTERVAL = RATE.seconds / RATE.requests
 
 
 def about(granted: int, ahead: float) -> Share:
-    """What is granted, and roughly when the bucket is empty again."""
+    """The granted requests, and roughly when the bucket is empty again."""
     return Share(granted, pytest.approx(ahead, abs=1))  # type: ignore[arg-type]
 
 
@@ -41,9 +41,7 @@ async def leased(database: Database, *asks: Ask) -> Sequence[Share]:
     return await asyncio.gather(*(database.read_batched(lease_together, one) for one in asks))
 
 
-def test_granted_requests_are_taken_and_returned_ones_are_back(
-    database: Database, run: Run
-) -> None:
+def test_granted_requests_are_gone_and_returned_ones_are_back(database: Database, run: Run) -> None:
     async def act() -> None:
         [first] = await leased(database, ask(100))
         assert first == about(100, 100 * INTERVAL)
@@ -55,7 +53,7 @@ def test_granted_requests_are_taken_and_returned_ones_are_back(
     run(act())
 
 
-def test_of_the_last_ones_half_are_granted_until_there_are_none(
+def test_half_of_the_last_requests_are_granted_until_there_are_none(
     database: Database, run: Run
 ) -> None:
     """Others ask for them, too."""
@@ -81,9 +79,7 @@ def test_several_in_one_batch_get_their_own(database: Database, run: Run) -> Non
     run(act())
 
 
-def test_a_clock_that_is_set_back_costs_no_more_than_a_full_bucket(
-    database: Database, run: Run
-) -> None:
+def test_a_clock_set_back_costs_at_most_a_full_bucket(database: Database, run: Run) -> None:
     """After a failover the time is that of another machine."""
 
     def ahead(connection: Connection) -> None:
@@ -97,8 +93,8 @@ def test_a_clock_that_is_set_back_costs_no_more_than_a_full_bucket(
     run(act())
 
 
-def test_no_commit_waits_for_what_is_leased(database: Database, run: Run) -> None:
-    """The table has no write-ahead log, so that neither a disk nor a standby is waited for."""
+def test_no_commit_waits_for_leases(database: Database, run: Run) -> None:
+    """The table has no write-ahead log, so no commit waits for a disk or a standby."""
     kind = text("SELECT relpersistence FROM pg_class WHERE relname = 'rate_shares'")
     assert run(database.read(lambda connection: connection.execute(kind).scalar())) == "u"
 
@@ -114,7 +110,7 @@ def test_unused_buckets_are_deleted(database: Database, run: Run) -> None:
 def test_servers_that_lease_in_opposite_order_do_not_wait_for_each_other(
     database: Database, run: Run
 ) -> None:
-    """Of several limits and names; neither ends in a deadlock, and none takes a second."""
+    """Of several limits and names; there is no deadlock, and none takes a second."""
     rates = Rate(1000, 100_000), Rate(2000, 100_000)
     asks = [ask(1, bytes([n]), rates[n % 2]) for n in range(40)]
 
@@ -132,7 +128,7 @@ def test_servers_that_lease_in_opposite_order_do_not_wait_for_each_other(
     assert run(act()) < 1
 
 
-def test_a_look_that_comes_with_a_lease_locks_nothing_and_is_answered_without_it(
+def test_a_lookup_batched_with_a_lease_locks_nothing_and_is_answered_without_it(
     database: Database, url: URL, run: Run
 ) -> None:
     """A name that another keeps locked is refused after half a second, and nothing else is."""

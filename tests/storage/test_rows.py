@@ -54,7 +54,7 @@ class OfTuple(NamedTuple):
 
 
 class WithParts(msgspec.Struct, frozen=True):
-    """A member that is no column, and one that its column has in another form."""
+    """A member without a column, and one whose column has another form."""
 
     id: str
     mode: Mode
@@ -92,10 +92,10 @@ def test_a_row_becomes_the_type_with_its_columns(
 
 
 @pytest.mark.parametrize(("id_", "found"), [("acct_1", "acct_1"), ("acct_3", None)])
-def test_one_row_is_found_or_none(
+def test_at_most_one_row_is_found(
     id_: str, found: str | None, database: Database, run: Run
 ) -> None:
-    """A look-up of what is not there is no error."""
+    """A missing row is no error."""
 
     def read(connection: Connection) -> Account | None:
         added(connection)
@@ -118,9 +118,7 @@ def test_members_that_are_no_columns_are_added_to_the_row(database: Database, ru
 
 
 @pytest.mark.parametrize("number", [0, 1, 63, 64, 65, 129])
-def test_rows_that_are_left_for_the_end_are_all_written(
-    number: int, database: Database, run: Run
-) -> None:
+def test_late_rows_are_all_written(number: int, database: Database, run: Run) -> None:
     """However many of them fit into one statement."""
     given = [(f"acct_left_{each:03}", f"Vendor {each}", each) for each in range(number)]
     insert_accounts = BulkInsert(accounts, "id", "name", "created_at")

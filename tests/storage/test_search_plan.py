@@ -1,4 +1,4 @@
-"""A search by what a checkout gave does not walk the account's whole history."""
+"""A search by a checkout's values does not scan the account's whole history."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.storage.test_holds import SECRET
 
 @pytest.mark.parametrize("given", ["session_id", "cbid", "order_reference"])
 def test_a_search_begins_at_the_blind_index(tmp_path: Path, given: Field) -> None:
-    """The planner has no statistics in a young database, and still no other way to go."""
+    """In a young database the planner has no statistics, and still no other plan."""
     url = database_url(None, tmp_path)
     schema.upgrade(url)
     index = {given: b"x" * 16}
@@ -43,8 +43,8 @@ def test_a_search_begins_at_the_blind_index(tmp_path: Path, given: Field) -> Non
     assert "SEARCH blind_runs USING PRIMARY KEY (run=? AND key=?)" in text
 
 
-def test_what_an_erasure_covers_and_a_hold_keeps_is_found_without_a_walk(tmp_path: Path) -> None:
-    """Of a buyer whom an acknowledgment names, with a hold on an identity check."""
+def test_data_to_erase_and_held_data_are_found_without_a_scan(tmp_path: Path) -> None:
+    """For a buyer named in an acknowledgment, with a hold on an identity check."""
     url = database_url(None, tmp_path)
     schema.upgrade(url)
     account, check, ack = items.account(), items.identifier("ver"), items.identifier("ack")
@@ -75,7 +75,7 @@ def test_what_an_erasure_covers_and_a_hold_keeps_is_found_without_a_walk(tmp_pat
     assert not [step for step in steps if step.startswith(("SCAN disclosures", "SCAN records"))]
 
 
-def test_zip_tries_are_looked_up_by_subject_whatever_the_planner_has_learned(
+def test_zip_tries_are_looked_up_by_subject_for_any_plan(
     tmp_path: Path,
 ) -> None:
     """After ANALYZE of many rows of one account, as an operator may have done."""

@@ -1,4 +1,4 @@
-"""What is wrong with the storage is named, to callers and to operators."""
+"""Storage errors are named, for callers and for operators."""
 
 import asyncio
 import shutil
@@ -37,7 +37,7 @@ from tests.unit.support import HandClock
 
 
 class Usage(NamedTuple):
-    """What is free of a disk."""
+    """Free disk space."""
 
     free: int
 
@@ -66,7 +66,7 @@ def check_of(database: Database, clock: HandClock) -> WriteCheck:
 
 
 async def trouble(check: WriteCheck, clock: HandClock) -> str | None:
-    """What readiness says; None: it is ready."""
+    """What readiness says; None: ready."""
     clock.advance(2)
     try:
         await check()
@@ -103,7 +103,7 @@ def test_a_full_disk_is_named_to_callers(url: URL, run: Run) -> None:
 def test_nothing_is_accepted_while_the_disk_is_full(
     url: URL, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The reserve is given up for the last words, and made again when there is space."""
+    """The reserve is deleted for the last writes, and made again when there is space."""
     free, kept = [10 * RESERVE_BYTES], tmp_path / "reserve"
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(free[0]))
 
@@ -139,8 +139,8 @@ def test_nothing_is_accepted_while_the_disk_is_full(
     assert not [file for file in tmp_path.iterdir() if file.name.startswith("reserve")]
 
 
-def test_a_worker_that_ends_leaves_the_reserve_to_the_others(tmp_path: Path) -> None:
-    """They would take its absence for a full disk. What a killed process began to make is gone."""
+def test_an_ending_worker_leaves_the_reserve_to_the_others(tmp_path: Path) -> None:
+    """They would take its absence for a full disk. A killed process's half-made one is deleted."""
     left = tmp_path / "reserve.4711"
     left.touch()
     done = subprocess.run(
@@ -168,7 +168,7 @@ with lent_space(place):
 """
 
 
-def test_damage_that_no_one_has_met_is_found(url: URL, run: Run) -> None:
+def test_undetected_damage_is_found(url: URL, run: Run) -> None:
     """After a stop without warning the server looks; from then on nothing is accepted or sealed."""
     path = Path(url.database or "")
 
@@ -217,7 +217,7 @@ def test_a_damaged_database_is_not_ready(url: URL, run: Run) -> None:
 
     run(prepare())
     whole = path.read_bytes()
-    # All but the first page, which says what the file is.
+    # All but the first page, which identifies the file.
     path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
     run(ask())
 
@@ -254,7 +254,7 @@ def test_a_commit_that_the_disk_does_not_confirm_is_an_unknown_outcome(
     run(write())
 
 
-def test_what_does_not_end_is_believed_to_pass_by_itself_once(
+def test_one_time_out_is_taken_as_temporary(
     url: URL, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server that does nothing in the time of two tries is not ready, also without callers."""
@@ -277,10 +277,10 @@ def test_what_does_not_end_is_believed_to_pass_by_itself_once(
     run(ask())
 
 
-def test_a_place_for_heads_that_hangs_holds_one_thread(
+def test_a_hanging_place_for_heads_holds_one_thread(
     url: URL, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However often readiness is asked, others find a thread; it is looked at again afterwards."""
+    """However often readiness is asked, others find a thread; later the place is checked again."""
     monkeypatch.setattr(room, "_PATIENCE_SECONDS", 0.05)
     hung, looks = threading.Event(), list[int]()
 
@@ -306,7 +306,7 @@ def test_a_place_for_heads_that_hangs_holds_one_thread(
 
 
 def test_looking_for_damage_leaves_nothing_open(url: URL, run: Run) -> None:
-    """What it has opened is let go of at once."""
+    """Its connections are closed at once."""
     ended: list[Engine] = []
     note = ended.append  # as it is listened with
 
@@ -335,7 +335,7 @@ def test_a_committed_call_is_not_repeated(url: URL, run: Run, neighbours: int) -
         raise NoticeNotFound
 
     def fail() -> None:
-        raise NoticeNotFound  # also what would have each of the calls done apart
+        raise NoticeNotFound  # also an error that would have each of the calls repeated alone
 
     async def write() -> None:
         async with Database(url) as database:
@@ -370,7 +370,7 @@ def test_errors_of_the_database_fill_no_log(url: URL, run: Run) -> None:
 def test_an_error_of_the_database_names_its_lane_and_host(
     url: URL, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a failover one has to know which of several hosts it was, and what was waiting."""
+    """In a failover one has to know the host, and the waiting lane."""
     monkeypatch.setattr(workers, "_throttle", Throttle(time.monotonic))
 
     def fail(connection: Connection) -> None:
@@ -389,7 +389,7 @@ def test_an_error_of_the_database_names_its_lane_and_host(
 
 
 @pytest.mark.postgres
-def test_a_write_on_a_connection_that_was_idle_is_repeated_on_another(
+def test_a_write_on_an_idle_connection_is_repeated_on_another(
     postgres_server: postgres.PostgresServer,
     postgres_template: URL,
     run: Run,

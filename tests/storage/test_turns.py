@@ -34,9 +34,9 @@ def on_a_loop(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]
 async def test_two_busy_workers_write_alternately_without_polling(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The one that has written wakes the other, and lets it go first.
+    """The writer that has finished wakes the other, and lets it go first.
 
-    By polling alone there would be at most fifteen changes in the time that there is.
+    By polling alone there would be at most fifteen changes in this time.
     """
     monkeypatch.setattr(turn, "RETRY_SECONDS", 2.0)
     turns = SharedTurns(2)
@@ -50,7 +50,7 @@ async def test_two_busy_workers_write_alternately_without_polling(
                 await database.write(lambda _connection: written.append(number))
 
         async with asyncio.timeout(30), asyncio.TaskGroup() as group:
-            # More than one at a time each: there is always one that waits.
+            # More than one call at a time each, so that one always waits.
             for _ in range(2):
                 group.create_task(busy(0, one))
                 group.create_task(busy(1, other))
@@ -60,7 +60,7 @@ async def test_two_busy_workers_write_alternately_without_polling(
 
 
 @on_a_loop
-async def test_a_worker_that_died_in_its_turn_keeps_no_one_waiting(tmp_path: Path) -> None:
+async def test_a_worker_that_died_in_its_turn_delays_no_one(tmp_path: Path) -> None:
     """It stays noted as the writer until the parent notices its death."""
     turns = SharedTurns(2)
     turns.of(0).begin()

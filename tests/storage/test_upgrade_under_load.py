@@ -62,7 +62,7 @@ class OldServer:
 
 
 class Vendor:
-    """Repeats each acknowledgment with its key until it has a response."""
+    """Retries each acknowledgment with its key until it has a response."""
 
     def __init__(self, port: int, key: str) -> None:
         self.taken: dict[str, str] = {}
@@ -133,7 +133,7 @@ def test_an_upgrade_under_load_loses_nothing(
 
 @on_sqlite
 def test_no_upgrade_under_a_running_server(filled: Deployment, empty_url: URL) -> None:
-    """On the embedded database `init` sees the server, and says what to do."""
+    """On the embedded database `init` detects the server, and says what to do."""
     with only_server(Path(empty_url.database or "").parent):
         done = filled.run("init", check=False)
     assert (done.returncode, "data_directory_locked" in done.stderr) == (1, True)

@@ -16,7 +16,7 @@ from tests.support.service import Deployment, Server, running_server
 def deployment(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Deployment:
-    """Give a deployment of this file: what an order needs depends on every notice there is."""
+    """A deployment of this file: an order's needs depend on every existing notice."""
     place = tmp_path_factory.mktemp("storefront") / "data"
     return another_deployment(place, engine_server(request))
 
@@ -45,7 +45,7 @@ def storefront(
 
 @pytest.fixture
 def shopper(storefront: Storefront) -> Iterator[Shopper]:
-    """Give a browser with no cookies; nothing that it saw of the shop had the key in it."""
+    """A browser with no cookies; nothing that the shop showed it contained the key."""
     shopper = storefront.shopper()
     with shopper.client:
         yield shopper

@@ -1,6 +1,6 @@
 """The words of the pages whose pictures are in docs/images, without JavaScript.
 
-`make screenshots` writes them next to the pictures. A test compares them with those of today.
+`make screenshots` writes them next to the pictures. A test compares them with the present ones.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CHANGING: Final = re.compile(
     r"\b[a-z]+_[0-9a-z]{26}\b|\b[0-9a-f]{64}\b|\b\d{4}-\d\d-\d\d\b|\b\d\d?:\d\d(:\d\d(\.\d+)?)?\b"
     r"|\b(127\.0\.0\.1|localhost)(:\d+)?\b"
 )
-"""What differs from one time to the next, and is no word."""
+"""Parts that differ each time, and are no words."""
 
 
 class Reader(Shopper):

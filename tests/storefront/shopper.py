@@ -46,7 +46,7 @@ class Storefront:
 def running_shop(
     service: str, key: str, directory: Path, *, invented: str = ""
 ) -> Iterator[Storefront]:
-    """Run the shop with nothing but the standard library within reach."""
+    """Run the shop with only the standard library available."""
     port = free_port()
     environment = {
         "COUNTERSIGN_BASE_URL": service,
@@ -101,7 +101,7 @@ class Shopper:
         return self.send(page, page.form, how=how, **{**ADDRESS, **address})
 
     def identify(self, page: Page, outcome: str = "verified") -> Page:
-        """Choose what the pretended identity provider finds."""
+        """Choose the simulated identity provider's result."""
         return self.send(page, page.form, outcome=outcome)
 
     def initial(self, page: Page) -> Page:

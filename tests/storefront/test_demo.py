@@ -70,7 +70,7 @@ def _buy(shop: str) -> None:
 
 
 @pytest.mark.later
-def test_a_port_that_is_taken_is_named_and_nothing_stays(tmp_path: Path) -> None:
+def test_a_taken_port_is_named_and_nothing_stays(tmp_path: Path) -> None:
     port = free_port()
     with socket.create_server(("127.0.0.1", 0)) as other:
         shop_port = other.getsockname()[1]

@@ -1,4 +1,4 @@
-"""What the people who pack are shown, with the invented notice of `make demo`."""
+"""The packers' view, with the invented notice of `make demo`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def storefront(
 
 
 def test_packers_read_what_to_do_with_each_parcel_and_no_address(shopper: Shopper) -> None:
-    """Orders that wait are not shown; those of the real notice have no duty of the invented one."""
+    """Waiting orders are not shown; those of the real notice have no duty of the invented one."""
     shopper.order("apron", state="NV", zip="89101")
     notice = shopper.identify(shopper.order("parcel"))
     assert MARK in notice.text
@@ -54,7 +54,7 @@ def test_packers_read_what_to_do_with_each_parcel_and_no_address(shopper: Shoppe
 
 
 def test_the_invented_notice_says_everywhere_that_it_is_no_law(shopper: Shopper) -> None:
-    """On its product's page too, which does not speak of what states require."""
+    """On its product's page too, which does not mention legal requirements."""
     page = shopper.open("/products/parcel")
     assert MARK in page.text
     assert "Some states require" not in page.text

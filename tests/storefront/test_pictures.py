@@ -28,7 +28,7 @@ def test_pictures_show_the_words_of_today(tmp_path: Path) -> None:
 
 
 def test_each_picture_has_its_words() -> None:
-    """And no words are without a picture: on a phone, and on a desktop."""
+    """And each text has a picture: on a phone, and on a desktop."""
     named = set(json.loads(WORDS.read_text(encoding="utf-8"))) - {"certificate"}
     taken = {path.stem for path in (IMAGES / "checkout").glob("*.png")}
     assert taken == {f"{name}-{device}" for name in named for device in ("phone", "desktop")}

@@ -148,7 +148,7 @@ def test_an_order_runs_out_of_time(shopper: Shopper, vendor: httpx2.Client) -> N
     assert shopper.open(order).heading == "Out of time"
 
 
-def test_the_address_of_the_return_decides_nothing(shopper: Shopper, vendor: httpx2.Client) -> None:
+def test_the_return_address_decides_nothing(shopper: Shopper, vendor: httpx2.Client) -> None:
     shopper.order("handguard")
     order = newest(vendor)["session_id"]
     forged = f"/orders/{order}?ack_id=ack_1&clearance_id=clr_1&cbid=cbid_1&status=completed"

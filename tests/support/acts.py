@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 
 class Room(Protocol):
-    """What acts work with."""
+    """The room that acts work with."""
 
     @property
     def access(self) -> Access:

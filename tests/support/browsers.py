@@ -1,4 +1,4 @@
-"""A real Chromium of the system, which sees nothing but the loopback."""
+"""A real Chromium of the system, restricted to the loopback."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""`countersign ARGUMENTS`, run in this process: that takes a fifth of what a fork of it takes.
+"""`countersign ARGUMENTS`, run in this process: that takes a fifth of the time of a fork.
 
-What needs a process of its own gets one: what serves or follows signals, what is typed in, what
-runs in a thread or on an event loop of the test, and what a test asks for with `forked.run`.
+Some commands get a separate process: those that serve or handle signals, read typed input, run in a
+thread or on a test's event loop, and those requested with `forked.run`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def run(
     typed: str = "",
     directory: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end; what it does not catch is raised here."""
+    """Run a command to its end; uncaught exceptions are raised here."""
     if typed or PROCESSES & set(arguments) or _is_busy():
         return forked.run(
             "countersign", *arguments, environment=environment, typed=typed, directory=directory

@@ -1,4 +1,4 @@
-"""How much a run draws by chance: `make test` a third of what the other runs and CI draw."""
+"""How much a run draws by chance: `make test` draws a third of what other runs and CI draw."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def drawn(number: int) -> int:
 
 
 def some(positions: range) -> range:
-    """Of places that are all tried by turns, those of this run: every third, or each."""
+    """The places that this run tries: every third one, or each."""
     return positions[:: _divisor[0]]

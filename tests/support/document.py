@@ -52,7 +52,7 @@ class Operation(NamedTuple):
 
 
 class Document:
-    """A document as it is now, and whether requests and answers keep to it."""
+    """The present document; checks that requests and responses conform to it."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._document = document
@@ -68,7 +68,7 @@ class Document:
         return self._operations
 
     def of_vendors(self) -> Sequence[Operation]:
-        """Every operation but those of the console."""
+        """Every operation except those of the console."""
         return [one for one in self._operations if not one.is_of_staff]
 
     def operation(self, method: str, url: str) -> Operation:
@@ -146,7 +146,7 @@ def resolved(value: Any, document: Mapping[str, Any]) -> Any:  # noqa: ANN401 - 
 
 
 def codes_of(answer: Mapping[str, Any]) -> set[str]:
-    """The error codes of a listed answer: those of its examples."""
+    """The error codes of a documented response: those of its examples."""
     examples = answer.get("content", {}).get(JSON, {}).get("examples", {}).values()
     values = [example["value"] for example in examples]
     return {value["error"]["code"] for value in values if set(value) == {"error"}}

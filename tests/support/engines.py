@@ -1,9 +1,8 @@
-"""On which engines a test runs.
+"""The engines of a test.
 
 A fixture with `ENGINES` gives its tests SQLite, and PostgreSQL as the second engine, which belongs
-to the second stage (`tests/support/stages.py`). A test marked `both_engines` is about what the
-engine can change. One marked `one_engine` runs on SQLite alone: the engine cannot change its
-outcome.
+to the second stage (`tests/support/stages.py`). A test marked `both_engines` depends on the engine.
+One marked `one_engine` runs on SQLite alone: the engine cannot change its outcome.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from tests.support import postgres
 T = TypeVar("T")
 
 POSTGRES: Final = pytest.param("postgres", marks=pytest.mark.postgres)
-"""For what PostgreSQL alone does, or where every test is about the engine."""
+"""For behaviour of PostgreSQL alone, or for files whose every test is about the engine."""
 ENGINES: Final = [
     "sqlite",
     pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.second_engine]),
@@ -27,7 +26,7 @@ ENGINES: Final = [
 
 
 def engine_server(request: pytest.FixtureRequest) -> postgres.PostgresServer | None:
-    """The PostgreSQL that a fixture with engines as parameters is asked for; None for SQLite."""
+    """The PostgreSQL of a fixture with engines as parameters; None for SQLite."""
     if getattr(request, "param", "sqlite") == "sqlite":
         return None
     server: postgres.PostgresServer = request.getfixturevalue("postgres_server")
@@ -35,13 +34,13 @@ def engine_server(request: pytest.FixtureRequest) -> postgres.PostgresServer | N
 
 
 def engine_settings(request: pytest.FixtureRequest) -> dict[str, str]:
-    """Settings of a deployment on the engine that the fixture is asked for, with a new database."""
+    """Settings of a deployment on the fixture's engine, with a new database."""
     server = engine_server(request)
     return {} if server is None else {"DATABASE_URL": postgres.fresh_database(server)}
 
 
 class Once:
-    """What is made once for each engine, although the tests alternate between engines.
+    """Objects made once for each engine, although the tests alternate between engines.
 
     pytest ends a fixture when its parameter changes, at the latest with the next file.
     """
@@ -51,7 +50,7 @@ class Once:
         self._made: dict[object, Any] = {}
 
     def __call__(self, name: object, make: Callable[[], AbstractContextManager[T]]) -> T:
-        """What was made under this name, or is now; it is closed with the stack."""
+        """The object of this name, made if needed; it is closed with the stack."""
         if name not in self._made:
             self._made[name] = self._stack.enter_context(make())
         made: T = self._made[name]

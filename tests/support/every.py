@@ -1,4 +1,4 @@
-"""One test over many values, as `parametrize` has one for each: for what takes no time to ask.
+"""One test over many values, as `parametrize` has one for each: for quick checks.
 
 A case of its own costs more than such a question. The failures are listed all at once.
 """

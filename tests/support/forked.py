@@ -1,10 +1,10 @@
 """Programs run as `python -m MODULE`, in forks of one process that has imported everything already.
 
-To start costs this service a second, nearly all of it spent importing; a fork takes a hundredth.
-Each still is a process of its own, with its own environment, standard streams, exit status and
-end: it can be killed, and it leaves what a killed process leaves. Only what the interpreter reads
-at its start (the seed of hashes, warnings, locale) is the same for all. What the start itself does
-is tested where `subprocess` is used.
+Starting this service costs a second, nearly all of it for imports; a fork takes a hundredth. Each
+is still a separate process, with its own environment, standard streams, exit status and end: it can
+be killed, and leaves the same behind as any killed process. Only interpreter settings read at the
+start (the seed of hashes, warnings, locale) are shared. The start itself is tested by tests with
+`subprocess`.
 
 Run as a program, this is that process. It ends when the process that started it has ended.
 """
@@ -40,10 +40,10 @@ _PRELOADED: Final = (
     "countersign.server.server",
     "alembic.command",
     "psycopg",
-    # What a server or a command loads by name.
+    # Modules that a server or a command loads by name.
     "countersign.base.cli",
     "countersign_conformance.kit",
-    # What the processes that crash on purpose come to through their helpers.
+    # Modules that deliberately crashing processes load through their helpers.
     "pytest",
     "sqlalchemy.dialects.postgresql.psycopg",
     "sqlalchemy.dialects.sqlite.pysqlite",
@@ -64,7 +64,7 @@ class _Order(TypedDict):
 
 
 class Forked:
-    """A process that was started here; what of `subprocess.Popen` a test needs."""
+    """A process started here; the parts of `subprocess.Popen` that tests need."""
 
     def __init__(self, words: Sequence[str], status: int) -> None:
         """`status` is read from: first the process id, at the end the exit status."""
@@ -81,7 +81,7 @@ class Forked:
                 try:
                     self.returncode = os.waitstatus_to_exitcode(self._read())
                 except AssertionError:
-                    # No one will tell: it is not left running.
+                    # Nothing will report its end: it is not left running.
                     with suppress(ProcessLookupError):
                         os.kill(self.pid, signal.SIGKILL)
                     self.returncode = -signal.SIGKILL
@@ -187,7 +187,7 @@ class Running:
             )
 
     def end(self, seconds: float = 60) -> subprocess.CompletedProcess[str]:
-        """What became of it.
+        """The exit status.
 
         Raises:
             subprocess.TimeoutExpired: it takes longer, and was killed.
@@ -239,7 +239,7 @@ def _made() -> list[_Parent]:
 
 
 def _parent() -> _Parent:
-    """The one there is, or another if that has ended."""
+    """The existing one, or another if that has ended."""
     made = _made()
     if not made or made[-1].process.poll() is not None:
         made.append(_Parent())
@@ -248,13 +248,13 @@ def _parent() -> _Parent:
 
 
 def _serve(control: socket.socket) -> _Order | None:
-    """Fork for each order, and tell how each ended; gives its order in the forked process."""
+    """Fork for each order, and report how each ended; returns its order in the forked process."""
     wakes, wake = os.pipe()
     os.set_blocking(wakes, False)
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    # Who interrupts the tests wants to hear of their ends.
+    # After an interrupt, the developer waits for the ends of these processes.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     running: dict[int, int] = {}
     awaited: list[Any] = [control, wakes]
@@ -308,7 +308,7 @@ def _tell_ends(running: dict[int, int]) -> None:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
             watcher = running.pop(child)
-            # Who has lost interest does not read.
+            # A caller that has given up does not read.
             with suppress(BrokenPipeError):
                 os.write(watcher, _NUMBER.pack(status))
             os.close(watcher)
@@ -321,7 +321,7 @@ def _end_with_parent() -> None:
 
 
 def main() -> None:
-    """Be the parent of others; in each of those, become what was ordered."""
+    """Be the parent of others; in each of those, run the order."""
     from countersign.root import PLACES, module_of  # noqa: PLC0415 - only this process needs it
 
     gc.disable()
@@ -329,7 +329,7 @@ def main() -> None:
     for name in (*_PRELOADED, *sorted(rooms)):
         importlib.import_module(name)
     compiled.share()
-    # What is there now is shared by all; collecting it would copy it.
+    # Present objects are shared by all; collecting them would copy them.
     gc.freeze()
     gc.enable()
     with socket.socket(fileno=int(sys.argv[1])) as control:

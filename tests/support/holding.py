@@ -14,5 +14,5 @@ async def place_hold(privacy: Privacy, subject: str, reason: str) -> Hold:
 
 
 async def release_hold(privacy: Privacy, hold_id: str) -> None:
-    """End it, and carry out nothing that waited for that."""
+    """End it, without carrying out what waited for that."""
     await done(release, privacy, hold_id, DEPLOYMENT)

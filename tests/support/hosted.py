@@ -46,7 +46,7 @@ PROCESS_JSON = msgspec.to_builtins(PROCESS)
 
 
 def session_of(account: str, mode: Mode = Mode.TEST) -> Principal:
-    """Who acknowledges in a checkout session of this account."""
+    """The principal of a checkout session of this account."""
     return Principal(
         key_id="key_inside",
         account_id=account,

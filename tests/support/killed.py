@@ -58,7 +58,7 @@ def run(work: Callable[..., Coroutine[Any, Any, None]]) -> None:
     """Do this with the arguments after POINT, to its end or to that point."""
     event.listen(Engine, "before_cursor_execute", point)
     event.listen(Engine, "commit", point)
-    # What goes past SQLAlchemy.
+    # Statements that bypass SQLAlchemy.
     for owner, name in (
         (statements.DriverStatement, "__call__"),
         (statements.SelectAmong, "__call__"),

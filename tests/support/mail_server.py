@@ -49,12 +49,12 @@ class Received:
 
 @dataclass
 class MailServer:
-    """What the server has got, and how it answers. `hold` keeps it from answering content."""
+    """The server's received mails, and its behaviour. `hold` keeps it from answering content."""
 
     port: int
     mails: list[Received] = field(default_factory=list)
     tried: list[str] = field(default_factory=list)
-    """To whom, accepted or not."""
+    """The recipients, accepted or not."""
     to_sender: str = OK
     to_recipient: str = OK
     to_content: str = OK
@@ -139,7 +139,7 @@ def mail_server(
 
 
 def until(what: Callable[[], object]) -> None:
-    """Wait until this is so; what does not come fails the test by name."""
+    """Wait until this is so; a timeout fails the test by name."""
     end = time.monotonic() + 60
     while not what():
         assert time.monotonic() < end, "it did not come"

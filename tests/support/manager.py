@@ -30,10 +30,10 @@ os.execvp(command[0], command)
 
 
 class Manager:
-    """It holds a listening socket, if asked to, and hears what its processes say."""
+    """It holds a listening socket, if asked to, and receives its processes' notices."""
 
     def __init__(self, place: Path, listening: socket.socket | None = None) -> None:
-        """`place` is an own directory for its socket and what the processes print."""
+        """`place` is a separate directory for its socket and the output of the processes."""
         self._listening = listening
         self.log = place / "log"
         self._address = place / "notify"
@@ -76,13 +76,13 @@ class Manager:
         return process
 
     def hear(self, seconds: float) -> str | None:
-        """The next notice; None if there is none for so long."""
+        """The next notice; None if no notice comes in this time."""
         if not select.select([self._heard], [], [], seconds)[0]:
             return None
         return self._heard.recv(4096).decode()
 
     def await_notice(self, wanted: str, process: subprocess.Popen[Any]) -> list[str]:
-        """What was said up to this notice; fails if it does not come."""
+        """All notices up to this one; fails if it does not come."""
         said: list[str] = []
         deadline = time.monotonic() + _SECONDS_MAX
         while wanted not in said:

@@ -12,7 +12,7 @@ from countersign_evidence.tree import EMPTY_ROOT, Read, fold, node_hash, subtree
 
 
 def root_hash(leaf_hashes: Sequence[bytes]) -> bytes:
-    """The root of the tree with these leaf hashes; of none, SHA-256 of nothing."""
+    """The root of the tree with these leaf hashes; without any, SHA-256 of nothing."""
     stack: list[bytes] = []
     for position, leaf in enumerate(leaf_hashes):
         node = leaf

@@ -1,7 +1,7 @@
-"""A clock for the process of a server: the machine's, moved forward by what a file says.
+"""A clock for a server process: the machine's, moved forward by the value in a file.
 
-Tests move it instead of waiting. The product knows nothing of it: `forked` puts it in place of the
-system's clock, before the program starts.
+Tests move it instead of waiting. The product does not know about it: `forked` puts it in place of
+the system's clock, before the program starts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class MovedClock:
         self.file: Final = file
 
     def ahead(self, by: timedelta) -> None:
-        """Move it on: time passes, also for the others whose clocks it is compared with."""
+        """Move it on: time passes, also for the clocks that it is compared with."""
         self._move(by, timedelta())
 
     def jump(self, by: timedelta) -> None:

@@ -29,10 +29,10 @@ def by_tls(port: int) -> Callable[[], HTTPConnection]:
 
 
 def written(place: Path, port: int) -> tuple[Path, int]:
-    """Write what the packages of nginx bring along, with this file in it; and a certificate.
+    """Write the files that nginx's packages bring, including this one; and a certificate.
 
-    Only what a machine decides is another: the ports, the certificate; and the server behind it
-    drains for one second instead of five.
+    Only machine-dependent parts differ: the ports, the certificate; and the server behind it drains
+    for one second instead of five.
     """
     place.mkdir()
     front = free_port()

@@ -15,11 +15,11 @@ WEBHOOKS: Final = _ROOT / "tests" / "webhooks" / "javascript"
 CLIENT: Final = _ROOT / "clients" / "typescript"
 SHOP: Final = _ROOT / "examples" / "node-shop"
 FOLDERS: Final = (WEB, AXE, WEBHOOKS, CLIENT, SHOP)
-"""Those in which `npm ci` was run can be used by the tests marked `npm`."""
+"""Tests marked `npm` can use those where `npm ci` was run."""
 
 
 def locked(folder: Path) -> dict[str, Any]:
-    """What the lock file pins, by path; not what is a folder of this repository."""
+    """The pinned packages in the lock file, by path, without folders of this repository."""
     lock = json.loads((folder / "package-lock.json").read_text(encoding="utf-8"))
     parts = {name: part for name, part in lock["packages"].items() if "node_modules/" in name}
     return {name: part for name, part in parts.items() if not part.get("link")}

@@ -1,7 +1,7 @@
 """A real S3 endpoint on the loopback: moto's server, in a process that can be frozen.
 
-Run as a program, this is that process: it serves on the port that it is given, and closes and
-opens the port again as it reads `down` and `up`. What it holds stays.
+Run as a program, this is that process: it serves on the given port, and closes and opens the port
+again when it reads `down` and `up`. Its content stays.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ BUCKET: Final = "heads"
 
 @dataclass
 class ObjectStore:
-    """Where it listens, and who may use it."""
+    """Its address and credentials."""
 
     port: int
     process: subprocess.Popen[str]
@@ -49,7 +49,7 @@ class ObjectStore:
         return f"s3://{BUCKET}/{name}"
 
     def objects(self, name: str) -> set[str]:
-        """The names of what is in a place."""
+        """The names of the objects in a place."""
         return {one["path"] for page in obstore.list(self._opened(name)) for one in page}
 
     def empty(self, name: str) -> None:

@@ -1,6 +1,6 @@
 """A provider of OpenID Connect over real HTTP, strict with its clients, that can be made to lie.
 
-It shares no code with what asks it: tokens are signed by PyJWT, and requests are read by hand.
+It shares no code with its clients: tokens are signed by PyJWT, and requests are parsed by hand.
 OpenID Connect Core 1.0 §3.1, Discovery 1.0 §4, RFC 7636 §4.6, RFC 9207.
 """
 
@@ -39,7 +39,7 @@ def _public(key: Any, kid: str) -> dict[str, Any]:  # noqa: ANN401 - of two kind
 
 @dataclass
 class OpenIdProvider:
-    """What it knows, does, and was asked."""
+    """Its accounts, its behaviour, and the requests to it."""
 
     port: int = 0
     redirect_uris: set[str] = field(default_factory=set)
@@ -51,16 +51,16 @@ class OpenIdProvider:
     """How many seconds its clock is ahead."""
     algorithm: str = "RS256"
     keys: dict[str, Any] = field(default_factory=dict)
-    """What it publishes; it signs with the last one."""
+    """Its published keys; the last one signs."""
     claims: dict[str, Any] = field(default_factory=dict)
-    """Claims in place of those that are right; None: left out."""
+    """Claims that replace the right ones; None: left out."""
     metadata: dict[str, Any] = field(default_factory=dict)
     response: dict[str, str] = field(default_factory=dict)
-    """Parameters in place of those with which a browser is led back."""
+    """Parameters that replace those of the redirect back."""
     signing: tuple[Any, str] | None = None
     """Another key and algorithm to sign with."""
     broken: dict[str, tuple[int, bytes]] = field(default_factory=dict)
-    """What a path responds with instead."""
+    """Replacement responses by path."""
     asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     codes: dict[str, dict[str, Any]] = field(default_factory=dict)
 

@@ -28,7 +28,7 @@ SESSIONS: Final = 5
 
 
 def missing() -> str | None:
-    """What is missing here for it."""
+    """The missing requirement for it."""
     return None if PROGRAM else "no pgbouncer in PATH or /usr/sbin"
 
 

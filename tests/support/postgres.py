@@ -25,8 +25,8 @@ from psycopg import sql
 
 _GUARD = Path(__file__).with_name("postgres_guard.py")
 
-# The tests ask what PostgreSQL answers, not whether it survives a power cut.
-# Benchmarks do ask: they pass `settings={}`.
+# The tests need PostgreSQL's responses, not its survival of a power cut. Benchmarks do ask: they
+# pass `settings={}`.
 FAST_AND_FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
 _numbers = itertools.count(1)
@@ -99,8 +99,8 @@ def running_postgres(
 ) -> Iterator[PostgresServer]:
     """Run a server of its own for the length of the block; it may follow another as its standby.
 
-    It ends with this process, however that ends, and no signal to this
-    process's group reaches it: tests may kill what they start.
+    It ends with this process, however that ends, and no signal to this process's group reaches it:
+    tests may kill processes that they start.
     """
     installation = find_installation()
     if installation is None:
@@ -147,7 +147,7 @@ def shared(server: PostgresServer) -> Iterator[PostgresServer]:
 def settle() -> None:
     """Wait until the events of all that was committed are listed; call it before they are read.
 
-    An event is listed when no transaction of the whole server that may be older runs any more
+    An event is listed when no possibly older transaction of the whole server runs any more
     (`core/events/sql.py`), and those of other tests' databases count. Without PostgreSQL: at once.
     """
     until = time.monotonic() + _SETTLE_SECONDS

@@ -27,12 +27,12 @@ PORT = 5432
 START_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 15
 
-# PostgreSQL refuses to run as root, so as root it runs as the one account that
-# every Unix has and that owns nothing.
+# PostgreSQL refuses to run as root, so root runs it as the one account that every Unix has and that
+# owns nothing.
 UNPRIVILEGED_ACCOUNT = "nobody"
 
-# Not $TMPDIR: that may be closed to other accounts, and the path of a Unix socket has
-# room for about 100 characters.
+# Not $TMPDIR: that may be closed to other accounts, and the path of a Unix socket is limited to
+# about 100 characters.
 PARENT = "/tmp"  # noqa: S108  (mkdtemp makes a directory that no one else can name or enter)
 
 
@@ -64,7 +64,7 @@ def _run(home: Path, installation: Path, settings: list[str], primary: str | Non
         shutil.chown(home, UNPRIVILEGED_ACCOUNT, identity["group"])
 
     environment = {
-        # PGDATA, PGPORT and their like would silently change what is started.
+        # PGDATA, PGPORT and the like would silently change the started server.
         **{name: value for name, value in os.environ.items() if not name.startswith("PG")},
         "LC_ALL": "C",
         "TZ": "UTC",
@@ -92,8 +92,8 @@ def _run(home: Path, installation: Path, settings: list[str], primary: str | Non
         text=True,
         **identity,
     )
-    # A Unix socket in a directory that only its owner may enter: no port to
-    # collide over, and no other user of this machine gets a superuser for free.
+    # A Unix socket in a directory that only its owner may enter: no ports can collide, and no other
+    # user of this machine gets a superuser for free.
     options = [f"unix_socket_directories={home}", "listen_addresses=", f"port={PORT}", *settings]
     program: list[str | Path] = [
         *(installation / "bin" / "postgres", "-D", data),
@@ -137,11 +137,11 @@ def _wait_until_ready(server: subprocess.Popen[bytes], data: Path) -> None:
 
 
 def _stop(server: subprocess.Popen[bytes]) -> None:
-    # Nothing may cut this short, a second SIGTERM neither.
+    # Nothing may interrupt this, not even a second SIGTERM.
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
-    # SIGQUIT: stop at once. To write what is in memory, as for SIGINT, takes up to a minute where
-    # the disk is busy, and the data is thrown away anyway.
+    # SIGQUIT: stop at once. Flushing memory to disk, as for SIGINT, takes up to a minute if the
+    # disk is busy, and the data is thrown away anyway.
     for number in (signal.SIGQUIT, signal.SIGKILL):
         server.send_signal(number)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -150,7 +150,7 @@ def _stop(server: subprocess.Popen[bytes]) -> None:
 
 
 def _copy_for_everyone(installation: Path, home: Path) -> Path:
-    """Copy what is needed to where an unprivileged account can read it.
+    """Copy the required files to where an unprivileged account can read them.
 
     The environment may well lie under /root, or have been installed with a
     strict umask. Opening those directories to everyone is not ours to do.

@@ -1,7 +1,7 @@
-"""The rule that nothing personal is ever emitted, held over every test there is.
+"""The rule that personal data is never emitted, applied to every test.
 
-Whatever a test prints or logs, and whatever a server that it starts logs, is searched for the
-names, dates of birth, addresses and numbers of everybody whom a simulated provider knows.
+All output and logs of tests, and of servers that they start, are searched for the names, dates of
+birth, addresses and numbers of all people of the simulated providers.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ SHOWS_PERSONAL_DATA = "shows_personal_data"
 """The marker of tests that look at evidence on purpose."""
 
 _logs: dict[Path, int] = {}
-"""The logs of the servers that were started, and how much of each was looked at."""
+"""The logs of started servers, and how much of each was searched."""
 _said: list[str] = []
-"""What commands have said since the last look."""
+"""Output of commands since the last search."""
 _COMMANDS_THAT_SHOW: Final = ({"buyers", "evidence"}, {"simulate-provider"})
-"""Commands that are made to show a person, or one who is made up."""
+"""Commands that show a person on purpose, or an invented one."""
 
 
 @cache
@@ -51,18 +51,18 @@ def personal(text: str) -> set[str]:
 
 
 def watch_log(file: Path) -> None:
-    """Look at what a server writes here, too."""
+    """Search a server's output, too."""
     _logs.setdefault(file, 0)
 
 
 def watch_command(arguments: Sequence[str], said: str) -> None:
-    """Look at what a command has said, unless it is made to show a person."""
+    """Search a command's output, unless it shows a person on purpose."""
     if not any(words <= set(arguments) for words in _COMMANDS_THAT_SHOW):
         _said.append(said)
 
 
 def _unseen() -> dict[str, str]:
-    """What was emitted since the last look; logs that are gone are forgotten."""
+    """Output since the last search; deleted logs are forgotten."""
     parts = []
     for file, seen in list(_logs.items()):
         try:

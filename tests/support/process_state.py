@@ -1,4 +1,4 @@
-"""What belongs to the whole process, put back as it was: the order of tests does not matter then.
+"""State of the whole process, restored, so that the order of tests does not matter.
 
 pytest itself resets the filters of warnings for each test.
 """

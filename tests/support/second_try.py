@@ -1,13 +1,13 @@
 """A failed test runs once more, and the end of the run names it if it then passes.
 
 A browser or a loaded machine fails a test now and then, and a run of thousands must not be lost by
-that. What the second try hides is shown: the failure of the first one with its trace, and the name
-in the last lines. Where a failure that comes and goes is what a test looks for, there is no second
-try: tests of kills, isolation, concurrency and storage, and those that draw at random.
+that. The hidden failure is shown: the trace of the first try, and the name in the last lines. Tests
+that look for sporadic failures have no second try: tests of kills, isolation, concurrency and
+storage, and random ones.
 
-The second try makes the fixtures of its class and module again, so that it begins with nothing that
-the first one left behind; only those of the session stay. And chance is rare: in CI, a run in which
-more than a few tests needed their second try has failed.
+The second try makes the fixtures of its class and module again, so that it begins with nothing of
+the first one; only session fixtures stay. Sporadic failures must be rare: in CI, a run fails if
+more than a few tests needed their second try.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class SecondTry:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> object:
-        """Run a test, and after a failure let all plugins begin with it as if it were the first."""
+        """Run a test, and after a failure run it again as if for the first time."""
         if self._second == item.nodeid or not may_be_tried_again(item):
             return None
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
@@ -81,7 +81,7 @@ class SecondTry:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Let a run fail that a second try saved too often; workers leave it to who sums up."""
+        """Fail a run that needed too many second tries; workers leave it to their parent."""
         reporter = session.config.pluginmanager.get_plugin("terminalreporter")
         if reporter and session.exitstatus == pytest.ExitCode.OK and _too_many(_saved(reporter)):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -109,8 +109,8 @@ class SecondTry:
 def _finish_module(item: pytest.Item) -> pytest.TestReport:
     """Finish the fixtures of this test's class and module; gives how that ended.
 
-    A fault that one of them keeps would else be there in one try and gone in the other: with them,
-    the second try is one that the test could have had alone.
+    Otherwise a fault in one of them would exist in one try and not in the other: with new ones, the
+    second try is as if the test ran alone.
     """
     module = item.getparent(pytest.Module)
     above = module.parent if module else item.session

@@ -1,6 +1,6 @@
 """A real Countersign: the command, a started server, and a client that talks to it over a socket.
 
-Nothing in here reaches into the service; a test that uses it sees what a vendor would see.
+It does not reach into the service; a test that uses it sees a vendor's view.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.support import command, forked, privacy
 
 PREFIX = "COUNTERSIGN_"
 SERVES: Final = "the-user-of-servers"
-"""Who runs the servers: no act over HTTP is by it, so no entry of the audit may name it."""
+"""The user who runs the servers: no act over HTTP is by it, so no audit entry may name it."""
 START_SECONDS_MAX = 30.0
 # Not the generator that Hypothesis seeds: every process would draw the same ports.
 _PORTS: Final = random.SystemRandom()
@@ -34,8 +34,8 @@ _PORTS: Final = random.SystemRandom()
 def free_port() -> int:
     """Find a port that nothing listens on.
 
-    It is below those that Linux and macOS hand out by themselves: until it is bound, no connection
-    and no other listener of a test that runs at the same time is given it.
+    It is below the ephemeral range of Linux and macOS: until it is bound, no connection and no
+    other listener of a concurrent test gets it.
     """
     while True:
         port = _PORTS.randrange(10_100, 32_768)  # browsers connect to no port 10080

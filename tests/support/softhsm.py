@@ -29,8 +29,8 @@ def find_module() -> Path | None:
 def make_token(folder: Path) -> tuple[Mapping[str, str], str]:
     """Make a token in a folder: the settings that name it, and the value of SOFTHSM2_CONF.
 
-    Its label is its own: a module that was begun with another folder does not know it, so that it
-    is begun again.
+    Its label is unique: a module loaded with another folder does not know it, so it is loaded
+    again.
     """
     tokens, label = folder / "tokens", f"token-{token_hex(4)}"
     tokens.mkdir(parents=True, exist_ok=True)

@@ -1,13 +1,13 @@
-"""Which tests a run has: the first stage, the rest, or all of them.
+"""The tests of a run: the first stage, the rest, or all of them.
 
 `make test` is the first stage: every promise once, on SQLite, with Python alone. `make test-rest`
-has what it left out: PostgreSQL, browsers, Node.js, PHP, programs of the system, kills, and what
-takes long for what it can find (`later`). `make drills` has what breaks a machine on purpose, and
-`make test-ha` what breaks three of them. `make test-all` has all of it. Each test is in one of the
-four stages, so a run of all of them, as in CI, has nothing twice and leaves nothing out.
+has the others: PostgreSQL, browsers, Node.js, PHP, programs of the system, kills, and slow tests
+(`later`). `make drills` has tests that break a machine on purpose, and `make test-ha` those that
+break three. `make test-all` has all of it. Each test is in one of the four stages, so a run of all
+of them, as in CI, has every test once.
 
-A run that names files or folders has what they hold, whatever it needs, on SQLite; on PostgreSQL
-too where a test is marked `both_engines`, or with `--all-engines`.
+A run that names files or folders has all of their tests, whatever they need, on SQLite; on
+PostgreSQL too for tests marked `both_engines`, or with `--all-engines`.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ LATER: Final = {
     "crash": "that kill processes",
     "later": "that take long",
 }
-"""The markers of tests that are not in the first stage, and what the end of a run calls them."""
+"""The markers of tests outside of the first stage, and their name in the summary."""
 
 APART: Final = {
     "drills": ("drill", "that break a machine on purpose"),
     "ha": ("ha", "that break one of three nodes"),
 }
-"""Stages that are a marker, whatever else a test is marked with: the marker, and what the end of a
-run calls its tests."""
+"""Stages that are a marker, whatever other markers a test has: the marker, and the name in the
+summary."""
 
 ALL: Final = "--all-engines"
 REST: Final = "--rest"
@@ -88,7 +88,7 @@ class Stages:
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> None:
-        """Keep what this stage has."""
+        """Keep only the tests of this stage."""
         unneeded = [item for item in items if _marked(item) >= {"second_engine", "one_engine"}]
         items[:] = [item for item in items if item not in set(unneeded)]
         others = [item for item in items if not _has(self._stage, _marked(item))]
@@ -105,12 +105,12 @@ class Stages:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: object) -> None:
-        """Take what a worker has left out; every worker collects the same tests."""
+        """Store a worker's list of left-out tests; every worker collects the same tests."""
         output: dict[str, dict[str, int]] = getattr(node, "workeroutput", {})
         self._left_out |= Counter(output.get(_LEFT_OUT, {}))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Name what was left out."""
+        """Name the left-out tests."""
         if not self._left_out:
             return
         kinds = ", ".join(f"{n} {reason}" for reason, n in self._left_out.most_common())

@@ -1,7 +1,7 @@
 """A `countersign` for shells that starts in a hundredth of the time: a fork, see `forked`.
 
-The script that a shell finds hands its arguments, environment, directory and standard streams to
-this process, which has the command run by a fork. What serves is started as it is.
+A script on the shell's path passes its arguments, environment, directory and standard streams to
+this process, which runs the command in a fork. Servers are started normally.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Opening what the vault has sealed, from the rows of a database and the key file next to it."""
+"""Opening values sealed by the vault, from the rows of a database and its key file."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def document(expires_on: date | None = date(2031, 1, 31)) -> Document:
 
 
 def result(**different: Any) -> ProviderResult:  # noqa: ANN401 - the fields of a result
-    """What a provider says of an adult at whom nothing is wrong."""
+    """A provider's result for a faultless adult."""
     fields: dict[str, Any] = {
         "provider": "stripe",
         "session_id": "vs_1",

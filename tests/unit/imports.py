@@ -1,4 +1,4 @@
-"""Reads the imports of a source tree, and says which of them break the direction of the house."""
+"""Reads the imports of a source tree, and reports those against the direction of the house."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # The rooms from top to bottom, wing by wing: each may import only those below it. Rooms of one line
-# are level and import neither each other nor themselves upwards.
+# are level, and import neither each other nor rooms above.
 _SERVICE = (
     "__main__",
     "root",
@@ -48,7 +48,7 @@ _SERVICE = (
     "countersign",
 )
 FORMATS = "*"
-"""All modules of the evidence that are not named: its formats, which import each other."""
+"""All unnamed modules of the evidence: its formats, which import each other."""
 _EVIDENCE = (
     "root",
     "verify_command",
@@ -66,7 +66,7 @@ _WINGS = {
 }
 FLOORS = {"countersign": _SERVICE, "countersign_evidence": _EVIDENCE}
 """The packages; each may import those after it, too."""
-# Shares no code with what it checks.
+# Shares no code with the checked modules.
 _ALONE = {"offline"}
 
 # Formats of evidence and the models of the nouns are pure: values in, values out.

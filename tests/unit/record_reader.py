@@ -17,7 +17,7 @@ from typing import Any
 def findings(
     *, record: bytes, record_sha256_hex: str, disclosures: Sequence[str], notice: bytes
 ) -> list[str]:
-    """What section 6 of the format says is wrong with this evidence, sorted; nothing: []."""
+    """Errors in this evidence by section 6 of the format, sorted; empty: []."""
     found = set()
     if sha256(record).hexdigest() != record_sha256_hex:
         found.add("record_digest_mismatch")
@@ -42,7 +42,7 @@ def findings(
 
 
 def _of_values(values: dict[str, Any], lines: int) -> Iterator[str]:
-    """What is wrong with disclosed values that the record binds."""
+    """Errors in disclosed values that the record binds."""
     for text in values.get("initials_per_line", ()):
         if is_blank(text):
             yield "initials_blank"

@@ -1,4 +1,4 @@
-"""What several unit tests share: a clock that stands still, entropy that repeats, plain JSON."""
+"""Tools of several unit tests: a fixed clock, repeating entropy, plain JSON."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def run(act: Coroutine[Any, Any, T]) -> T:
 def jcs(value: object) -> bytes:
     """RFC 8785 for values without floats, written from the RFC and sharing nothing with the code.
 
-    §3.2.2.2: only what JSON makes you escape is escaped, in the short form where there is one.
-    §3.2.3: members are sorted by the UTF-16 code units of their names.
+    §3.2.2.2: only characters that JSON requires to be escaped are, in the short form if there is
+    one. §3.2.3: members are sorted by the UTF-16 code units of their names.
     """
     if value is None or isinstance(value, bool):
         return {None: b"null", True: b"true", False: b"false"}[value]

@@ -1,4 +1,4 @@
-"""From a token to a principal: what is remembered, for how long, and what is never kept."""
+"""From a token to a principal: cached keys, their lifetime, and data that is never stored."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECRET = DeploymentSecret(bytes(32))
 
 
 class Keys:
-    """Keys in memory, and what was asked of them."""
+    """Keys in memory, and the requests for them."""
 
     def __init__(self, clock: HandClock) -> None:
         self.clock = clock
@@ -101,7 +101,7 @@ def world() -> World:
 
 @pytest.mark.parametrize("mode", Mode)
 @pytest.mark.parametrize("kind", KeyKind)
-def test_a_working_key_says_who_is_asking(world: World, kind: KeyKind, mode: Mode) -> None:
+def test_a_working_key_identifies_the_caller(world: World, kind: KeyKind, mode: Mode) -> None:
     """Account, mode, scopes, and the kind of credential for the record."""
     assert world.ask(world.keys.make(kind=kind, mode=mode)) == Principal(
         key_id="key_1",
@@ -132,8 +132,8 @@ def test_a_revoked_key_works_for_no_more_than_three_seconds(world: World) -> Non
     assert KEY_CACHE_SECONDS <= 3
 
 
-def test_use_does_not_prolong_what_is_remembered(world: World) -> None:
-    """A busy key is looked at as often as an idle one."""
+def test_use_does_not_extend_the_life_of_a_cached_key(world: World) -> None:
+    """A busy key is looked up as often as an idle one."""
     token = world.keys.make()
     world.ask(token)
     world.keys.set(token, "revoked_at", world.now)
@@ -145,7 +145,7 @@ def test_use_does_not_prolong_what_is_remembered(world: World) -> None:
 
 
 def test_a_slow_read_counts_from_its_beginning(world: World) -> None:
-    """What was read may have been true only when the reading began."""
+    """Its result may have been true only at the beginning."""
     token = world.keys.make()
     world.keys.read_seconds = 2.0
     world.ask(token)
@@ -175,7 +175,7 @@ def test_a_key_stops_working_when_it_expires_even_while_remembered(world: World)
     assert not world.works(token)
 
 
-def test_a_key_that_is_revoked_is_forgotten_at_the_next_look(world: World) -> None:
+def test_a_revoked_key_is_forgotten_at_the_next_lookup(world: World) -> None:
     """And it stays refused when the clock of the process does not move."""
     token = world.keys.make()
     world.ask(token)
@@ -193,7 +193,7 @@ def test_use_is_noted_once_an_hour(world: World) -> None:
     assert len(world.keys.touched) == 4
 
 
-def test_a_mistyped_token_costs_no_look_into_the_database(world: World) -> None:
+def test_a_mistyped_token_costs_no_lookup_in_the_database(world: World) -> None:
     """Guessing is not paid for by the database."""
     token = world.keys.make()
     for wrong in (token[:-1] + b"!", token[:-1], token + b"0", b"x", b"x" * 5000, b"\xff\x00"):

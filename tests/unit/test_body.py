@@ -23,7 +23,7 @@ schemas = pytest.mark.parametrize("schema", SCHEMAS, ids=lambda schema: schema._
 
 
 class Anything(Request, frozen=True, kw_only=True):
-    """A body that takes any JSON, so that only the reading itself can refuse."""
+    """A body that accepts any JSON, so that only the parser can refuse."""
 
     value: Any = None
 
@@ -118,7 +118,7 @@ def test_unacceptable_json_is_refused(body: bytes) -> None:
 def test_any_bytes_are_a_value_or_an_invalid_request(
     schema: type[AcknowledgmentRequest | BuyerVerificationRequest], body: bytes
 ) -> None:
-    """There is no third outcome, and a value that is taken can be stored on both engines."""
+    """There is no third outcome, and an accepted value can be stored on both engines."""
     try:
         found = parse_body(body, schema)
     except InvalidRequest as refused:
@@ -172,7 +172,7 @@ def test_null_on_an_optional_field_is_the_field_left_out() -> None:
 
 @pytest.mark.parametrize("depth", [0, 1, 2, 50])
 def test_a_repeated_key_is_refused_at_any_depth(depth: int) -> None:
-    """Which of the two would count, the reader could not tell."""
+    """The reader could not tell which of the two counts."""
     inner = '{"a":1,"b":2,"a":3}'
     body = '{"value":' + '[{"x":' * depth + inner + "}]" * depth + "}"
     assert "Duplicate" in refusal(body)
@@ -222,7 +222,7 @@ def test_the_message_names_the_field(body: object, schema: type, place: str) -> 
 
 
 @pytest.mark.parametrize("text", ["\\u0000", "\\ud800"])
-def test_the_message_names_what_cannot_be_stored(text: str) -> None:
+def test_the_message_names_the_unstorable_value(text: str) -> None:
     """Both engines have to give the same verdict: PostgreSQL keeps no U+0000."""
     body = f'{{"value":[1,{{"a b":"x{text}"}}]}}'
     assert '`$.value[1]["a b"]`' in refusal(body)
@@ -255,7 +255,7 @@ def test_a_path_is_printable_ascii_and_short(key: str) -> None:
         ({"useragent": "x", "initials_per_line": []}, SCHEMAS[0], "user_agent"),
     ],
 )
-def test_the_message_says_what_was_expected(body: object, schema: type, words: str) -> None:
+def test_the_message_names_the_expected_value(body: object, schema: type, words: str) -> None:
     """In words and with an example or the possible values, not as a regular expression."""
     message = refusal(json.dumps(body), schema)
     assert words in message

@@ -58,7 +58,7 @@ def buyer(
     simulated: bool = True,
     ends: bool = True,
 ) -> Buyer:
-    """A buyer in this state since START; `expired` is one who was verified long before it."""
+    """A buyer in this state since START; An `expired` buyer was verified long before."""
     expired = status is S.EXPIRED
     verified = status in {S.VERIFIED, S.EXPIRED} or was_verified
     verified_at = START - 2 * VALIDITY if expired else START
@@ -74,9 +74,9 @@ def buyer(
     )
 
 
-# Row: the buyer's state when the attempt is made. Column: what the attempt came to.
-# The cell is the state at the time of the attempt, by DESIGN: any state but `revoked` moves by a
-# new verification, and a failed attempt never takes `verified` away.
+# Row: the buyer's state when the attempt is made. Column: the result of the attempt. The cell is
+# the state at the time of the attempt, by DESIGN: any state but `revoked` moves by a new
+# verification, and a failed attempt never takes `verified` away.
 MOVES = {
     S.PENDING: [S.PENDING, S.REQUIRES_INPUT, S.FAILED, S.VERIFIED, S.REVOKED],
     S.REQUIRES_INPUT: [S.PENDING, S.REQUIRES_INPUT, S.FAILED, S.VERIFIED, S.REVOKED],
@@ -121,7 +121,7 @@ def test_an_attempt_changes_neither_identifier_nor_owner(
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
-def test_the_first_attempt_makes_a_buyer_in_the_state_it_came_to(outcome: BuyerStatus) -> None:
+def test_the_first_attempt_makes_a_buyer_in_its_resulting_state(outcome: BuyerStatus) -> None:
     """There is no state before the first attempt."""
     blank = Buyer(cbid="c", account_id="a", mode=Mode.TEST, simulated=True)
     made = after_attempt(blank, attempt(outcome))
@@ -135,7 +135,7 @@ def test_the_first_attempt_makes_a_buyer_in_the_state_it_came_to(outcome: BuyerS
 def test_an_attempt_that_does_not_succeed_leaves_a_verification_untouched(
     state: BuyerStatus, outcome: BuyerStatus
 ) -> None:
-    """Neither status nor times nor reasons move: the answer to *verify* is about the attempt."""
+    """Status, times and reasons stay: the response to *verify* is about the attempt."""
     assert after_attempt(buyer(state), attempt(outcome)) == buyer(state)
 
 
@@ -150,22 +150,22 @@ def test_a_new_success_renews_the_times_and_drops_the_reasons() -> None:
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
 def test_revoked_sticks(outcome: BuyerStatus) -> None:
-    """No attempt leads out of `revoked`, and none changes what is kept of the buyer."""
+    """No attempt leads out of `revoked`, and none changes the stored data of the buyer."""
     revoked = after_attempt(buyer(S.VERIFIED), attempt(S.REVOKED))
     assert after_attempt(revoked, attempt(outcome)) == revoked
 
 
-def test_a_revocation_keeps_what_was_verified_before() -> None:
+def test_a_revocation_keeps_the_earlier_verification() -> None:
     """Status shows when the buyer had been verified, although it no longer counts."""
     after = after_attempt(buyer(S.VERIFIED), attempt(S.REVOKED))
     assert (after.verified_at, after.expires_at) == (START, START + VALIDITY)
 
 
 @given(st.lists(st.sampled_from(OUTCOMES), max_size=12), st.timedeltas(timedelta(0), 3 * VALIDITY))
-def test_verified_is_taken_away_by_nothing_but_time_or_revocation(
+def test_only_time_or_revocation_takes_verified_away(
     outcomes: list[BuyerStatus], later: timedelta
 ) -> None:
-    """Any history of attempts: what counts is the latest success and whether one revoked."""
+    """Any history of attempts: only the latest success and the latest revocation count."""
     known = buyer(S.PENDING)
     at = START
     for number, outcome in enumerate(outcomes):
@@ -206,7 +206,7 @@ def test_time_changes_no_other_state(state: BuyerStatus) -> None:
 
 @pytest.mark.parametrize("state", S)
 def test_a_simulated_verification_never_counts_outside_its_account(state: BuyerStatus) -> None:
-    """Others learn that the buyer has to verify, why, and nothing else of the buyer."""
+    """Others learn that the buyer has to verify, the reason, and nothing else."""
     answer = status_view(buyer(state), "acct_other", PLAIN, START)
     assert answer.status is S.REQUIRES_INPUT
     assert answer.reasons == (Reason.SIMULATED_ELSEWHERE,)
@@ -236,7 +236,7 @@ def test_a_verification_lasts_at_most_twelve_months() -> None:
     assert timedelta(0) < VALIDITY <= timedelta(days=366)
 
 
-def test_stable_codes_stay_what_they_are() -> None:
+def test_stable_codes_never_change() -> None:
     """Programs compare with them."""
     assert [s.value for s in S] == [
         "pending",
@@ -349,7 +349,7 @@ def real(*proofs: ProvedSession) -> Buyer:
         ),
     ],
 )
-def test_an_account_that_asks_for_more_than_was_proved_learns_that_the_buyer_has_to_verify(
+def test_an_account_that_requires_more_than_was_proved_learns_that_the_buyer_has_to_verify(
     proved: ProvedSession, rules: VerificationRules, reasons: tuple[Reason, ...]
 ) -> None:
     """The same buyer is verified for an account that asks for less."""
@@ -361,7 +361,7 @@ def test_an_account_that_asks_for_more_than_was_proved_learns_that_the_buyer_has
 
 
 def test_a_shorter_validity_of_the_asking_account_counts() -> None:
-    """From when the provider decided, not from when we were asked."""
+    """From the provider's decision, not from our request."""
     known = real(proof(began=START - 10 * DAY))
     asked = VerificationRules(validity_days=30)
     ends = (START + 20 * DAY).replace(hour=0, minute=0)
@@ -371,8 +371,8 @@ def test_a_shorter_validity_of_the_asking_account_counts() -> None:
     assert status_view(known, "acct_other", PLAIN, ends).status is S.VERIFIED
 
 
-def test_the_proof_that_lasts_longest_by_the_askers_rules_is_shown() -> None:
-    """An older one that proves more still counts for those who ask for more."""
+def test_the_longest_lasting_proof_by_the_askers_rules_is_shown() -> None:
+    """An older proof of more facts still counts for accounts that require more."""
     strong, weak = proof("s1", age_over=25), proof("s2", at=START + 9 * DAY, age_over=18)
     known = real(strong, weak)
     asked = VerificationRules(minimum_age=21)
@@ -383,13 +383,13 @@ def test_the_proof_that_lasts_longest_by_the_askers_rules_is_shown() -> None:
 
 
 def test_the_same_session_again_changes_nothing() -> None:
-    """Nothing new was proved, so the verification does not get younger."""
+    """It proves nothing new, so the verification does not get younger."""
     known = real(proof())
     again = succeeded(proof(at=START + DAY, began=START))
     assert after_attempt(known, again) == known
 
 
-def test_the_document_still_ends_when_the_session_is_judged_by_other_rules() -> None:
+def test_the_document_still_expires_if_the_session_is_judged_by_other_rules() -> None:
     """Whichever account judges it first; one with a short validity has no use for the day."""
     short, long = proof(days=9), proof(at=START + DAY, document=START.date() + 40 * DAY)
     for known in (real(short, long), real(long, short)):
@@ -398,8 +398,8 @@ def test_the_document_still_ends_when_the_session_is_judged_by_other_rules() -> 
         assert expires_at == datetime(2026, 12, 31, 8, tzinfo=UTC)
 
 
-def test_a_proof_whose_document_ends_does_not_push_out_one_that_lasts() -> None:
-    """Neither makes the other superfluous: to some accounts the first is worth less."""
+def test_a_proof_whose_document_ends_does_not_replace_a_lasting_one() -> None:
+    """Neither replaces the other: to some accounts the first is worth less."""
     lasting = proof("lasting")
     ending = (
         proof(f"s{n}", at=START + n * DAY, document=START.date() + 40 * DAY) for n in range(1, 9)
@@ -445,7 +445,7 @@ _RULES = st.builds(
 
 
 def _shown(proved: ProvedSession) -> ProvedSession:
-    """With the end of the document that was shown in this session, where it is kept."""
+    """With the end of the document shown in this session, if it is stored."""
     last = {"s1": START.date() + 9 * DAY, "s2": START.date() + 99 * DAY}.get(proved.session)
     kept = last and last <= from_ms(proved.expires_at).date()
     return msgspec.structs.replace(proved, document_expires_on=last if kept else None)
@@ -464,10 +464,10 @@ _PROOFS = st.builds(
 
 
 @given(st.lists(_PROOFS, min_size=1, max_size=6), _PROOFS, _RULES)
-def test_a_further_success_takes_verified_away_from_no_one(
+def test_a_further_success_never_takes_verified_away(
     before: list[ProvedSession], new: ProvedSession, rules: VerificationRules
 ) -> None:
-    """Not even by rules other than those that it succeeded by."""
+    """Not even under rules other than those of the success."""
     known = real(*before)
     now = START + 2 * DAY
     was = status_view(known, "acct_other", rules, now)
@@ -480,7 +480,7 @@ def test_a_further_success_takes_verified_away_from_no_one(
 
 
 def test_a_revoked_buyer_is_revoked_for_everybody_until_it_is_reinstated() -> None:
-    """What it had proved before counts again then."""
+    """Its earlier proofs count again then."""
     known = real(proof())
     revoked = after_revocation(known)
     assert status_view(revoked, "acct_other", PLAIN, START).status is S.REVOKED
@@ -488,7 +488,7 @@ def test_a_revoked_buyer_is_revoked_for_everybody_until_it_is_reinstated() -> No
     assert reinstated(revoked) == known
 
 
-def test_a_reinstated_buyer_who_never_verified_has_to() -> None:
-    """There is nothing to go back to."""
+def test_a_reinstated_buyer_who_never_verified_has_to_verify() -> None:
+    """There is no earlier state to return to."""
     back = reinstated(after_revocation(buyer(S.PENDING, simulated=False)))
     assert (back.status, back.reasons) == (S.REQUIRES_INPUT, (Reason.IDENTITY_REQUIRES_INPUT,))

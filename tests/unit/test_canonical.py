@@ -58,7 +58,7 @@ def is_canonical(value: object) -> bool:
 
 
 @given(CANONICAL)
-def test_canonical_bytes_are_those_of_rfc_8785(value: object) -> None:
+def test_canonical_bytes_match_rfc_8785(value: object) -> None:
     """Against a second implementation that was written from the RFC."""
     assert canonical_json(value) == jcs(value)
     assert checked_canonical_json(value) == jcs(value)
@@ -131,5 +131,5 @@ def test_the_largest_integers_that_everyone_reads_alike_pass() -> None:
 
 
 def test_words_of_the_domain_are_written_as_strings() -> None:
-    """The enumerations of the domain are strings, and look like it."""
+    """The enumerations of the domain are strings, and encode like strings."""
     assert canonical_json({"source": Word.BODY}) == b'{"source":"body"}'

@@ -38,7 +38,7 @@ def test_every_locale_has_the_same_texts_with_the_same_places() -> None:
             assert sorted(_PLACES.findall(text)) == sorted(_PLACES.findall(first[name])), name
 
 
-def test_no_text_is_blank_or_has_other_places() -> None:
+def test_no_text_is_blank_or_has_other_placeholders() -> None:
     for words in WORDS.values():
         for text in words.values():
             assert text.strip() == text != ""
@@ -82,8 +82,8 @@ def _sources() -> Iterator[str]:
         yield file.read_text(encoding="utf-8")
 
 
-def test_each_form_that_the_script_of_the_page_watches_says_how_it_goes() -> None:
-    """That it is on its way, or that there is no connection; that initials stay, if any do."""
+def test_each_form_watched_by_the_script_of_the_page_reports_its_progress() -> None:
+    """It is being sent, or there is no connection; and that initials stay, if there are any."""
     for page in sorted((_ROOM / "templates").glob("*.html")):
         text = page.read_text(encoding="utf-8")
         # A form with an id is sent by its own script; other pages do not have this one.

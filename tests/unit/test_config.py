@@ -1,4 +1,4 @@
-"""Settings: every one of them, from both places, and all mistakes at once."""
+"""Settings: every one of them, from both sources, and all errors at once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from countersign.base.errors import InvalidConfiguration
 from countersign.base.setting_values import MailServer, Rate
 from tests.support.every import every
 
-# setting: (text, value, another text that is refused or None where any text is taken)
+# setting: (text, value, another text that is refused or None if any text is accepted)
 CASES: dict[str, tuple[str, object, str | None]] = {
     "data_dir": ("/srv/x", Path("/srv/x"), None),
     "database_url": ("postgresql://db1,db2/c", "postgresql://db1,db2/c", None),
@@ -103,7 +103,7 @@ def test_every_setting_has_its_case_here() -> None:
     assert set(CASES) == set(SETTINGS) == {field.name for field in fields(Settings)}
 
 
-def test_the_defaults_need_nothing_to_be_set() -> None:
+def test_the_defaults_need_no_settings() -> None:
     """`countersign serve` on a fresh machine: local, embedded, limited."""
     assert load_settings({}) == Settings(
         data_dir=Path("./var"),
@@ -172,7 +172,7 @@ def test_every_setting_is_read_from_the_file(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_variable_beats_the_file(name: str, tmp_path: Path) -> None:
-    """One value can be changed for one start, also where the file has a mistake in it."""
+    """One value can be changed for one start, even if the file has an error in it."""
     text, value, wrong = CASES[name]
     file = tmp_path / "settings.toml"
     file.write_text(f"{name} = '{wrong or '/elsewhere'}'\n", encoding="utf-8")
@@ -181,7 +181,7 @@ def test_a_variable_beats_the_file(name: str, tmp_path: Path) -> None:
 
 
 def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
-    """Each with the place where it was given: variables, the file, and what is no setting."""
+    """Each with its place: variables, the file, and unknown settings."""
     file = tmp_path / "settings.toml"
     file.write_text("port = 0\nprot = 8080\nhost = 1.5\nworkers = true\n", encoding="utf-8")
     given_ = {name: str(CASES[name][2]) for name in REFUSED if name != "port"}
@@ -199,7 +199,7 @@ def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
 
 
 @every("name", REFUSED)
-def test_a_mistake_says_what_was_expected_and_where_it_stands(name: str) -> None:
+def test_an_error_gives_the_expected_value_and_its_place(name: str) -> None:
     """The name of the variable, and an example or a rule."""
     (line,) = mistakes(variables(**{name: str(CASES[name][2])}))
     assert line.startswith(f"COUNTERSIGN_{name.upper()}: expected ")
@@ -228,7 +228,7 @@ def test_an_empty_variable_counts_as_not_set(name: str) -> None:
     ],
 )  # fmt: skip
 def test_settings_that_would_fail_later_are_refused_at_start(name: str, text: str) -> None:
-    """A server that starts with a wrong setting is worse than one that does not start."""
+    """A server with a wrong setting is worse than one that does not start."""
     assert len(mistakes(variables(**{name: text}))) == 1
 
 
@@ -258,8 +258,8 @@ def test_a_file_that_cannot_be_read_is_reported_with_all_else(
 
 
 @pytest.mark.parametrize("path", ["missing.toml", "."])
-def test_a_file_that_is_not_there_is_a_mistake(path: str, tmp_path: Path) -> None:
-    """It is not taken for an empty one."""
+def test_a_missing_file_is_an_error(path: str, tmp_path: Path) -> None:
+    """It does not count as an empty one."""
     (line,) = mistakes({"COUNTERSIGN_CONFIG": str(tmp_path / path)})
     assert "cannot be read" in line
 
@@ -275,7 +275,7 @@ def test_the_file_may_use_numbers_and_lists(tmp_path: Path) -> None:
     assert [str(network) for network in found.trusted_proxies] == ["10.0.0.0/8", "192.0.2.7/32"]
 
 
-def test_what_is_derived_follows_what_is_set() -> None:
+def test_derived_settings_follow_the_set_ones() -> None:
     """The secret stands in the data directory; links lead to host and port, IPv6 in brackets."""
     found = load_settings(variables(data_dir="/srv/c", host="::1", port="80"))
     assert found.secret_key_file == Path("/srv/c/secret.key")
@@ -294,7 +294,7 @@ def test_the_database_url_is_never_printed() -> None:
     )
 
 
-def test_a_variable_that_is_no_setting_is_named_and_does_not_stop_a_start() -> None:
+def test_an_unknown_variable_is_named_and_does_not_stop_a_start() -> None:
     """A shell may hold variables for clients; a typing error should be seen all the same."""
     environment = {"COUNTERSIGN_PROT": "1", "COUNTERSIGN_API_KEY": "x", "PORT": "0"}
     assert load_settings(environment).port == 8080

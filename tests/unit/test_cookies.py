@@ -1,4 +1,4 @@
-"""Which values of a cookie a request sends."""
+"""The cookie values in a request."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ from tests.support.in_process import call_of
     ],
 )
 def test_every_cookie_of_a_name_is_found_and_no_other(line: str, values: list[str]) -> None:
-    """One without a value too: of several, none is believed."""
+    """A cookie without a value counts too: if there are several, none is trusted."""
     call = call_of("GET", "/", [(b"host", b"x"), (b"cookie", line.encode())])
     assert values_of(call, "n") == values

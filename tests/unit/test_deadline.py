@@ -1,4 +1,4 @@
-"""One timer for many waits: each ends in its time, and a cancellation stays one."""
+"""One timer for many waits: each ends in time, and a cancellation stays a cancellation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def _wait(seconds: float) -> str:
 
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0, 0.01])
-def test_a_wait_ends_in_its_time_also_behind_longer_ones(run: Run, seconds: float) -> None:
+def test_a_wait_ends_in_time_even_behind_longer_ones(run: Run, seconds: float) -> None:
     async def work() -> None:
         longer = [asyncio.create_task(_wait(LONG)) for _ in range(3)]
         await asyncio.sleep(0)
@@ -45,7 +45,7 @@ def test_a_wait_ends_in_its_time_also_behind_longer_ones(run: Run, seconds: floa
     run(work())
 
 
-def test_what_comes_in_time_is_given_and_its_limit_ends_nothing_later(run: Run) -> None:
+def test_a_timely_result_is_returned_and_its_limit_ends_nothing_later(run: Run) -> None:
     async def work() -> None:
         with TimeLimit(0.0):
             found = 1
@@ -70,7 +70,7 @@ def test_an_error_of_the_block_is_its_own(run: Run) -> None:
     run(work())
 
 
-def test_who_is_cancelled_at_the_same_moment_stays_cancelled(run: Run) -> None:
+def test_a_task_cancelled_at_the_same_moment_stays_cancelled(run: Run) -> None:
     async def work() -> None:
         task = asyncio.create_task(_wait(LONG))
         await asyncio.sleep(0)

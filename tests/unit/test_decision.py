@@ -44,7 +44,7 @@ def test_a_result_with_nothing_wrong_verifies() -> None:
     assert decision.facts.zip_sources == (FactSource.DOCUMENT,)
 
 
-# What is otherwise than usual, the rules if they are, and what comes of it.
+# The differences from the usual case, the rules if different, and the result.
 RULES: list[tuple[dict[str, Any], VerificationRules | None, BuyerStatus, tuple[Reason, ...]]] = [
     # The provider's own decision.
     ({"outcome": O.PENDING}, None, S.PENDING, ()),
@@ -69,7 +69,7 @@ RULES: list[tuple[dict[str, Any], VerificationRules | None, BuyerStatus, tuple[R
         S.REQUIRES_INPUT,
         (R.IDENTITY_REQUIRES_INPUT, R.SELFIE_MISMATCH),
     ),
-    # What a provider has seen so far decides nothing.
+    # Intermediate results of a provider decide nothing.
     ({"outcome": O.PENDING, "reason": R.AGE_BELOW_MINIMUM}, None, S.PENDING, ()),
     *(
         ({"outcome": outcome}, None, S.FAILED, (R.IDENTITY_FAILED,))
@@ -125,7 +125,7 @@ RULES: list[tuple[dict[str, Any], VerificationRules | None, BuyerStatus, tuple[R
         S.FAILED,
         (R.ZIP_UNKNOWN,),
     ),
-    # An operator who put user-entered data into the settings by hand gets nothing by it.
+    # An operator gains nothing by putting user-entered data into the settings by hand.
     (
         {"addresses": (address(source=FactSource.USER),)},
         VerificationRules(zip_sources=(FactSource.USER, FactSource.NONE)),
@@ -188,7 +188,7 @@ def test_each_rule_decides_as_the_table_says(
     """One thing is otherwise than in a result that verifies."""
     decision = decided(result(**different), rules)
     assert (decision.status, decision.reasons) == (status, reasons)
-    # What was proved is shown of a buyer who is verified, and of no one else.
+    # Proofs are shown for a verified buyer only.
     assert (decision.facts is not None) == (status is S.VERIFIED)
     assert bool(decision.zips) == (status is S.VERIFIED)
     assert (decision.expires_at is not None) == (status is S.VERIFIED)
@@ -204,7 +204,7 @@ def test_the_table_has_every_outcome_and_every_reason_of_ours() -> None:
         # Why a link is blocked: nothing was decided about the buyer.
         R.VERIFICATION_MISCONFIGURED, R.VERIFICATION_NOT_CONFIGURED,
         R.PROVIDER_SESSION_NOT_FOUND, R.REVOKED,
-        # What comes after a decision.
+        # The time after a decision.
         R.VERIFICATION_WITHDRAWN,
     }  # fmt: skip
     assert answer == set(R) - elsewhere
@@ -251,10 +251,10 @@ BINDING = [
 
 
 @every(("asked", "required", "named", "outcome", "bound"), BINDING)
-def test_a_session_has_to_be_the_buyers(
+def test_a_session_must_be_the_buyers(
     asked: str | None, required: bool, named: str | None, outcome: Finding, bound: bool
 ) -> None:
-    """Another's session verifies no one, and is not even said to be undecided."""
+    """Another buyer's session verifies no one, and is not even reported as undecided."""
     rules = VerificationRules(subject_reference_required=required)
     decision = decided(
         result(subject_reference=named, outcome=outcome), rules, subject_reference=asked
@@ -321,7 +321,7 @@ BIRTHDAY_BEGINS = datetime(2026, 11, 20, 0, 0, tzinfo=LOS_ANGELES)
         ("Asia/Tokyo", datetime(2026, 11, 19, 15, 0, tzinfo=UTC), True),
     ],
 )
-def test_no_one_is_of_age_hours_early(zone: str, now: datetime, adult: bool) -> None:
+def test_no_one_comes_of_age_hours_early(zone: str, now: datetime, adult: bool) -> None:
     """The birthday begins at midnight in the account's zone, not in that of the server."""
     said = result(date_of_birth=date(2008, 11, 20))
     decision = decided(said, VerificationRules(zone=zone), now=now)
@@ -368,7 +368,7 @@ def test_a_verification_ends_with_its_document(
 
 @every("minimum", [18, 21, 23, 50])
 @every("years", [18, 20, 21, 24, 25, 29, 30, 49, 50, 99])
-def test_of_an_age_only_a_few_thresholds_are_kept(years: int, minimum: int) -> None:
+def test_only_a_few_thresholds_of_an_age_are_kept(years: int, minimum: int) -> None:
     """The highest that was reached, of the common ones and the account's own."""
     decision = decided(
         result(date_of_birth=date(2026 - years, 11, 20)), VerificationRules(minimum_age=minimum)
@@ -383,7 +383,7 @@ def test_of_an_age_only_a_few_thresholds_are_kept(years: int, minimum: int) -> N
 
 # --- ZIP codes ---------------------------------------------------------------------------------
 
-# What the document holds, what is shipped to, and what comes of it.
+# The document's ZIP code, the destination's, and the result.
 ZIPS: list[tuple[str | None, str, Reason | None]] = [
     ("94110", "94110", None),
     ("94110-1234", "94110", None),
@@ -422,13 +422,13 @@ ZIPS: list[tuple[str | None, str, Reason | None]] = [
 def test_five_ascii_digits_are_compared_as_text(
     held: str | None, shipped: str, reason: Reason | None
 ) -> None:
-    """A pattern and a comparison; what is no ZIP code is unknown, not different."""
+    """A pattern and a comparison; an invalid ZIP code is unknown, not different."""
     decision = decided(result(addresses=(address(held),)), shipping_zip=shipped)
     assert decision.reasons == (() if reason is None else (reason,))
 
 
 def test_every_source_that_matches_is_named_and_every_proved_zip_is_kept() -> None:
-    """Of several addresses, those that match count; all that are proved can be shipped to."""
+    """Of several addresses, the matching ones count; all proved ones are possible destinations."""
     decision = decided(
         result(
             addresses=(
@@ -461,7 +461,7 @@ def test_every_source_that_matches_is_named_and_every_proved_zip_is_kept() -> No
         (None, NOW - timedelta(days=30), NOW - timedelta(days=30)),
         # A time that moves with every change at the provider does not renew it.
         (NOW - timedelta(days=1), NOW - timedelta(days=30), NOW - timedelta(days=30)),
-        # What stands in the place of a time that is gone is no time.
+        # A placeholder for a deleted time is no time.
         (datetime(1, 1, 1, tzinfo=UTC), None, NOW),
         # The provider's clock goes before ours.
         (NOW + timedelta(hours=1), None, NOW),
@@ -480,7 +480,7 @@ def test_an_old_session_does_not_get_younger(
     assert decision.expires_at == began + timedelta(days=100)
 
 
-def test_a_decision_shows_nothing_personal_of_itself() -> None:
+def test_a_decision_shows_no_personal_data() -> None:
     """Its ZIP codes are personal."""
     assert ZIP not in repr(decided())
     assert str(ADULT) not in repr(result())

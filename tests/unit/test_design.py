@@ -1,4 +1,4 @@
-"""One design: each sheet has it as it is, and every colour that a vendor can have is readable."""
+"""One design: every sheet contains it, and every possible vendor colour is readable."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ LIGHT, DARK = (
     dict(PROPERTY.findall(block)) for block in TOKENS.read_text(encoding="utf-8").splitlines()
 )
 EDGE: Final = 3.0
-"""Of what can be used to what is behind it (WCAG 2.2, 1.4.11)."""
+"""The contrast of controls with their background (WCAG 2.2, 1.4.11)."""
 COLORS: Final = st.integers(0, 0xFFFFFF).map("#{:06x}".format)
 
 
-def test_every_sheet_has_the_design_as_it_is() -> None:
+def test_every_sheet_contains_the_design_unchanged() -> None:
     """After a change of it: `make docs`."""
     for sheet in SHEETS:
         text = sheet.read_text(encoding="utf-8")
@@ -54,6 +54,6 @@ def test_every_colour_of_a_vendor_can_be_read(color: str) -> None:
     assert all(contrast(made.dark_ink, surface) >= CONTRAST for surface in DARK_SURFACES)
 
 
-def test_a_colour_that_can_be_read_stays_as_it_is() -> None:
+def test_a_readable_colour_is_not_changed() -> None:
     assert palette("#1b4965").ink == "#1b4965"
     assert contrast("#000", "#fff") == 21

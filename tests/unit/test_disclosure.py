@@ -42,7 +42,7 @@ def one(salt: bytes, name: str, value: object) -> Disclosed:
 
 
 def test_a_disclosure_is_the_known_answer_of_rfc_9901() -> None:
-    """§4.2.1, the variant without white space, which is the one written here.
+    """§4.2.1, the variant without white space, as implemented here.
 
     The salt of that example has 23 characters, which is base64url of 17 bytes.
     """
@@ -82,7 +82,7 @@ def test_the_example_of_rfc_9901_discloses_the_same_salt_name_and_value() -> Non
 
 
 @given(SALTS, TEXT, VALUES)
-def test_any_value_is_disclosed_as_it_is(salt: bytes, name: str, value: object) -> None:
+def test_any_value_is_disclosed_unchanged(salt: bytes, name: str, value: object) -> None:
     """The second reader gets back salt, name and value, and the digest that binds them."""
     made = one(salt, name, value)
     assert disclosed(made.encoded) == [unpadded(salt), name, value]
@@ -106,12 +106,12 @@ def test_the_digest_is_over_the_encoded_string_and_not_over_the_json() -> None:
 
 
 @given(st.binary(max_size=40))
-def test_base64url_is_that_of_rfc_4648_without_padding(data: bytes) -> None:
+def test_base64url_matches_rfc_4648_without_padding(data: bytes) -> None:
     """Section 5, whatever the length."""
     assert b64url(data) == unpadded(data)
 
 
 @given(st.lists(st.binary(max_size=40)))
-def test_base64url_of_many_is_that_of_each(parts: list[bytes]) -> None:
+def test_base64url_of_many_equals_that_of_each(parts: list[bytes]) -> None:
     """They are made in one go, whatever their lengths."""
     assert b64url_each(parts) == [unpadded(part) for part in parts]

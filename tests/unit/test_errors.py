@@ -61,11 +61,11 @@ OPERATOR = sorted(below(OperatorError), key=lambda kind: kind.__name__)
 refusals = every("kind", REFUSALS)
 
 
-def test_there_is_one_tree() -> None:
+def test_all_errors_are_in_one_tree() -> None:
     """Whatever the service raises on purpose can be caught by its root.
 
-    Outside are: evidence, a library whose inputs are plain values; a label in a log, which is
-    never caught; and signals that never leave the room of an outside party, or the doctor's.
+    Exceptions: evidence, a library whose inputs are plain values; a label in a log, which is never
+        caught; and signals that stay inside the room of an outside party, or the doctor's.
     """
     own = {kind for kind in below(Exception) if kind.__module__.startswith(OURS)}
     rooms = (
@@ -92,7 +92,7 @@ def test_every_refusal_has_a_code_a_message_and_a_remedy(kind: type[Refusal]) ->
 
 
 def test_every_remedy_is_of_a_refusal() -> None:
-    """None is left behind where a refusal goes."""
+    """A deleted refusal leaves none behind."""
     assert set(_REMEDIES) == {kind.code for kind in REFUSALS}
 
 
@@ -104,7 +104,7 @@ def test_every_refusal_has_a_status(kind: type[Refusal]) -> None:
 
 
 def test_the_catalogue_has_every_refusal() -> None:
-    """What it lacks would be missing on the page of errors."""
+    """A missing one would be missing on the page of errors."""
     assert set(errors.REFUSALS) == set(REFUSALS)
 
 
@@ -126,7 +126,7 @@ def test_every_operator_error_has_a_code_of_its_own_and_a_message(
 
 
 @refusals
-def test_every_failure_has_the_one_body(kind: type[Refusal]) -> None:
+def test_every_failure_has_the_same_form_of_body(kind: type[Refusal]) -> None:
     """Exactly an error with code and message, never to be stored by a cache."""
     refusal = make(kind)
     reply = error_reply(refusal, HELP)
@@ -138,7 +138,7 @@ def test_every_failure_has_the_one_body(kind: type[Refusal]) -> None:
 
 
 @refusals
-def test_a_refusal_that_passes_says_when_to_try_again(kind: type[Refusal]) -> None:
+def test_a_temporary_refusal_says_when_to_try_again(kind: type[Refusal]) -> None:
     """Retry-After exactly where the same request may succeed later."""
     reply = error_reply(kind(retry_after=7) if issubclass(kind, Retryable) else make(kind), HELP)
     assert dict(reply.headers).get(b"retry-after") == (
@@ -166,7 +166,7 @@ def test_only_a_missing_or_weak_key_is_challenged(kind: type[Refusal]) -> None:
 
 
 def test_a_refusal_without_a_status_is_our_own_fault() -> None:
-    """It is answered as an internal error, and says nothing of what it was."""
+    """The response is an internal error, without details."""
 
     class Forgotten(Refusal):
         """A secret reason."""
@@ -180,7 +180,7 @@ def test_a_refusal_without_a_status_is_our_own_fault() -> None:
 
 
 def test_the_codes_of_the_specification_are_there() -> None:
-    """Those that clients were promised."""
+    """The codes promised to clients."""
     codes = {kind.code for kind in REFUSALS}
     assert codes >= {
         "initials_count_mismatch",
@@ -199,8 +199,8 @@ def test_every_refusal_can_be_met_on_some_route() -> None:
     assert {kind for kind in REFUSALS if kind not in documented} == {errors.WebhookRefused}
 
 
-def test_the_default_message_is_the_first_line_of_what_the_class_says() -> None:
-    """And a message that was given replaces it."""
+def test_the_default_message_is_the_first_line_of_the_docstring() -> None:
+    """And a given message replaces it."""
     assert errors.RateLimited().message == "Too many requests."
     assert errors.RateLimited("At most 5.").message == "At most 5."
     assert errors.RateLimited().retry_after == 1

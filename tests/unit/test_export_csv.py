@@ -9,7 +9,7 @@ from tests.support.every import every
 
 @every("first", [*"=+-@|%\t\r\n", *"\uff1d\uff0b\uff0d\uff20"])
 def test_no_field_begins_like_a_formula(first: str) -> None:
-    """In the full-width forms of East Asian languages neither; the text itself stays whole."""
+    """Nor in the full-width forms of East Asian languages; the text itself stays whole."""
     hostile = f'{first}HYPERLINK("http://x")'
     (row,) = csv.reader(io.StringIO(csv_lines([[hostile, "plain", 1, None, True]]), newline=""))
     assert row == [f"'{hostile}", "plain", "1", "", "true"]

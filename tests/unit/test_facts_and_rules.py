@@ -1,4 +1,4 @@
-"""What was proved, and what other rules ask for beyond it."""
+"""Proved facts, and the further requirements of other rules."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def facts(
         (facts(18), VerificationRules(), ()),
         (facts(18), VerificationRules(minimum_age=21), (Reason.AGE_NOT_PROVED,)),
         (facts(21), VerificationRules(minimum_age=21), ()),
-        # Known to be over 21 only: who asks for 23 does not know enough.
+        # Known to be over 21 only: not enough for an account that requires 23.
         (facts(21), VerificationRules(minimum_age=23), (Reason.AGE_NOT_PROVED,)),
         (
             facts(zip_sources=(FactSource.DATABASE,)),
@@ -75,7 +75,7 @@ def facts(
         ),
     ],
 )
-def test_rules_tell_everything_that_was_not_proved(
+def test_rules_report_every_unproved_requirement(
     proved: Facts, rules: VerificationRules, missing: tuple[Reason, ...]
 ) -> None:
     """Unknown is never a pass, and all reasons come at once."""
@@ -99,7 +99,7 @@ def test_a_buyer_verified_by_some_rules_satisfies_the_same_rules(rules: Verifica
 
 @given(_RULES, _RULES)
 def test_the_floor_is_never_gone_below(own: VerificationRules, floor: VerificationRules) -> None:
-    """Accounts may only tighten; what the floor says nothing of stays as it is."""
+    """Accounts may only tighten; settings without a floor stay as they are."""
     both = own.at_least(floor)
     assert both.minimum_age >= floor.minimum_age
     assert both.minimum_age >= own.minimum_age
@@ -107,8 +107,8 @@ def test_the_floor_is_never_gone_below(own: VerificationRules, floor: Verificati
     assert (both.zip_sources, both.document_expiry) == (own.zip_sources, own.document_expiry)
 
 
-def test_the_plain_rules_are_the_careful_ones() -> None:
-    """What no one has set must not let anybody through."""
+def test_the_default_rules_are_the_strict_ones() -> None:
+    """Unset rules must not let anybody through."""
     plain = VerificationRules()
     assert plain.minimum_age == 18
     assert plain.zone == "America/Los_Angeles"
@@ -117,7 +117,7 @@ def test_the_plain_rules_are_the_careful_ones() -> None:
     assert plain.validity_days <= 365
 
 
-def test_a_day_is_that_of_the_zone() -> None:
+def test_a_day_begins_by_the_time_zone() -> None:
     """The same moment, two calendars."""
     moment = datetime(2026, 11, 20, 7, 30, tzinfo=UTC)
     assert VerificationRules().day_of(moment).isoformat() == "2026-11-19"
@@ -126,7 +126,7 @@ def test_a_day_is_that_of_the_zone() -> None:
 
 @given(_RULES)
 def test_rules_are_read_back_as_they_were_stored(rules: VerificationRules) -> None:
-    """They are kept as JSON; a member that this release does not know is refused, not dropped."""
+    """They are stored as JSON; an unknown member is refused, not dropped."""
     stored = msgspec.json.encode(rules)
     assert msgspec.json.decode(stored, type=VerificationRules) == rules
     later = stored[:-1] + b',"minimum_height":180}'
@@ -135,7 +135,7 @@ def test_rules_are_read_back_as_they_were_stored(rules: VerificationRules) -> No
 
 
 @pytest.mark.parametrize("unexpired", Tri)
-def test_facts_hold_nothing_but_what_was_proved(unexpired: Tri) -> None:
+def test_facts_hold_only_proved_data(unexpired: Tri) -> None:
     """A birthday or a ZIP code among them would be kept in the clear."""
     stored = msgspec.json.decode(msgspec.json.encode(facts(unexpired=unexpired)))
     assert set(stored) == {

@@ -1,4 +1,4 @@
-"""The words of `countersign doctor`: each finding has them, and none is left that nothing says."""
+"""The words of `countersign doctor`: each finding has them, and none is unused."""
 
 from __future__ import annotations
 
@@ -38,6 +38,6 @@ def test_each_name_in_the_code_has_its_words() -> None:
     assert set(FINDINGS) - {"reached", "check"} == set(CHECKS)
 
 
-def test_an_error_of_several_lines_is_one() -> None:
-    """One line each: that is what a person and grep read."""
+def test_an_error_of_several_lines_becomes_one() -> None:
+    """One line each, for people and grep."""
     assert say("check.failed", why="one\n  two").found.endswith("one two")

@@ -21,7 +21,7 @@ from tests.unit.house import (
 
 ROOT: Final = Path(__file__).parents[2]
 SOURCE: Final = Path(countersign.__file__).parent
-# What an operator runs: the service, and the package of evidence that it stands on.
+# The operator's code: the service, and the package of evidence under it.
 COUNTED: Final = (SOURCE, *(ROOT / "packages" / "evidence" / "src").glob("countersign_*"))
 CODE_MAX: Final = 44_250
 """Lines of statements, signatures, fields and constants of the service and the package of evidence
@@ -32,11 +32,11 @@ MODULE_LINES_MAX: Final = 500
 MEDIAN_LINES: Final = range(90, 201)
 """Shorter modules are many to open for one change, longer ones much to read for it."""
 PROTOCOLS_MAX: Final = 12
-"""Only where there are several implementations, or where one comes from outside the package."""
+"""Only if there are several implementations, or if one comes from outside the package."""
 LONG: Final = ("offline/", "base/db/tables.py", "base/errors.py")
 """A verifier is one file, to be read from top to bottom; a table of declarations has no parts."""
 PACKAGES: Final = ("src/*", "packages/*/src/*", "clients/*/src/*", "integrations/*/src/*", "tools")
-"""Where packages are whose modules are read one after the other."""
+"""Packages whose modules are meant to be read in order."""
 ELSEWHERE: Final = ("conformance", "simulat")
 """Tools are packages next to the service: see docs/decisions/interface.md."""
 
@@ -82,13 +82,13 @@ def test_most_modules_hold_one_idea_whole(modules: list[Module]) -> None:
 
 
 def test_there_are_few_protocols(modules: list[Module]) -> None:
-    """What has one implementation needs no interface."""
+    """A single implementation needs no interface."""
     found = protocols_of(modules)
     assert len(found) <= PROTOCOLS_MAX, found
 
 
 def test_no_imports_go_in_a_circle() -> None:
-    """Each module can be read after those that it imports, also those of tools and packages."""
+    """Each module can be read after its imports, also those of tools and packages."""
     roots = [path.parent for place in PACKAGES for path in ROOT.glob(f"{place}/__init__.py")]
     assert {SOURCE.name, "tools", "countersign_client"} <= {root.name for root in roots}
     assert {root.name: circle_of_imports(modules_of(root)) for root in roots} == {

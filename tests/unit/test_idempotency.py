@@ -40,7 +40,7 @@ class Kept:
         return self.entries.get(slot)
 
     def write(self, entry: IdempotencyEntry) -> None:
-        """What the store of the act does inside its transaction."""
+        """The act's store, inside its transaction."""
         self.entries[entry.slot] = entry
 
 
@@ -85,7 +85,7 @@ class World:
 
     @contextmanager
     def running(self, slot: Slot) -> Iterator[None]:
-        """What the server does around an act."""
+        """The server's work around an act."""
         self.service.begin(slot)
         try:
             yield
@@ -107,15 +107,15 @@ def world() -> World:
     return World()
 
 
-def test_the_first_answer_is_given_again_byte_for_byte(world: World) -> None:
+def test_the_first_response_is_repeated_byte_for_byte(world: World) -> None:
     """Not made again: the same bytes."""
     answer = b'{"ack_id": "ack_1"}\x00\xff'
     world.remember(world.slot(), answer)
     assert world.answer(world.slot()) == answer
 
 
-def test_a_young_answer_is_given_only_once_it_would_survive(world: World) -> None:
-    """What was committed a moment ago may be in one database server alone."""
+def test_a_young_answer_is_returned_only_once_it_is_durable(world: World) -> None:
+    """A commit of a moment ago may be on one database server alone."""
     world.remember(world.slot(), b"first")
     world.answer(world.slot())
     assert world.covers == 1
@@ -124,8 +124,8 @@ def test_a_young_answer_is_given_only_once_it_would_survive(world: World) -> Non
     assert world.covers == 1
 
 
-def test_an_act_that_finds_its_answer_gives_it_again(world: World) -> None:
-    """Its own transaction has read it, so nothing more has to be waited for."""
+def test_an_act_that_finds_its_answer_returns_it(world: World) -> None:
+    """Its own transaction has read it, so no further wait is needed."""
     entry = world.service.entry(world.slot(), b"first")
     assert world.instead(world.slot(), slot_taken(entry)) == b"first"
     assert world.covers == 0
@@ -170,7 +170,7 @@ def test_a_possible_effect_is_never_reported_as_undone(
         world.instead(world.slot(), NoticeNotInForce())
 
 
-def test_without_an_answer_there_is_nothing_to_give(world: World) -> None:
+def test_without_an_answer_there_is_none_to_return(world: World) -> None:
     """Errors are not kept: the next request is judged again."""
     with world.running(world.slot()):
         pass
@@ -178,7 +178,7 @@ def test_without_an_answer_there_is_nothing_to_give(world: World) -> None:
 
 
 def test_another_body_under_the_same_key_is_refused(world: World) -> None:
-    """It is never answered as if it had been done."""
+    """The response is never that of the first."""
     world.remember(world.slot(b'{"a":1}'), b"first")
     with pytest.raises(IdempotencyKeyReused):
         world.answer(world.slot(b'{"a":2}'))
@@ -210,7 +210,7 @@ def test_a_key_counts_for_its_account_mode_method_and_path_only(
 def test_an_answer_is_never_given_to_another_account_or_mode(
     world: World, other: Principal
 ) -> None:
-    """Not even if they came to the same slot."""
+    """Not even if they had the same slot."""
     slot = world.slot()
     world.remember(slot, b"first")
     assert world.answer(Slot(slot.place, slot.fingerprint, other)) is None
@@ -255,9 +255,7 @@ def test_another_body_while_the_first_runs_is_refused(world: World) -> None:
 
 
 @pytest.mark.parametrize("failure", [None, RuntimeError])
-def test_a_request_that_is_over_holds_nothing(
-    world: World, failure: type[Exception] | None
-) -> None:
+def test_a_finished_request_holds_nothing(world: World, failure: type[Exception] | None) -> None:
     """However it ended, the retry is let in; also after a neighbour was refused."""
     slot = world.slot()
     if failure is None:

@@ -23,7 +23,7 @@ ASKS = Reason.IDENTITY_REQUIRES_INPUT
 
 
 def outcome(status: S, *reasons: Reason, attempt: int = 1, cbid: str = "cb_1") -> IdentityCheck:
-    """What came of a check."""
+    """The outcome of a check."""
     return IdentityCheck(attempt=attempt, status=status, reasons=reasons, cbid=cbid)
 
 
@@ -44,14 +44,14 @@ def outcome(status: S, *reasons: Reason, attempt: int = 1, cbid: str = "cb_1") -
 def test_a_decision_has_one_state(
     status: S | None, reasons: tuple[Reason, ...], state: str, *, asked_again: bool
 ) -> None:
-    """Which says whether the provider is asked again."""
+    """The state determines whether the provider is polled again."""
     found = state_of(status, reasons)
     assert found.value == state
     assert (found in FOLLOWED) == asked_again
     assert (found in UNDECIDED) == (asked_again or found is CheckState.ENDED)
 
 
-def test_a_check_that_is_reserved_is_opened_or_dropped() -> None:
+def test_a_reserved_check_is_opened_or_dropped() -> None:
     assert [RESERVED.state, OPEN.state, DROPPED.state] == ["reserved", "open", "dropped"]
     for after in (OPEN, DROPPED):
         assert RESERVED.becoming(after) is after
@@ -63,13 +63,13 @@ def test_a_check_that_is_reserved_is_opened_or_dropped() -> None:
     [(DROPPED, OPEN), (DROPPED, RESERVED), (OPEN, RESERVED), (OPEN, DROPPED)],
 )
 def test_a_number_is_used_once(before: IdentityCheck, after: IdentityCheck) -> None:
-    """A check that is over does not begin again under the same one."""
+    """A finished check does not begin again under the same number."""
     with pytest.raises(ValueError, match="cannot become"):
         before.becoming(after)
 
 
 @pytest.mark.parametrize("status", S)
-def test_a_positive_outcome_gives_way_to_the_revocation_of_its_buyer_alone(status: S) -> None:
+def test_only_the_revocation_of_its_buyer_replaces_a_positive_outcome(status: S) -> None:
     verified, later = outcome(S.VERIFIED), outcome(status, attempt=2)
     assert verified.gives_way_to(later) == (status is S.REVOKED)
     assert not verified.gives_way_to(replace(later, cbid="cb_2"))
@@ -77,7 +77,7 @@ def test_a_positive_outcome_gives_way_to_the_revocation_of_its_buyer_alone(statu
 
 @pytest.mark.parametrize("before", [S.FAILED, S.PENDING, S.REQUIRES_INPUT, S.REVOKED, S.EXPIRED])
 def test_an_older_check_counts_only_with_what_may_count(before: S) -> None:
-    """What says nothing for its buyer says nothing against that of a newer one."""
+    """A negative result for its buyer does not contradict a newer check."""
     known = outcome(before, attempt=2)
     for status in S:
         counts = status in {S.VERIFIED, S.PENDING}

@@ -1,4 +1,4 @@
-"""The house stands: imports point one way, and the inner parts are pure."""
+"""The rules of the house: imports point one way, and the inner parts are pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EVIDENCE = Path(countersign_evidence.__file__).parent
 
 
 def wrong_in(tmp_path: Path, place: str, source: str) -> list[str]:
-    """What is found in a package with this one module; `E:` is the evidence's."""
+    """The findings in a package with this one module; `E:` is the evidence's."""
     of_evidence = place.startswith("E:")
     package = tmp_path / ("countersign_evidence" if of_evidence else "countersign")
     path = package / place.removeprefix("E:")
@@ -28,16 +28,16 @@ def wrong_in(tmp_path: Path, place: str, source: str) -> list[str]:
 
 
 def test_imports_point_one_way() -> None:
-    """Each part imports only what stands before it, and says so in full."""
+    """Each part imports only earlier parts, with full names."""
     assert wrong_imports(SOURCE) == []
 
 
 def test_the_evidence_imports_nothing_of_the_service() -> None:
-    """It is a distribution of its own, for those who run no service."""
+    """It is a separate distribution, for people without a service."""
     assert wrong_imports(EVIDENCE) == []
 
 
-def test_the_source_that_is_read_is_the_whole_of_it() -> None:
+def test_the_whole_source_is_read() -> None:
     """A reader that looks into an empty folder finds nothing wrong."""
     modules = list(SOURCE.rglob("*.py"))
     assert len(modules) > 50
@@ -158,7 +158,7 @@ def test_a_hidden_import_counts_as_well(source: str, tmp_path: Path) -> None:
 def test_clock_randomness_network_and_files_are_found_in_pure_parts(
     place: str, source: str, tmp_path: Path
 ) -> None:
-    """What a rule decides depends on what it was given, and on nothing else."""
+    """A rule's decision depends on its arguments, and on nothing else."""
     (found,) = wrong_in(tmp_path, place, source)
     assert "is pure" in found
 

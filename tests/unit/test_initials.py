@@ -1,4 +1,4 @@
-"""What counts as blank, and the two rules over the lines of a notice."""
+"""Blank initials, and the two rules over the lines of a notice."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ NONCHARACTERS = _points("FDD0..FDEF") | {
 
 
 def blank_by_the_words_of_the_rule(text: str) -> bool:
-    """Nothing left after removing what cannot be seen, or combining marks alone."""
+    """Nothing left after removing invisible characters, or only combining marks."""
     left = [
         c
         for c in text
@@ -67,9 +67,9 @@ def blank_by_the_words_of_the_rule(text: str) -> bool:
 
 
 def judged_by_the_rule(text: str) -> bool:
-    """Whether the fixed list agrees with the words, of which it has Unicode 14.
+    """Whether the fixed list agrees with the rule in words, by Unicode 14.
 
-    What a later Unicode has assigned counts as seen: each release judges the same initials alike.
+    Later Unicode assignments count as visible: each release judges the same initials alike.
     """
     blank, by_words = is_blank(text), blank_by_the_words_of_the_rule(text)
     return blank == by_words or (not blank and unicodedata.unidata_version != "14.0.0")
@@ -84,7 +84,7 @@ SEEN = st.sampled_from("AjÉß.·-中ا\u05d0\U0001f58b0\u0378")
 
 
 def test_every_default_ignorable_code_point_is_blank() -> None:
-    """Initials of nothing but such characters show nothing."""
+    """Initials of only such characters show nothing."""
     assert not [hex(point) for point in DEFAULT_IGNORABLE if not is_blank(chr(point))]
 
 
@@ -98,7 +98,7 @@ def test_every_single_character_is_judged_by_the_rule() -> None:
 @example("\u200b\u0301")
 @example("\ufeffA")
 def test_strings_are_judged_by_the_rule(text: str) -> None:
-    """Mixtures of what can be seen, what cannot, and combining marks."""
+    """Mixtures of visible and invisible characters, and combining marks."""
     assert judged_by_the_rule(text)
 
 
@@ -116,8 +116,8 @@ def test_any_text_is_judged_by_the_rule(text: str) -> None:
         *("\x00", "\U0001d159", "\ufffc", "\uffff", "\ufdd0", "\U0010ffff", "\ue000\uf8ff"),
     ],
 )
-def test_nothing_to_be_seen_is_blank(text: str) -> None:
-    """The ways in which a line is left empty, by accident or not."""
+def test_invisible_text_is_blank(text: str) -> None:
+    """The ways to leave a line empty, by accident or not."""
     assert is_blank(text)
 
 
@@ -125,13 +125,13 @@ def test_nothing_to_be_seen_is_blank(text: str) -> None:
     "text", ["JD", "j.d.", " J ", "J\u0301", "李", "\U0001f58b", "-", "0", "J\ue000"]
 )
 def test_anything_to_be_seen_is_not_blank(text: str) -> None:
-    """Whether initials look like someone's name is not for this rule to say."""
+    """This rule does not judge whether initials look like someone's name."""
     assert not is_blank(text)
 
 
 @given(st.lists(st.text(max_size=3), max_size=8), st.integers(0, 8))
 def test_the_count_is_judged_before_the_blanks(lines: list[str], count: int) -> None:
-    """One refusal at a time: first the number of elements, then what is in them."""
+    """One refusal at a time: first the number of elements, then their content."""
     blank = [number for number, text in enumerate(lines, 1) if is_blank(text)]
     if len(lines) != count:
         with pytest.raises(InitialsCountMismatch):
@@ -143,7 +143,7 @@ def test_the_count_is_judged_before_the_blanks(lines: list[str], count: int) -> 
         check_initials(lines, count)
 
 
-def test_the_count_refusal_says_what_was_expected_and_what_came() -> None:
+def test_the_refusal_of_a_count_gives_the_expected_and_the_received_one() -> None:
     """A developer can correct the request from the message alone."""
     with pytest.raises(InitialsCountMismatch) as caught:
         check_initials(["JD"] * 17, 23)

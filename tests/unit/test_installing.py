@@ -1,4 +1,4 @@
-"""What a release installs: built here, and installed into environments of its own."""
+"""A release's installation: built here, and installed into separate environments."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def install(python: Path, *what: str | Path) -> None:
 
 
 def folders_of(found: Distribution) -> set[str]:
-    """What a package has in site-packages."""
+    """The folders of a package in site-packages."""
     return {
         file.parts[0] for file in found.files or () if file.parts[0] not in {"..", "__pycache__"}
     }
 
 
 def needed(name: str) -> set[str]:
-    """The packages that one needs, with all that those need: no extras."""
+    """The packages that one requires, recursively, without extras."""
     found: set[str] = set()
     waiting = [name]
     while waiting:

@@ -1,4 +1,4 @@
-"""Times: what is read, what is written, and that nothing is lost between."""
+"""Times: parsing, formatting, and that nothing is lost between."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ INSTANTS = st.builds(
 
 @given(st.integers(-(2**43), 2**47))
 def test_milliseconds_survive_the_round_trip(unix_ms: int) -> None:
-    """What the database keeps is what was written."""
+    """The database stores the written value."""
     assert to_ms(from_ms(unix_ms)) == unix_ms
     assert from_ns(unix_ms * 1_000_000) == from_ms(unix_ms)
     assert parse_rfc3339(rfc3339_ms(from_ms(unix_ms))) == from_ms(unix_ms)
@@ -42,7 +42,7 @@ def test_nanoseconds_are_cut_and_never_rounded_up(time_ns: int) -> None:
     assert to_ms(instant) * 1_000_000 <= time_ns < (to_ms(instant) + 1) * 1_000_000
 
 
-def test_the_written_forms_are_those_of_the_interface() -> None:
+def test_the_written_forms_match_the_interface() -> None:
     """The API to the second, a record to the millisecond, both in UTC."""
     instant = from_ns(1_795_210_260_123_999_999)
     assert rfc3339(instant) == "2026-11-20T21:31:00Z"

@@ -1,4 +1,4 @@
-"""API keys: their form, their checksum, what a person may see of one, and what one may do."""
+"""API keys: their form, their checksum, their visible part, and their rights."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def test_a_key_is_a_known_answer() -> None:
     assert KEY == "csign_sk_test_00A7dl5PEW67zZCpFU9uKaHnGgOvQKAR4ZT56Q"
 
 
-def test_every_single_changed_character_is_refused_without_a_look_into_the_database() -> None:
-    """At every place, by every other printable character and some that only look alike."""
+def test_every_single_changed_character_is_refused_without_a_lookup_in_the_database() -> None:
+    """At every place, by every other printable character and some look-alikes."""
     others = string.printable + "\u0430\u0131\uff10"
     passed = [
         (place, other)
@@ -91,8 +91,8 @@ def test_any_other_text_is_no_key(text: str) -> None:
 
 
 @given(KEYS)
-def test_the_hint_names_the_key_and_gives_nothing_of_its_randomness(key: str) -> None:
-    """What lists and logs may show: the prefix, and four characters of the checksum."""
+def test_the_hint_names_the_key_and_reveals_no_randomness(key: str) -> None:
+    """Lists and logs may show the prefix, and four characters of the checksum."""
     hint = key_hint(key)
     prefix = key[: key.index("_", len("csign_sk_")) + 1]
     assert hint == f"{prefix}…{key[-4:]}"
@@ -145,8 +145,8 @@ def test_a_key_works_until_it_expires_or_is_revoked(
     assert works == (revoked_at is None and (expires_at is None or expires_at > NOW))
 
 
-def test_a_vendors_key_may_do_nothing_that_staff_do() -> None:
-    """What a checkout never needs is not in the default."""
+def test_a_vendors_key_has_no_rights_of_staff() -> None:
+    """The default has nothing that a checkout never needs."""
     assert frozenset(Scope) - VENDOR_SCOPES == {
         Scope("buyers:review"), Scope("keys:manage"), Scope("erasure:write"), Scope("search:read"),
         Scope("holds:manage"), Scope("retention:read"), Scope("audit:read"),
@@ -156,11 +156,11 @@ def test_a_vendors_key_may_do_nothing_that_staff_do() -> None:
 
 
 def test_every_scope_is_needed_by_an_operation() -> None:
-    """So that no one makes a key with one of them and wonders."""
+    """So that no one makes a key with a useless scope."""
     assert frozenset(Scope) == {route.scope for route in ROUTES if route.scope is not None}
 
 
-def test_the_scopes_are_those_of_the_design() -> None:
+def test_the_scopes_match_the_design() -> None:
     """Names of scopes are an interface: they stand in configurations."""
     assert {scope.value for scope in Scope} >= {
         "notices:read",

@@ -18,7 +18,7 @@ from tests.unit.support import HandClock, run
 
 
 def left(headers: tuple[Header, Header]) -> tuple[int, int]:
-    """What the RateLimit header says: requests left, and seconds until there are all again."""
+    """The values of the RateLimit header: requests left, and seconds until a full quota."""
     name, value = headers[1]
     assert name == b"ratelimit"
     label, remaining, seconds = value.decode().split(";")
@@ -32,13 +32,13 @@ def admitted(limiter: RateLimiter, key: str = "key_1") -> bool:
 
 
 def visits_at(clock: HandClock, rate: Rate) -> Visits:
-    """Those of a server alone."""
+    """The limits of a single server."""
     return Visits(rate, lambda _, own: RateLimiter(own, clock))
 
 
 @given(st.integers(1, 50), st.integers(1, 100))
-def test_the_quota_passes_at_once_and_not_one_more(requests: int, seconds: int) -> None:
-    """A burst up to the quota is what the rate allows."""
+def test_the_quota_is_admitted_at_once_and_not_one_more(requests: int, seconds: int) -> None:
+    """The rate allows a burst up to the quota."""
     limiter = RateLimiter(Rate(requests, seconds), HandClock())
     assert [admitted(limiter) for _ in range(requests + 3)] == [True] * requests + [False] * 3
 
@@ -48,7 +48,7 @@ def test_the_quota_passes_at_once_and_not_one_more(requests: int, seconds: int) 
     st.integers(1, 20),
     st.lists(st.integers(0, 16).map(lambda quarter: quarter / 4), min_size=1, max_size=60),
 )
-def test_no_window_lets_through_more_than_the_average_and_one_burst(
+def test_no_window_admits_more_than_the_average_and_one_burst(
     requests: int, seconds: int, pauses: list[float]
 ) -> None:
     """Whenever requests come: from any request on, at most a full burst plus what time gives."""
@@ -100,7 +100,7 @@ def test_keys_do_not_share_their_quota() -> None:
     assert not admitted(limiter, "key_1")
 
 
-def test_the_headers_tell_what_is_left() -> None:
+def test_the_headers_state_the_remaining_requests() -> None:
     """A client can slow down before it is refused."""
     clock = HandClock()
     limiter = RateLimiter(Rate(4, 8), clock)
@@ -117,7 +117,7 @@ def test_the_policy_is_in_every_answer() -> None:
     assert limiter.admit("key_1") == (60, (policy, (b"ratelimit", b'"default";r=0;t=60')))
 
 
-def test_keys_that_are_idle_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_idle_keys_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory is bounded by the keys in use, and forgetting gives no one a second burst."""
     monkeypatch.setattr(limits, "_KEYS_MAX", 3)
     clock = HandClock()
@@ -128,7 +128,7 @@ def test_keys_that_are_idle_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> No
     limiter.admit("d")
     assert not admitted(limiter, "c")
     clock.advance(2)
-    # Not with each new key: where most are in use, that would be all the work.
+    # Not with each new key: if most are in use, that would be all the work.
     for key in ("e", "f", "g"):
         limiter.admit(key)
     assert set(limiter._arrivals._times) == {"d", "e", "f", "g"}
@@ -136,7 +136,7 @@ def test_keys_that_are_idle_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_session_has_a_hundredth_of_its_account_and_that_twenty_times_a_key() -> None:
-    """What a session is refused is not counted for its account."""
+    """A request refused for its session does not count for its account."""
     clock = HandClock()
     visits = visits_at(clock, Rate(6000, 60))
 
@@ -172,10 +172,10 @@ def test_a_session_has_never_less_than_sixty_in_a_minute(rate: Rate) -> None:
     st.floats(0, 1e8),
     st.lists(st.floats(0, 100), max_size=5),
 )
-def test_as_many_pass_as_are_left(
+def test_as_many_requests_are_admitted_as_are_left(
     requests: int, seconds: int, start: float, pauses: list[float]
 ) -> None:
-    """What the header says is left is what is let through now, however times are rounded."""
+    """As many requests as the header says are admitted now, despite rounding."""
     clock = HandClock(seconds=start)
     limiter = RateLimiter(Rate(requests, seconds), clock)
     _, headers = limiter.admit("key_1")

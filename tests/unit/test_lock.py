@@ -74,8 +74,8 @@ def test_the_lock_is_let_go_when_the_server_ends(
         pass
 
 
-def test_a_server_knows_whether_the_one_before_ended_in_order(tmp_path: Path) -> None:
-    """As one of several processes, it ends by an exit."""
+def test_a_server_knows_whether_the_one_before_ended_cleanly(tmp_path: Path) -> None:
+    """In one of several processes, it ends by an exit."""
     for ended, in_order in ((None, True), (SystemExit(0), True), (SystemExit(9), False)):
         with contextlib.suppress(SystemExit), only_server(tmp_path, serves=True) as was_broken_off:
             assert not was_broken_off
@@ -85,7 +85,7 @@ def test_a_server_knows_whether_the_one_before_ended_in_order(tmp_path: Path) ->
             assert was_broken_off is not in_order
 
 
-def test_a_command_leaves_to_the_next_server_how_the_last_one_ended(tmp_path: Path) -> None:
+def test_a_command_keeps_for_the_next_server_how_the_last_one_ended(tmp_path: Path) -> None:
     """An upgrade or a move after a crash looks for no damage: a server does."""
     with contextlib.suppress(SystemExit), only_server(tmp_path, serves=True):
         raise SystemExit(9)
@@ -177,7 +177,7 @@ def test_a_worker_that_ends_in_order_is_not_the_end_of_the_server(tmp_path: Path
 
 
 @pytest.mark.crash
-def test_a_new_server_waits_for_the_workers_of_one_that_was_killed(
+def test_a_new_server_waits_for_the_workers_of_a_killed_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They end when they notice; until then they hold the lock, and no server runs."""

@@ -44,13 +44,13 @@ def fails(error: BaseException) -> Callable[[], Never]:
 
 
 def until_cancelled(loop: Coroutine[Any, Any, Never]) -> list[Any]:
-    """What a loop logs until it is cancelled, which alone ends it."""
+    """The log of a loop until it is cancelled, which alone ends it."""
     with capture_logs() as answer, pytest.raises(asyncio.CancelledError):
         run(loop)
     return answer
 
 
-def test_a_loop_goes_on_whatever_goes_wrong() -> None:
+def test_a_loop_continues_whatever_goes_wrong() -> None:
     """A refusal is logged by its code, everything else with its traceback and not its message."""
     acts = Acts(fails(Overloaded()), list, fails(KeyError(SECRET)), list)
     refusal, failure = until_cancelled(forever("sweeping", acts, 0))
@@ -70,7 +70,7 @@ def test_an_event_ends_the_pause() -> None:
 
 
 def test_a_failure_in_a_group_of_tasks_is_logged_too() -> None:
-    """Its traceback is the one that helps; that of the group says only that one failed."""
+    """Its own traceback helps; the group's only says that one failed."""
     acts = Acts(fails(ExceptionGroup(SECRET, [KeyError(SECRET), ValueError(SECRET)])))
     [failure] = until_cancelled(forever("sweeping", acts, 0))
     answer = "".join(traceback.format_exception(failure["exc_info"]))

@@ -1,4 +1,4 @@
-"""Which version of a notice is in force: generated histories against the words of the rule."""
+"""Which version of a notice is in force: generated histories against the rule in words."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ REMOVALS = [None, LifecycleEvent.WITHDRAWN, LifecycleEvent.ENJOINED]
 
 @dataclass(frozen=True)
 class Facts:
-    """What decides about one version, in plain words."""
+    """The relevant facts about one version, in plain words."""
 
     published: int
     effective: int
@@ -51,7 +51,7 @@ class Facts:
         return self.removal is not None or self.effective > day or unreviewed
 
     def beats(self, other: Facts) -> bool:
-        """Whether this one is served where both could be."""
+        """Whether this one is served if both are possible."""
         return (self.effective, self.published) > (other.effective, other.published)
 
 
@@ -118,10 +118,8 @@ DAYS = st.integers(0, 5)
 
 @given(HISTORIES, MODES, DAYS)
 @settings(max_examples=depth.drawn(400))
-def test_the_version_in_force_is_that_of_the_rule(
-    history: list[Facts], mode: Mode, day: int
-) -> None:
-    """Not beaten by any other that could be served; or the refusal that says why there is none."""
+def test_the_version_in_force_follows_the_rule(history: list[Facts], mode: Mode, day: int) -> None:
+    """No other servable version beats it; otherwise the refusal gives the reason."""
     versions = [version_of(facts) for facts in history]
     now = START + day * DAY
     servable = [f for f in history if not f.in_the_way(mode, day)]
@@ -169,10 +167,10 @@ def test_every_version_has_the_status_of_the_rule(
 
 
 @given(HISTORIES, MODES, DAYS)
-def test_the_order_in_which_versions_are_given_does_not_matter(
+def test_the_order_of_the_given_versions_does_not_matter(
     history: list[Facts], mode: Mode, day: int
 ) -> None:
-    """What is in force is a fact of the versions, not of the query that read them."""
+    """The version in force depends on the versions, not on their order in a query."""
     versions = [version_of(facts) for facts in history]
     now = START + day * DAY
 
@@ -203,14 +201,14 @@ def test_an_unreviewed_text_never_hides_a_reviewed_one_from_live_keys() -> None:
     assert version_in_force([old, draft], Mode.TEST, now) is draft
 
 
-def test_a_withdrawn_version_gives_way_to_the_one_before() -> None:
+def test_a_withdrawn_version_is_replaced_by_the_one_before() -> None:
     """Withdrawing an amended text brings the older one back."""
     old = version_of(Facts(published=0, effective=0, reviews=1, removal=None))
     new = version_of(Facts(published=1, effective=1, reviews=1, removal=REMOVALS[1]))
     assert version_in_force([old, new], Mode.LIVE, START + 3 * DAY) is old
 
 
-def test_the_latest_review_is_the_one_that_is_shown() -> None:
+def test_the_latest_review_is_shown() -> None:
     """A text may be compared again."""
     version = version_of(Facts(published=0, effective=0, reviews=2, removal=None))
     assert version.review is version.events[2]

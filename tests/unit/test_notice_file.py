@@ -1,4 +1,4 @@
-"""Notice files: what is read, what is refused, and the bytes that publishing keeps forever."""
+"""Notice files: accepted content, refusals, and the published bytes."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_the_required_fields_suffice() -> None:
 
 
 def test_optional_fields_are_kept() -> None:
-    """What a file says is published."""
+    """The file's content is published."""
     content = parse_notice_file(toml(MINIMAL | OPTIONAL))
     assert content.obligations == OPTIONAL["obligations"]
     assert content.retention_years == 7
@@ -185,8 +185,8 @@ def test_every_broken_line_is_named_by_its_number() -> None:
 
 
 @pytest.mark.parametrize("name", [n for n in MINIMAL if n not in {"bullets", "id"}])
-def test_each_worded_field_has_to_say_something(name: str) -> None:
-    """Nothing that a buyer or an auditor reads may be blank."""
+def test_no_worded_field_may_be_blank(name: str) -> None:
+    """No text for buyers or auditors may be blank."""
     assert len(mistakes(MINIMAL | {name: " \u00a0"})) == 1
 
 

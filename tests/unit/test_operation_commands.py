@@ -26,7 +26,7 @@ from tools.commands import operations
 
 
 class Tone(StrEnum):
-    """How it is said."""
+    """A way to say it."""
 
     SOFT = "soft"
     SHARP = "sharp"
@@ -153,7 +153,7 @@ def test_an_operation_that_declares_a_command_has_one() -> None:
 
 
 def test_the_options_of_a_command_are_the_members_of_the_request() -> None:
-    """Names, help texts, values, lengths of time, what is required and what may be repeated."""
+    """Names, help texts, values, durations, required and repeatable ones."""
     greeting = command_among(ROUTES, "doors greet")
     options = {p.opts[0]: p for p in greeting.params if isinstance(p, click.Option)}
     assert list(options) == ["--words", "--tone", "--loud", "--wait", "--json"]
@@ -166,8 +166,8 @@ def test_the_options_of_a_command_are_the_members_of_the_request() -> None:
     assert options["--wait"].help == "First wait; `--loud` cannot wait."
 
 
-def test_an_option_needs_its_value_and_takes_one_that_begins_with_a_dash() -> None:
-    """Click takes a value for optional where it is asked for a flag's value, even of None."""
+def test_an_option_needs_its_value_and_accepts_one_that_begins_with_a_dash() -> None:
+    """Click makes a value optional if it is given a flag's value, even None."""
     room = Doors()
     done = call(room, "doors greet", "front", "--wait", "1m", "--words")
     assert (done.exit_code, room.calls) == (2, [])
@@ -179,14 +179,14 @@ def test_an_option_needs_its_value_and_takes_one_that_begins_with_a_dash() -> No
     assert json.loads(room.calls[0].body) == {"words_id": "--yes"}
 
 
-def test_a_length_of_time_can_be_none_at_all() -> None:
-    """As the API takes it: an overlap of `0s`, say."""
+def test_a_length_of_time_can_be_zero() -> None:
+    """As in the API: an overlap of `0s`, for example."""
     room = Doors()
     call(room, "doors greet", "front", "--words", "hello", "--wait", "0s")
     assert json.loads(room.calls[0].body)["wait_seconds"] == 0
 
 
-def test_a_command_sends_what_is_given_and_nothing_else() -> None:
+def test_a_command_sends_only_the_given_values() -> None:
     """The handler reads a body as over HTTP, by an operator who may note it in the audit log."""
     room = Doors()
     done = call(room, "doors greet", "front", "--words", "hello", "--tone", "soft", "--wait", "1m")
@@ -205,7 +205,7 @@ def test_a_command_sends_what_is_given_and_nothing_else() -> None:
     }
 
 
-def test_a_command_that_cannot_be_undone_asks_first() -> None:
+def test_an_irreversible_command_asks_first() -> None:
     room = Doors()
     assert call(room, "doors shout", "front", "hello", typed="n\n").exit_code == 1
     assert room.calls == []
@@ -231,7 +231,7 @@ def test_the_command_refuses_like_the_operation_and_names_its_option(
     assert said in json.loads(done.stderr)["error"]["message"]
 
 
-def test_a_list_of_both_modes_says_of_each_how_to_go_on(
+def test_a_list_of_both_modes_says_how_to_continue_each(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Their cursors are not one another's."""
@@ -244,7 +244,7 @@ def test_a_list_of_both_modes_says_of_each_how_to_go_on(
     assert (out, err) == ("a\nb\n", "name\nThere are more: --mode live --after 'b 1'\n")
 
 
-def test_a_list_is_printed_in_columns_and_says_how_to_go_on() -> None:
+def test_a_list_is_printed_in_columns_and_says_how_to_continue() -> None:
     done = call(Doors(), "doors greetings", "front", "--limit", "2")
     assert done.stdout == "front0  soft, sharp\nfront1  soft, sharp\n"
     assert done.stderr == "name  tones\nThere are more: --after front1\n"

@@ -44,7 +44,7 @@ def resolve(
     peer: str | None = None,
     trusted: Sequence[Network] = (),
 ) -> Origin:
-    """Resolve with nothing given but what a test is about."""
+    """Resolve with only the test's own values."""
     return resolve_origin(
         body_ip=body_ip,
         body_user_agent=body_user_agent,
@@ -166,14 +166,14 @@ def test_the_address_of_the_body_wins_over_all_others() -> None:
 
 
 def test_without_a_usable_header_the_address_is_that_of_the_connection() -> None:
-    """The header is kept all the same: it is what the caller sent."""
+    """The header is stored all the same, as the caller sent it."""
     found = resolve(forwarded="unknown, _x", addresses=["unknown", "_x"], peer="192.0.2.1")
     assert (found.ip, found.ip_source) == ("192.0.2.1", Source.CONNECTION)
     assert found.forwarded == "unknown, _x"
     assert not found.forwarded_truncated
 
 
-def test_when_all_are_trusted_proxies_the_address_is_that_of_the_connection() -> None:
+def test_if_all_are_trusted_proxies_the_address_is_that_of_the_connection() -> None:
     """A request from inside the deployment has no client in its header."""
     found = resolve(
         forwarded="10.0.0.1, 10.0.0.2",
@@ -294,8 +294,8 @@ def test_a_browser_without_a_trusted_proxy_is_its_connection(sent: list[str], ag
 @pytest.mark.parametrize(
     "line", ["", "unknown", "203.0.113.9, _hidden", "10.0.0.1, 10.0.0.2", "203.0.113.9, fe80::1%1"]
 )
-def test_a_browser_whose_hop_is_not_known_is_its_connection(line: str) -> None:
-    """The hop that a proxy does not name is not guessed from those further left."""
+def test_a_browser_with_an_unknown_hop_has_the_address_of_its_connection(line: str) -> None:
+    """A missing hop is not guessed from those further left."""
     found = of_browser(line)
     assert (found.ip, found.ip_source, found.forwarded) == ("10.0.0.3", Source.CONNECTION, None)
 

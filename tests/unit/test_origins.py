@@ -1,4 +1,4 @@
-"""The origin of an address is what a browser takes for it, or there is none."""
+"""The origin of an address is the browser's, or there is none."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_an_address_has_the_origin_that_browsers_write(address: str, origin: str
 
 
 @every("address", NONE)
-def test_what_two_readers_could_take_for_two_hosts_has_none(address: str) -> None:
+def test_an_ambiguous_host_has_no_origin(address: str) -> None:
     assert origin_of(address) is None
     assert parse_origin(address) is None
 
@@ -121,7 +121,7 @@ def test_an_origin_is_the_origin_of_itself(address: str) -> None:
 
 @pytest.mark.node
 def test_a_browser_takes_the_same_for_the_origin() -> None:
-    """What has none here may be an address there, and never the other way round."""
+    """An address without an origin here may have one there, but never the reverse."""
     drawn: list[str] = []
 
     @given(addresses)

@@ -34,11 +34,11 @@ OF_NO_ONE = {
     *("webhook_secrets.sealed", "idempotency_keys.fingerprint", "idempotency_keys.slot"),
     "checkout_sessions.token_digest",
 }
-"""Bytes that are neither a keyed hash of what a person gave nor what a person said."""
+"""Bytes that are neither a keyed hash of personal input nor personal text."""
 
 
 def test_each_field_is_declared_at_a_column() -> None:
-    """So the erasure and its tests know every field under which a keyed hash was ever made."""
+    """So the erasure and its tests know every field name of keyed hashes."""
     declared = {
         field
         for column in personal_columns(*get_args(GoesWith))
@@ -47,8 +47,8 @@ def test_each_field_is_declared_at_a_column() -> None:
     assert declared == {*FIELDS} - {"conformance"}
 
 
-def test_each_column_of_bytes_says_of_whom_it_is() -> None:
-    """A new one is either declared, or named here as personal_columns of no one."""
+def test_each_column_of_bytes_declares_its_owner() -> None:
+    """A new one is either declared, or named here as belonging to no one."""
     columns = [column for table in metadata.sorted_tables for column in table.c]
     hidden = {str(column) for column in columns if isinstance(column.type, LargeBinary)}
     assert hidden - {str(column) for column in personal_columns(*get_args(GoesWith))} == OF_NO_ONE
@@ -58,7 +58,7 @@ def test_each_column_of_bytes_says_of_whom_it_is() -> None:
 
 
 def test_no_keyed_hash_is_made_under_another_field() -> None:
-    """Type checking covers fields in variables; here are those that are written."""
+    """Type checking covers fields in variables; this covers literal ones."""
     written = [
         call.args[1].value
         for module in modules_of(Path(countersign.__file__).parent)
@@ -70,8 +70,8 @@ def test_no_keyed_hash_is_made_under_another_field() -> None:
     assert {*written} <= {*FIELDS}
 
 
-def test_what_stays_of_a_revoked_buyer_is_bare() -> None:
-    """All that goes with a buyer is overwritten where the row stays."""
+def test_the_remaining_row_of_a_revoked_buyer_has_no_personal_data() -> None:
+    """All data of a buyer is overwritten if the row stays."""
     bare = blanks(buyers, "buyer")
     assert bare["reasons"] == bare["proofs"] == "[]"
     assert {name for name, value in bare.items() if value is None} == {

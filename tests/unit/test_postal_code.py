@@ -25,7 +25,7 @@ def test_five_digits_and_zip_plus_4_are_zip_codes(five: int, four: int | None) -
     ["", "9021", "902101", "90210-", "90210-123", "90210-12345", "90210 1234", "902101234",
      "90210\n", "90210-1234\n", " 90210", "9O210", "٩٠٢١٠", "90210-\uff11234", "K1A 0B1"],
 )  # fmt: skip
-def test_anything_else_is_none(text: str) -> None:
+def test_any_other_value_is_none(text: str) -> None:
     """ASCII digits only, and not one character more: a line break at the end included."""
     assert not is_zip(text)
 

@@ -59,7 +59,7 @@ def test_any_bytes_are_parameters_or_an_invalid_request(data: bytes) -> None:
         b"&".join(b"limit=%d" % n for n in range(60)),
     ],
 )
-def test_what_is_not_clear_is_refused(query: bytes) -> None:
+def test_an_ambiguous_query_is_refused(query: bytes) -> None:
     """A mistyped filter must not silently find too much."""
     with pytest.raises(InvalidRequest):
         parse_query(query, NAMES)
@@ -80,14 +80,14 @@ def test_the_refusal_names_the_parameters_there_are() -> None:
         assert name in caught.value.message
 
 
-def test_where_there_are_no_parameters_the_refusal_says_so() -> None:
+def test_the_refusal_says_that_there_are_no_parameters() -> None:
     """Instead of an empty list."""
     with pytest.raises(InvalidRequest, match="Allowed: none"):
         parse_query(b"limit=1", ())
 
 
 def test_a_query_has_the_types_that_are_documented() -> None:
-    """A time is in UTC, to the microsecond; what is left out has its default."""
+    """A time is in UTC, to the microsecond; an omitted one has its default."""
     after = timed_id(ACKNOWLEDGMENT, 0, bytes(8))
     sent = f"after={after}&accepted_after=2026-11-20t01:00:00.5%2B01:00&session_id=5&limit=007"
     assert read_query(sent.encode(), AcknowledgmentsQuery) == AcknowledgmentsQuery(
@@ -132,7 +132,7 @@ def test_a_route_without_parameters_takes_none() -> None:
     ],
 )
 def test_a_value_that_does_not_fit_is_refused(query: str, message: str) -> None:
-    """In one printable sentence that says what is expected, and where."""
+    """In one printable sentence with the expected value and its place."""
     with pytest.raises(InvalidRequest) as caught:
         read_query(query.encode(), AcknowledgmentsQuery)
     name = query.partition("=")[0]

@@ -54,7 +54,7 @@ def subject(word: str = "x", lines: list[tuple[str, str]] | None = None) -> Subj
 
 
 def entropy(fields: int, seed: int = 0) -> bytes:
-    """Bytes of which no 16 are repeated."""
+    """Bytes without a repeated group of 16."""
     return b"".join(sha256(f"{seed} {part}".encode()).digest()[:16] for part in range(fields + 1))
 
 
@@ -71,10 +71,10 @@ def sealed(personal: list[tuple[str, object]], seed: int = 0) -> SealedRecord:
 
 @given(TEXT, LINES, PERSONAL)
 @settings(max_examples=depth.drawn(60))
-def test_a_record_is_canonical_whatever_is_in_it(
+def test_any_record_is_canonical(
     word: str, lines: list[tuple[str, str]], personal: list[tuple[str, str | None]]
 ) -> None:
-    """The bytes are those that RFC 8785 gives for what they say."""
+    """The bytes are those that RFC 8785 prescribes."""
     made = make_record(subject(word, lines), personal, entropy(len(personal)))
     assert made.body == jcs(json.loads(made.body))
     assert made.digest == sha256(made.body).digest()
@@ -84,7 +84,7 @@ def test_a_record_is_canonical_whatever_is_in_it(
 def test_every_personal_field_is_bound_by_its_digest(
     personal: list[tuple[str, str | None]],
 ) -> None:
-    """In the order given, each with a salt of its own; `_sd` is sorted and says no more."""
+    """In the order given, each with its own salt; `_sd` is sorted and says no more."""
     made = make_record(subject(), personal, entropy(len(personal)))
     drawn = entropy(len(personal))
     shown = [disclosed(one) for one in made.disclosures]
@@ -97,7 +97,7 @@ def test_every_personal_field_is_bound_by_its_digest(
 
 
 @given(st.lists(PERSONAL, max_size=5))
-def test_records_made_together_are_those_made_one_by_one(
+def test_records_made_together_equal_those_made_one_by_one(
     many: list[list[tuple[str, str | None]]],
 ) -> None:
     """Nothing of one gets into another, whatever is acknowledged at the same time."""
@@ -126,7 +126,7 @@ def test_a_record_says_version_type_and_algorithm() -> None:
     assert (record["v"], record["type"], record["_sd_alg"]) == (2, "acknowledgment", "sha-256")
 
 
-def test_what_the_subject_says_is_what_the_record_says() -> None:
+def test_the_record_has_the_members_of_the_subject() -> None:
     """No two members are mixed up."""
     made_here = {"bullets", "sd", "sd_alg", "nonce", "type", "v"}
     words: dict[str, Any] = {
@@ -146,7 +146,7 @@ def test_nothing_personal_is_in_the_record() -> None:
 
 
 def test_the_same_act_never_has_the_same_digest_twice() -> None:
-    """The nonce hides what is in a record from someone who can guess it."""
+    """The nonce hides the content from someone who can guess it."""
     first, second = sealed([], seed=1), sealed([], seed=2)
     assert first.digest != second.digest
     nonce = json.loads(first.body)["nonce"]

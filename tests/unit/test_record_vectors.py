@@ -33,7 +33,7 @@ def _read(path: Path) -> Any:  # noqa: ANN401 - any JSON
 
 @pytest.fixture(scope="module")
 def generated() -> dict[str, bytes]:
-    """What make_vectors.py makes with the code as it is now."""
+    """The present output of make_vectors.py."""
     spec = spec_from_file_location("make_vectors", SPEC / "vectors" / "make_vectors.py")
     assert spec
     assert spec.loader
@@ -69,7 +69,7 @@ def test_there_are_vectors_of_both_kinds() -> None:
 
 
 @good
-def test_a_second_reader_finds_nothing_wrong_with_a_good_vector(folder: Path) -> None:
+def test_a_second_reader_accepts_every_good_vector(folder: Path) -> None:
     """Standard library only, written from the text of the format."""
     assert (
         findings(
@@ -83,7 +83,7 @@ def test_a_second_reader_finds_nothing_wrong_with_a_good_vector(folder: Path) ->
 
 
 @every("path", BROKEN)
-def test_a_second_reader_notices_what_is_broken(path: Path) -> None:
+def test_a_second_reader_detects_every_broken_vector(path: Path) -> None:
     """Exactly the findings that the vector names: no more, and no less."""
     case = _read(path)
     assert case["findings"]
@@ -95,7 +95,7 @@ def test_a_second_reader_notices_what_is_broken(path: Path) -> None:
     )
 
 
-def test_a_disclosure_left_out_is_nothing_wrong() -> None:
+def test_an_omitted_disclosure_is_no_error() -> None:
     """Showing only some fields is what disclosures are for, and so is erasing all."""
     folder = RECORD / "good" / "full"
     disclosures = _read(folder / "disclosures.json")
@@ -213,7 +213,7 @@ def test_the_identifier_and_the_time_of_a_record_agree(folder: Path) -> None:
 
 
 def test_the_worked_example_of_the_format_is_the_vector() -> None:
-    """The text quotes what is in the file, not what someone remembers of it."""
+    """The text quotes the file exactly."""
     folder = RECORD / "good" / "full"
     disclosures = _read(folder / "disclosures.json")
     assert (folder / "record.json").read_text(encoding="utf-8") in FORMAT

@@ -37,7 +37,7 @@ ZONE = ZoneInfo("America/Los_Angeles")
 
 
 class Notices:
-    """A database of notices in memory as the registry sees it, and what was asked of it."""
+    """A database of notices in memory as the registry sees it, and the requests to it."""
 
     def __init__(self) -> None:
         self.engine = create_engine("sqlite://", poolclass=StaticPool)
@@ -121,7 +121,7 @@ def world() -> World:
 
 
 def test_a_snapshot_answers_for_a_quarter_of_a_second(world: World) -> None:
-    """Then the database is asked again: what an operator did counts within that time."""
+    """Then the database is asked again: an operator's act counts within that time."""
     assert world.in_force() == "1"
     world.event("n", "1", LifecycleEvent.WITHDRAWN)
     world.publish("n", "2")
@@ -132,7 +132,7 @@ def test_a_snapshot_answers_for_a_quarter_of_a_second(world: World) -> None:
     assert STALENESS_SECONDS <= 0.25
 
 
-def test_while_a_snapshot_is_fresh_nothing_is_asked_of_the_database(world: World) -> None:
+def test_while_a_snapshot_is_fresh_the_database_is_not_asked(world: World) -> None:
     """The hot path."""
     for _ in range(10):
         world.in_force()
@@ -200,8 +200,8 @@ def test_a_failed_reading_is_reported_and_not_remembered(world: World) -> None:
     assert world.in_force() == "1"
 
 
-def test_old_versions_can_be_read_and_live_keys_see_reviewed_ones_only(world: World) -> None:
-    """What was acknowledged stays readable; a draft is for test keys."""
+def test_old_versions_can_be_read_and_live_keys_see_only_reviewed_ones(world: World) -> None:
+    """An acknowledged text stays readable; a draft is for test keys."""
     world.publish("n", "2", reviewed=False)
     registry = world.registry
     assert run(registry.version_for("n", "1", Mode.LIVE)).content.version == "1"
@@ -229,7 +229,7 @@ def test_the_registry_lists_notices_by_name_and_versions_by_age(world: World) ->
     assert current.content.version == "2"
 
 
-def test_what_is_served_is_what_was_published(world: World) -> None:
+def test_the_served_bytes_are_the_published_ones(world: World) -> None:
     """Bytes and digest as stored; nothing is written again."""
     body = world.publish("n", "2")
     found = run(world.registry.in_force("n", Mode.LIVE))

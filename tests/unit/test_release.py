@@ -1,4 +1,4 @@
-"""What a release says about itself. Whether its bytes are the same twice, `make release` checks."""
+"""A release's statements about itself. `make release` checks that its bytes are reproducible."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_the_parts_list_has_every_pinned_package_and_is_the_same_each_time() -> 
     assert len(whole["components"]) == len(re.findall(r"^[a-z0-9]", text, re.MULTILINE))
 
 
-def test_what_is_installed_can_ask_for_time_stamps() -> None:
+def test_every_installation_can_request_time_stamps() -> None:
     """By `make setup`, in the image, and from a release: its parts list names the package."""
     text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
     assert re.search(r"^rfc3161-client==", text, re.MULTILINE)
@@ -49,7 +49,7 @@ def test_what_is_installed_can_ask_for_time_stamps() -> None:
 def test_a_folder_that_is_no_release_is_not_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Such as `.`, by a slip."""
+    """Such as `.`, by mistake."""
     (tmp_path / "work").touch()
     monkeypatch.setattr(sys, "argv", ["release", str(tmp_path)])
     with pytest.raises(SystemExit, match="other than a release"):
@@ -58,7 +58,7 @@ def test_a_folder_that_is_no_release_is_not_replaced(
 
 
 def test_every_package_has_the_licence() -> None:
-    """Each is built from its folder alone, and its licence has to come with it."""
+    """Each is built from its folder alone, so its licence has to be there."""
     licence = (ROOT / "LICENSE").read_bytes()
     folders = {*PYTHON, NPM, "web"} - {"."}
     assert len(folders) == 8

@@ -1,4 +1,4 @@
-"""What an order needs: the rules of notices, and that nothing unknown ever means "nothing"."""
+"""An order's needs: the rules of notices, and that unknown never means "nothing"."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def law(*, text: bool = True, rule_reviewed: str | None = "1", **more: Any) -> N
             "unknown",
             ["zip_contradicts_state"],
         ),
-        # Not even of what the rule does not name: the address is wrong.
+        # Not even for places that the rule does not name: the address is wrong.
         (
             cart("manufacturing_machine", state="NV", residence="NV", zip_="94105"),
             "unknown",
@@ -191,7 +191,7 @@ def law(*, text: bool = True, rule_reviewed: str | None = "1", **more: Any) -> N
         ),
     ],
 )
-def test_a_reviewed_rule_decides_by_what_is_known(
+def test_a_reviewed_rule_decides_by_the_known_facts(
     order: Cart, required: str, reasons: list[str]
 ) -> None:
     found = ask(order, law())
@@ -220,14 +220,14 @@ ADDRESS_METADATA = {
     "TX": "7[5-9]|885|733", "UT": "84", "VA": "201|2[23]|24[0-6]", "VI": "008", "VT": "05",
     "WA": "98|99[0-4]", "WI": "5[34]", "WV": "24[7-9]|2[56]", "WY": "82|83[01]|83414",
 }  # fmt: skip
-"""How ZIP codes begin, by state, as the address metadata of browsers has it; with all of 005, 399
+"""The first digits of ZIP codes by state, in the address metadata of browsers; with all of 005, 399
 and 733, of which it names single ZIP codes."""
 NOT_ASSIGNED = "269 529 578 579 589 659 69[4-9] 81[789] 839 848 849 86[6-9] 899".replace(" ", "|")
-"""What the Postal Service does not use of these areas."""
+"""The unassigned parts of these areas."""
 
 
 def plainly(state: str, zip_code: str) -> str:
-    """What a rule for California says of a delivery, by someone who reads the list."""
+    """The decision of a rule for California about a delivery, from the plain list."""
     if state == "CA" or re.match(ADDRESS_METADATA["CA"], zip_code):
         return "required"
     is_there = re.match(ADDRESS_METADATA.get(state, "none"), zip_code)
@@ -308,16 +308,16 @@ MODES = st.sampled_from(Mode)
 
 
 def answers(found: Requirements) -> list[Requirement]:
-    """Everything that could say that nothing is needed."""
+    """Every answer that could say that nothing is needed."""
     return [found.decision, found.identity.required, *(n.required for n in found.notices)]
 
 
 @given(CARTS, REGISTRIES, MODES)
 @settings(max_examples=depth.drawn(300))
-def test_what_is_not_known_is_never_not_required(
+def test_an_unknown_fact_is_never_not_required(
     order: Cart, laws: list[NoticeEdition], mode: Mode
 ) -> None:
-    """Neither a class, a place, nor a rule; for live keys neither what no one has reviewed."""
+    """Neither a class, a place, nor a rule; for live keys nor anything unreviewed."""
     found = ask(order, *laws, mode=mode)
     if Requirement.NOT_REQUIRED not in answers(found):
         return
@@ -375,10 +375,8 @@ def test_another_law_never_removes_a_requirement(
 
 
 @given(CARTS, REGISTRIES, MODES)
-def test_what_is_asserted_changes_nothing(
-    order: Cart, laws: list[NoticeEdition], mode: Mode
-) -> None:
-    """No rule says who is exempt."""
+def test_assertions_change_nothing(order: Cart, laws: list[NoticeEdition], mode: Mode) -> None:
+    """No rule names an exempt buyer."""
     asserted = convert(to_builtins(order) | {"exemption": {"reason": "licensed dealer"}}, Cart)
     found = ask(asserted, *laws, mode=mode)
     assert found.exemption == asserted.exemption
@@ -389,8 +387,8 @@ NOTHING_NEEDED = cart("accessory", state="NV", residence="NV")
 
 
 @pytest.mark.parametrize(("text", "named"), list(product([True, False], [True, False])))
-def test_live_keys_go_by_what_was_reviewed(text: bool, named: bool) -> None:
-    """Text and rule: that one of them was compared is not enough. Drafts are marked."""
+def test_live_keys_use_reviewed_texts_and_rules(text: bool, named: bool) -> None:
+    """Text and rule: one of them alone is not enough. Drafts are marked."""
     one = law(text=text, rule_reviewed="1" if named else None)
     live, test = ask(NOTHING_NEEDED, one), ask(NOTHING_NEEDED, one, mode=Mode.TEST)
     assert live.decision == ("not_required" if text and named else "unknown")
@@ -398,7 +396,7 @@ def test_live_keys_go_by_what_was_reviewed(text: bool, named: bool) -> None:
     assert {n.reviewed for n in (*live.notices, *test.notices)} == {text and named}
     if not (text and named):
         assert "not_reviewed" in live.notices[0].reasons
-    # What is needed is needed whether or not someone has compared it.
+    # A requirement applies whether or not someone has reviewed it.
     assert ask(cart("accessory"), one).decision == "required"
 
 
@@ -426,7 +424,7 @@ def test_a_review_of_a_rule_without_its_text_does_not_count() -> None:
     assert ask(NOTHING_NEEDED, one).decision == "unknown"
 
 
-def test_without_a_notice_or_a_rule_nothing_is_known() -> None:
+def test_without_a_notice_or_a_rule_everything_is_unknown() -> None:
     assert ask(NOTHING_NEEDED).decision == ask(NOTHING_NEEDED).identity.required == "unknown"
     alone = ask(NOTHING_NEEDED, edition("law", reviewed=True), mode=Mode.TEST)
     assert (alone.decision, alone.identity.required) == ("unknown", "unknown")
@@ -440,7 +438,7 @@ def test_a_notice_without_a_version_in_force_is_still_required() -> None:
     assert notice.reasons == ("delivered_to_state", "no_version_in_force")
 
 
-def test_of_a_law_that_is_not_in_effect_yet_it_is_not_known_whether_it_applies() -> None:
+def test_whether_a_law_not_yet_in_effect_applies_is_unknown() -> None:
     """An order may be delivered after that day. If the law never applies, the response says so."""
     later = law(days=1)
     found = ask(cart("accessory"), later)
@@ -462,7 +460,7 @@ def test_a_notice_that_does_not_suffice_for_a_class_says_so() -> None:
     assert ask(cart("barrel", state="NV", residence="NV"), law()).warnings == ()
 
 
-def test_obligations_are_those_of_a_clearance_and_each_stands_once() -> None:
+def test_obligations_match_those_of_a_clearance_without_duplicates() -> None:
     label = {"type": "package_label", "text": "Adults only"}
     compared = {"type": "compared", "what": "zip"}
     one = law(obligations=[label])
@@ -478,12 +476,12 @@ def test_the_strictest_rule_asks_of_the_buyer() -> None:
     assert (identity.required, identity.minimum_age) == ("required", 21)
     assert identity.checks == ("age", "address")
     assert [used.id for used in identity.rules] == ["law", "old"]
-    # What an unreviewed rule does not ask for is not known to live keys.
+    # The absence of a requirement in an unreviewed rule is unknown to live keys.
     assert ask(cart("accessory"), none).identity.required == "unknown"
     assert ask(cart("accessory"), none, mode=Mode.TEST).identity.required == "not_required"
 
 
-def test_the_shipped_rule_says_what_was_found_and_no_more() -> None:
+def test_the_shipped_rule_states_its_sources_and_no_more() -> None:
     """The three classes, delivery in California or a Californian, 18 years, and the address."""
     shipped = SHIPPED.applies_to
     assert shipped is not None
@@ -526,14 +524,14 @@ def test_a_mistake_in_a_rule_is_refused(changed: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(RULE_1) - {"minimum_age"}))
-def test_a_rule_leaves_nothing_out(name: str) -> None:
+def test_a_rule_omits_nothing(name: str) -> None:
     """A forgotten list would look like a rule that names no state."""
     rest = {key: value for key, value in RULE_1.items() if key != name}
     with pytest.raises(InvalidNoticeFile, match="applies_to: "):
         parse_notice_file(toml(MINIMAL | {"applies_to": rest}))
 
 
-def test_the_codes_of_states_are_those_of_the_postal_service() -> None:
+def test_the_codes_of_states_match_the_postal_service() -> None:
     """50 states, DC, five territories, and three states in free association."""
     assert len(STATES) == 59
     assert {"CA", "DC", "PR", "GU", "FM"} <= STATES

@@ -1,4 +1,4 @@
-"""Routing: every route is found by its own path, and nothing else is found."""
+"""Routing: every route is found by its own path, and no other."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def routes(*lines: str) -> list[Route[Deployment]]:
 
 
 def expected(method: str, path: str) -> tuple[Route[Deployment], str] | None:
-    """By comparing segment by segment with each route; a literal one wins, whatever its methods."""
+    """By comparing each route segment by segment; a literal one wins, whatever its methods."""
     matches = [m for r in ROUTES if (m := _matches(r, path)) is not None]
     literal = [match for match in matches if "{" not in match[0].path]
     return next((match for match in literal or matches if _takes(match[0], method)), None)
@@ -63,7 +63,7 @@ def _paths() -> Iterator[tuple[Route[Deployment], str]]:
         yield route, f"{before}a b.é{rest.partition('}')[2]}" if brace else route.path
 
 
-def test_what_ends_in_a_path_takes_everything_below_but_nothing_that_has_a_route() -> None:
+def test_a_wildcard_path_takes_everything_below_except_other_routes() -> None:
     """However many segments there are."""
     table = routes("GET /v1/things/{path*}", "GET /v1/things/special", "GET /v1/{id}/act")
     router = Router(table)
@@ -81,7 +81,7 @@ every_route = every(("route", "path"), _paths())
 def test_every_route_of_the_table_is_found_with_its_parameter(
     route: Route[Deployment], path: str
 ) -> None:
-    """The one table is what is served."""
+    """The table is the served one."""
     found, parameter = ROUTER.match(route.method, path)
     assert found is route
     assert parameter == ("a b.é" if "{" in route.path else "")
@@ -122,7 +122,7 @@ def test_any_text_is_a_path_or_not_found(path: str) -> None:
 
 
 @every_route
-def test_another_method_learns_those_that_exist(route: Route[Deployment], path: str) -> None:
+def test_another_method_gets_the_list_of_allowed_ones(route: Route[Deployment], path: str) -> None:
     """405 with Allow, not 404."""
     with pytest.raises(MethodNotAllowed):
         ROUTER.match("BREW", path)

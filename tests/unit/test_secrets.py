@@ -1,4 +1,4 @@
-"""What is derived from the deployment's secret: known answers by the RFCs, and nothing shared."""
+"""Values derived from the deployment's secret: known answers of the RFCs, and no sharing."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def derived(purpose: str) -> bytes:
     return hmac.digest(pseudorandom, b"countersign/v1/" + purpose.encode() + b"\x01", "sha256")
 
 
-def test_each_use_has_a_key_of_its_own_by_rfc_5869() -> None:
-    """What databases hold today has to be found by tomorrow's release."""
+def test_each_use_has_its_own_key_by_rfc_5869() -> None:
+    """The next release has to find the hashes in today's databases."""
     assert SECRET.check_value() == derived("check value")
     assert SECRET.key_digest("token") == hmac.digest(derived("api key pepper"), b"token", "sha256")
     assert (
@@ -46,7 +46,7 @@ def test_each_use_has_a_key_of_its_own_by_rfc_5869() -> None:
 
 
 @given(st.binary(max_size=200))
-def test_keyed_hashes_are_those_of_rfc_2104(message: bytes) -> None:
+def test_keyed_hashes_match_rfc_2104(message: bytes) -> None:
     """Whatever the length of the message."""
     text = message.hex()
     expected = hmac.digest(derived("api key pepper"), text.encode(), "sha256")
@@ -57,7 +57,7 @@ _PARTS = st.tuples(TEXT, st.sampled_from(get_args(Field)), TEXT)
 
 
 @given(_PARTS, _PARTS)
-def test_blind_indexes_meet_only_for_the_same_account_field_and_value(
+def test_blind_indexes_are_equal_only_for_the_same_account_field_and_value(
     first: tuple[str, Field, str], second: tuple[str, Field, str]
 ) -> None:
     """Neither another account nor another field finds a row."""
@@ -68,7 +68,7 @@ def test_blind_indexes_meet_only_for_the_same_account_field_and_value(
     st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=4), max_size=4),
     st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=4), max_size=4),
 )
-def test_idempotency_slots_meet_only_for_the_same_parts(
+def test_idempotency_slots_are_equal_only_for_the_same_parts(
     first: list[str], second: list[str]
 ) -> None:
     """Moving a character from one part to the next is another slot."""
@@ -76,7 +76,7 @@ def test_idempotency_slots_meet_only_for_the_same_parts(
     assert same == (first == second)
 
 
-def test_another_secret_gives_nothing_in_common() -> None:
+def test_another_secret_gives_entirely_different_values() -> None:
     """A stolen database says nothing without its secret."""
     assert SECRET.check_value() != OTHER.check_value()
     assert SECRET.key_digest("t") != OTHER.key_digest("t")
@@ -112,14 +112,14 @@ def test_a_kept_answer_cut_anywhere_is_refused() -> None:
 
 
 def test_a_kept_answer_opens_for_its_own_slot_and_secret_only() -> None:
-    """A row moved to another key's slot gives no one another's answer."""
+    """A row moved to another key's slot reveals no answer of another caller."""
     sealed = SECRET.seal_answer(b"answer", b"slot", 20_777, NONCE)
     for secret, slot in ((SECRET, b"slos"), (OTHER, b"slot")):
         with pytest.raises(WrongSecretKey):
             secret.open_answer(sealed, slot)
 
 
-def test_each_day_has_a_key_of_its_own() -> None:
+def test_each_day_has_its_own_key() -> None:
     """Random nonces stay far below the limit of GCM; days may come in any order."""
     sealed = {day: SECRET.seal_answer(b"answer", b"slot", day, NONCE) for day in (9, 2, 5, 3)}
     assert len({text[17:] for text in sealed.values()}) == len(sealed)
@@ -127,7 +127,7 @@ def test_each_day_has_a_key_of_its_own() -> None:
         assert SECRET.open_answer(text, b"slot") == b"answer"
 
 
-def test_the_secret_file_is_read_back_as_it_was_written() -> None:
+def test_the_secret_file_is_read_back_unchanged() -> None:
     """One line of base64."""
     text = DeploymentSecret.new_text(SECRET_OF_TESTS)
     assert text == b64encode(SECRET_OF_TESTS).decode() + "\n"
@@ -140,7 +140,7 @@ def test_the_secret_file_is_read_back_as_it_was_written() -> None:
     ["", "\n", "secret", b64encode(bytes(31)).decode(), b64encode(bytes(33)).decode(), "é" * 44,
      b64encode(bytes(32)).decode()[:-1], "*" + b64encode(bytes(32)).decode()],
 )  # fmt: skip
-def test_what_is_no_secret_file_is_refused(text: str) -> None:
+def test_an_invalid_secret_file_is_refused(text: str) -> None:
     """A truncated file must not become a weaker key."""
     with pytest.raises(WrongSecretKey):
         DeploymentSecret.from_text(text)

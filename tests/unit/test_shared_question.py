@@ -1,4 +1,4 @@
-"""Waiting together: the database is asked once for all who wait."""
+"""Waiting together: one query of the database for all waiting callers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from countersign.base.snapshot import SharedQuestion
 
 
-def test_all_who_wait_are_asked_about_together() -> None:
-    """A thousand callers cost one question a turn; who asked about the same thing is one key."""
+def test_all_waiting_callers_share_one_query() -> None:
+    """A thousand callers cost one query per turn; callers for the same key share it."""
     asked: list[list[int]] = []
 
     async def ask(keys: Sequence[int]) -> Mapping[int, str]:
@@ -31,7 +31,7 @@ def test_all_who_wait_are_asked_about_together() -> None:
     assert asked == [list(range(10))] * 2
 
 
-def test_one_who_gives_up_leaves_the_others_waiting() -> None:
+def test_a_caller_that_gives_up_leaves_the_others_waiting() -> None:
     """A closed connection takes no other caller's response away."""
 
     async def ask(keys: Sequence[str]) -> Mapping[str, str]:
@@ -48,7 +48,7 @@ def test_one_who_gives_up_leaves_the_others_waiting() -> None:
     asyncio.run(act())
 
 
-def test_a_question_that_fails_fails_for_all_who_asked_it_and_no_one_after() -> None:
+def test_a_failed_query_fails_for_all_its_callers_and_no_later_one() -> None:
     """The next turn asks again."""
     asked: list[Sequence[str]] = []
 

@@ -63,7 +63,7 @@ class Site:
         return SharedLimiter("key", self.rate, self.clock, self.bucket.lease)
 
     async def ask(self, process: int, pause: float) -> bool:
-        """A request arrives at a process so long after the last one; whether it passes."""
+        """A request arrives at a process this long after the last one; whether it passes."""
         self.clock.advance(pause)
         if self.clock.seconds - self._looked > LEASE_SECONDS / 2:
             self._looked = self.clock.seconds
@@ -77,7 +77,7 @@ class Site:
         return wait == 0
 
     def kill(self, process: int) -> None:
-        """Another one starts in its place, which knows nothing of its shares."""
+        """Another one starts in its place, without its shares."""
         self.shared[process] = self._process()
 
 
@@ -91,7 +91,7 @@ async def settled() -> None:
 def loads(draw: st.DrawFn) -> tuple[Rate, int, list[tuple[float, Sequence[float]]]]:
     """A limit, a number of processes, and phases: how long, and each one's load by the rate.
 
-    Where all are zero but one, it has all of the load; a phase without any is a pause.
+    If only one process has load, it has all of it; a phase without load is a pause.
     """
     rate = draw(st.sampled_from(RATES))
     number = draw(st.integers(2, 6))
@@ -105,7 +105,7 @@ def loads(draw: st.DrawFn) -> tuple[Rate, int, list[tuple[float, Sequence[float]
 def arrivals(
     rate: Rate, phases: list[tuple[float, Sequence[float]]]
 ) -> Iterator[tuple[float, int]]:
-    """When requests come, and where: each process has its own regular ones."""
+    """Times and places of requests: each process has its own regular ones."""
     begun = 0.0
     for length, parts in phases:
         waiting: list[tuple[float, int, float]] = []
@@ -122,7 +122,7 @@ def arrivals(
 
 @settings(max_examples=40)
 @given(loads())
-def test_all_servers_together_let_through_what_one_would_but_for_a_tenth_of_the_limit(
+def test_all_servers_together_admit_as_many_as_one_within_a_tenth_of_the_limit(
     load: tuple[Rate, int, list[tuple[float, Sequence[float]]]],
 ) -> None:
     """At each moment, neither more nor less, however unevenly requests arrive."""
@@ -140,7 +140,7 @@ def test_all_servers_together_let_through_what_one_would_but_for_a_tenth_of_the_
 
 @given(st.sampled_from(RATES), st.integers(1, 4))
 def test_a_burst_at_one_server_gets_nine_tenths_at_once(rate: Rate, number: int) -> None:
-    """The other servers hold nothing of it, and the database is asked seldom."""
+    """The other servers hold nothing of it, and the database is rarely asked."""
 
     async def act() -> None:
         site = Site(rate, number)
@@ -155,7 +155,7 @@ def test_a_burst_at_one_server_gets_nine_tenths_at_once(rate: Rate, number: int)
 @settings(max_examples=10)
 @given(st.data())
 def test_a_server_that_dies_takes_no_more_than_a_hundredth_along(data: st.DataObject) -> None:
-    """What it held is lost once, and time fills the bucket again."""
+    """Its share is lost once, and time fills the bucket again."""
     rate = Rate(6000, 60)
 
     async def act() -> None:
@@ -186,7 +186,7 @@ def test_a_steady_caller_costs_few_questions() -> None:
     run(act())
 
 
-def test_what_is_refused_asks_the_database_four_times_a_second() -> None:
+def test_refused_requests_query_the_database_four_times_a_second() -> None:
     """A caller without measure is refused from memory."""
 
     async def act() -> None:
@@ -201,7 +201,7 @@ def test_what_is_refused_asks_the_database_four_times_a_second() -> None:
     run(act())
 
 
-def test_what_is_not_used_is_returned() -> None:
+def test_unused_shares_are_returned() -> None:
     """The next one may have all of it."""
 
     async def act() -> None:

@@ -1,4 +1,4 @@
-"""The notice that is shipped: only words that were found, and honest about what is missing."""
+"""The shipped notice: only words that were found, with its gaps named."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_the_attestation_claims_no_more_than_the_law_asks(shipped: NoticeContent
 
 
 def test_the_citations_are_the_exact_strings(shipped: NoticeContent) -> None:
-    """No subdivision is printed that no one has checked."""
+    """No unchecked subdivision is printed."""
     assert shipped.id == "ab1263"
     assert shipped.jurisdiction == "US-CA"
     assert shipped.effective_from == "2026-01-01"

@@ -1,4 +1,4 @@
-"""One at a time for each key."""
+"""One run at a time for each key."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ from countersign.base.errors import StorageUnavailable
 from countersign.base.snapshot import KeyedLocks
 
 
-def test_waiting_behind_one_who_waits_for_the_database_ends_at_the_deadline() -> None:
+def test_waiting_for_a_caller_who_waits_for_the_database_ends_at_the_deadline() -> None:
     """Else each would wait as long as all before it together."""
 
     async def hold() -> None:

@@ -1,4 +1,4 @@
-"""Snapshots: how old a value may be, and who waits for which reading."""
+"""Snapshots: the age of a value, and who waits for which read."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_reading_that_began_too_long_ago_is_not_good_enough() -> None:
 
 
 def test_callers_who_want_a_fresh_value_share_one_reading_that_began_after_them() -> None:
-    """One that is under way may have missed what they are to see."""
+    """A read that is under way may be too old for them."""
     readings = Readings()
     snapshot = Snapshot(readings, HandClock())
 
@@ -75,7 +75,7 @@ def test_callers_who_want_a_fresh_value_share_one_reading_that_began_after_them(
     assert run(story()) == [1, 2, 2, 2]
 
 
-def test_a_caller_that_gives_up_does_not_take_the_reading_with_it() -> None:
+def test_a_caller_that_gives_up_does_not_cancel_the_reading() -> None:
     """A closed connection is no reason for the others to wait longer."""
     readings = Readings()
     snapshot = Snapshot(readings, HandClock())

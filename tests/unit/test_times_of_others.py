@@ -66,7 +66,7 @@ def _buyer(proofs: list[ProvedSession]) -> Buyer:
 def test_only_an_own_verification_has_a_time_of_day(
     proofs: list[ProvedSession], asking: str, moment: int
 ) -> None:
-    """Whole days of Unix time say what a day is; the rounded end decides the status."""
+    """Whole days of Unix time define a day; the rounded end decides the status."""
     now = START + moment
     seen = []
     for proof in proofs:
@@ -90,7 +90,7 @@ def test_times_of_a_revoked_buyer_are_rounded_too(proofs: list[ProvedSession], a
         assert all(at is not None and to_ms(at) % DAY_MS == 0 for at in times)
 
 
-def test_what_an_earlier_build_wrote_counts_for_the_first_account() -> None:
+def test_data_written_by_an_earlier_build_counts_for_the_first_account() -> None:
     """Its proofs name no account."""
     at = datetime(2026, 11, 20, 21, 31, 5, tzinfo=UTC)
     proof = ProvedSession(

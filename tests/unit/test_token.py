@@ -1,4 +1,4 @@
-"""A PKCS#11 token that hangs: sealing waits for it, and nothing else does."""
+"""A PKCS#11 token that hangs: only sealing waits for it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Hanging(Token):
         return _SIGNATURE
 
 
-def test_a_token_that_hangs_is_given_up_and_used_again_when_it_responds() -> None:
+def test_a_hanging_token_is_given_up_and_used_again_when_it_responds() -> None:
     """While one call hangs, others fail at once and are not put to the token."""
     token = Hanging()
     signer = token.signer(VERIFIER, b"id")
@@ -54,7 +54,7 @@ def test_a_token_that_hangs_is_given_up_and_used_again_when_it_responds() -> Non
     assert line.startswith("\u2014 log.example.com/v1/log/live/1 ".encode())
 
 
-def test_what_a_module_raises_says_which_token_it_was() -> None:
+def test_errors_of_a_module_name_the_token() -> None:
     """Also where the module itself cannot be loaded."""
     token = Token(Path("/nowhere/module.so"), "token", Path("/nowhere/pin"))
     with pytest.raises(TokenUnavailable, match="The token token cannot be used: FileNotFoundError"):

@@ -80,7 +80,7 @@ def test_no_worker_is_forked_after_the_stop(
     assert signal.SIGTERM not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
 
-def test_a_worker_that_has_just_ended_keeps_no_other_from_stopping(parent: _Parent) -> None:
+def test_a_worker_that_has_just_ended_does_not_keep_others_from_stopping(parent: _Parent) -> None:
     """A second Ctrl-C may come between its end and the note of it."""
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         ended.wait()
@@ -102,7 +102,7 @@ def clock(parent: _Parent, monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @dataclass
 class Clock:
-    """What time the parent believes it is, and what it has sent to its worker."""
+    """The parent's time, and its signals to the worker."""
 
     now: float = 1000.0
     sent: list[int] = field(default_factory=list)
@@ -113,7 +113,7 @@ class Clock:
 
 
 def test_a_worker_without_a_tick_is_ended_after_ten_seconds(parent: _Parent, clock: Clock) -> None:
-    """First so that it can say where it is; if it cannot, without that."""
+    """First by a signal that prints its stack; if that fails, by a kill."""
     parent._shared.pulses.beat(0)
     for _ in range(10):
         clock.look(parent, 1.0)
@@ -164,7 +164,7 @@ def test_a_lock_that_was_taken_from_a_frozen_worker_can_be_released_by_it() -> N
     assert arrivals.add("key", 1.0, 1.0, 10.0) == 2.0
 
 
-def test_no_piece_of_a_stack_is_taken_for_being_ready(parent: _Parent) -> None:
+def test_no_piece_of_a_stack_is_mistaken_for_being_ready(parent: _Parent) -> None:
     """Pieces begin anywhere, also with any of its letters; a second worker would be forked."""
     place, other = parent._places
     place.forks = 1

@@ -31,7 +31,7 @@ def sealed() -> bytes:
     return DataKey(ID, KEY).seal(shred_key=SHRED, nonce=NONCE, plaintext=b"initials", **HERE)
 
 
-def test_an_envelope_is_what_the_reference_says_to_the_byte() -> None:
+def test_an_envelope_matches_the_reference_to_the_byte() -> None:
     """0x01, id, nonce, AES-256-GCM under a key from data key and shred key, bound to its place."""
     row_key = hmac.digest(KEY, SHRED + b"\x01", hashlib.sha256)
     context = f"v1|disclosures|payload|acct_1|ack_1|{ID.hex()}".encode()
@@ -41,7 +41,7 @@ def test_an_envelope_is_what_the_reference_says_to_the_byte() -> None:
 
 
 def test_any_flipped_bit_is_noticed() -> None:
-    """Past the id, which says whose key it is."""
+    """After the id, which identifies the key."""
     whole = sealed()
     for at in range(17, len(whole)):
         broken = whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]
@@ -71,7 +71,7 @@ def test_the_first_key_wraps_and_every_key_unwraps() -> None:
     assert both.wrap(KEY, b"context")[1:5] == both.current_id == key_id(new)
 
 
-def test_a_key_that_is_missing_is_named_and_looked_for_again() -> None:
+def test_a_missing_key_is_named_and_looked_up_again() -> None:
     """A server that runs reads the source again before it gives up."""
     old, new = bytes([1]) * 32, bytes([2]) * 32
     texts = [key_text(old)]
@@ -90,7 +90,7 @@ def test_a_wrapped_key_opens_in_its_own_context_only() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "\n", "not base64!", "c2hvcnQ=", key_text(KEY) + "x"])
-def test_what_is_no_list_of_keys_is_refused_without_repeating_it(text: str) -> None:
+def test_an_invalid_list_of_keys_is_refused_without_repeating_it(text: str) -> None:
     with pytest.raises(InvalidConfiguration) as caught:
         parse_keys(text)
     assert not text.strip() or text.strip() not in caught.value.message

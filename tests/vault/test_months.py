@@ -1,4 +1,4 @@
-"""Data keys by month: what is encrypted in a month ends with its key."""
+"""Data keys by month: data encrypted in a month ends with its key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.http.backstage import another_deployment
 LONGEST_MONTH_NS: Final = 31 * 86_400 * 1_000_000_000
 
 
-def test_each_month_of_an_account_has_a_key_of_its_own(tmp_path: Path) -> None:
+def test_each_month_of_an_account_has_its_own_key(tmp_path: Path) -> None:
     """Also where the key of the month before is in memory."""
     made = another_deployment(tmp_path / "data")
 

@@ -53,7 +53,7 @@ def test_an_interrupted_rotation_is_finished_by_another(deployment: Deployment) 
     key = deployment.key(deployment.account("vendor"))
     with running_server(deployment) as server, server.client(key) as client:
         ack_id = acknowledge(client, session_id="kept")
-        # Step one alone: the new key stands first, nothing is wrapped with it.
+        # Step one alone: the new key comes first, and wraps nothing yet.
         file = key_file(deployment)
         file.write_text("QkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkI=\n" + file.read_text())
         assert client.get(f"/v1/acknowledgments/{ack_id}").json()["session_id"] == "kept"
@@ -67,7 +67,7 @@ def test_an_interrupted_rotation_is_finished_by_another(deployment: Deployment) 
         assert client.get(f"/v1/acknowledgments/{ack_id}").json()["session_id"] == "kept"
 
 
-def test_two_rotations_at_once_are_one_and_a_refusal(deployment: Deployment) -> None:
+def test_of_two_concurrent_rotations_one_is_refused(deployment: Deployment) -> None:
     """The second would take away the key that the first has wrapped everything with."""
     before = key_file(deployment).read_text()
     with key_file(deployment).with_suffix(".key.lock").open("w") as lock:
@@ -138,7 +138,7 @@ def test_keys_come_from_a_variable_or_a_command(
 def test_servers_that_need_a_months_key_at_once_agree_on_one(
     tmp_path: Path, postgres_url: str
 ) -> None:
-    """What each of them wrote can be read by the other."""
+    """Each can read the other's data."""
     made = Deployment(data_dir=tmp_path / "data", settings={"DATABASE_URL": postgres_url})
     made.run("init")
     keys = [made.key(made.account(f"vendor {n}")) for n in range(6)]

@@ -51,7 +51,7 @@ async def until(happened: Callable[[], bool]) -> None:
         await asyncio.sleep(0.01)
 
 
-def test_everyone_who_needs_a_months_key_waits_for_one_command_and_no_one_else_does(
+def test_all_callers_who_need_a_months_key_wait_for_one_command_and_no_others_do(
     deployment: Deployment, source: Path
 ) -> None:
     """The command ends only after the event loop has gone on, so it must not hold it up."""
@@ -74,10 +74,10 @@ def test_everyone_who_needs_a_months_key_waits_for_one_command_and_no_one_else_d
     assert (source / "runs").read_text().splitlines() == ["run"]
 
 
-def test_a_key_that_one_caller_no_longer_waits_for_is_made_for_the_others(
+def test_a_key_that_one_caller_gave_up_on_is_made_for_the_others(
     deployment: Deployment, source: Path
 ) -> None:
-    """One of them may be a connection that was closed."""
+    """One of them may be a closed connection."""
 
     async def ask() -> None:
         async with open_deployment(load_settings(deployment.environment)) as opened:
@@ -96,7 +96,7 @@ def test_a_key_that_one_caller_no_longer_waits_for_is_made_for_the_others(
     asyncio.run(ask())
 
 
-def test_a_command_that_fails_is_tried_again_by_the_next_that_asks(
+def test_a_failed_command_is_tried_again_by_the_next_caller(
     deployment: Deployment, source: Path
 ) -> None:
     async def ask() -> None:

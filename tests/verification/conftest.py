@@ -42,7 +42,7 @@ def vendor(vendor_with: MakeVendor) -> LiveVendor:
 
 
 each_engine = pytest.mark.parametrize("stage", ENGINES, indirect=True)
-"""For tests of what the database has to do with it; the others run on SQLite alone."""
+"""For tests that depend on the database; the others run on SQLite alone."""
 
 
 @pytest.fixture

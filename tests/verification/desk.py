@@ -16,13 +16,13 @@ from tests.verification.inside import Stage, staged
 
 @dataclass(frozen=True)
 class Desk:
-    """What an operator works with."""
+    """An operator's tools."""
 
     stage: Stage
     bench: Bench
 
     def acts(self, *subject: str) -> list[tuple[str, str | None]]:
-        """What `buyers audit` lists: each act with its reason, but for what `init` does."""
+        """The acts in `buyers audit`, each with its reason, without those of `init`."""
         answer: list[dict[str, Any]] = self.bench.read("buyers", "audit", *subject)
         kept = [entry for entry in answer if entry["action"].startswith(("buyer_", "evidence_"))]
         return [(entry["action"], entry["details"].get("reason")) for entry in kept]

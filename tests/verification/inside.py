@@ -83,13 +83,13 @@ class Insider:
         return self.stage.do(verifying.verify(self.stage.opened.buyers, self.principal, request))
 
     def unavailable(self, session: Session) -> int:
-        """Verify the buyer of a session, which cannot be done now; gives when to come back."""
+        """Verify the buyer of a session, which is unavailable now; returns the retry time."""
         with pytest.raises(ProviderUnavailable) as refused:
             self.verify(session)
         return refused.value.retry_after
 
     def standing(self, cbid: str) -> BuyerStatusView:
-        """What the account learns of a buyer now."""
+        """The account's present view of a buyer."""
         return self.stage.do(verifying.buyer_status(self.stage.opened.buyers, self.principal, cbid))
 
     def configure(
@@ -124,7 +124,7 @@ class Insider:
 
 
 async def poll_due(room: Buyers) -> int:
-    """Poll every session that is due, as the service's loop begins it; gives how many it asked."""
+    """Poll every due session, as the service's loop does; returns their number."""
     polled = 0
     async with asyncio.TaskGroup() as group:
         while begun := await poll_sessions._begin(room, group):

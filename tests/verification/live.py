@@ -66,7 +66,7 @@ class LiveVendor:
         return cbid
 
     def status(self, cbid: str) -> dict[str, Any]:
-        """What the account learns of a buyer."""
+        """The account's view of a buyer."""
         answer = self.live.get(f"/v1/buyers/{cbid}/status")
         assert answer.status_code == 200, answer.text
         found: dict[str, Any] = answer.json()
@@ -79,7 +79,7 @@ class LiveVendor:
     def send_webhook(
         self, session: Session, message: tuple[Mapping[str, str], bytes] | None = None
     ) -> tuple[httpx2.Response, tuple[Mapping[str, str], bytes]]:
-        """Have the provider send a message about a session, or this one; gives both."""
+        """Send a message of the provider about a session, or this message; returns both."""
         if message is None:
             made = self.playing.simulator.webhook(session.session_id)
             message = dict(made.headers), made.body
@@ -94,7 +94,7 @@ class LiveVendor:
         return f"/v1/provider_webhooks/{self.playing.name}/{self.account_id}"
 
     def rows(self, table: str) -> Sequence[Mapping[Any, Any]]:
-        """What this account has in a table."""
+        """The rows of this account in a table."""
         query = f"SELECT * FROM {table} WHERE account_id = :account"  # noqa: S608 - our own names
         return self.operator.rows(query, account=self.account_id)
 

@@ -1,9 +1,9 @@
 """Processes that are killed at one step of starting or asking about an identity check.
 
 `python -m tests.verification.start_victim`: for each line of JSON on standard input it forks a
-process that opens the deployment, does one act, and kills itself with SIGKILL right before the
-nth statement or commit after the provider has responded. It writes the child's result: the JSON of
-what the act gave, or `null` if the child died. Forking saves importing everything for every point.
+process that opens the deployment, does one act, and kills itself with SIGKILL right before the nth
+statement or commit after the provider has responded. It writes the child's result: the JSON of the
+act's result, or `null` if the child died. Forking saves importing everything for every point.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _point(*_: object, **__: object) -> None:
 
 
 def _count_from(name: str, last: int) -> None:
-    """Count from the moment in which the provider has responded to this."""
+    """Count from the moment of the provider's response."""
     plain, changed = getattr(Stripe, name), Stripe
 
     async def then(self: Stripe, wanted: Any) -> Any:  # noqa: ANN401 - of either act

@@ -38,7 +38,7 @@ class Starter:
     stage: Stage
     who: AccountReach
     references: dict[str, str] = field(default_factory=dict)
-    """What each session was started for."""
+    """The reference of each session."""
 
     def start(
         self,
@@ -90,7 +90,7 @@ class Starter:
         )
 
     def found(self, made: IdentityCheck) -> tuple[IdentityCheck | None, int]:
-        """What is known without a question."""
+        """The facts that are known without a request."""
         reference = self.references[made.provider_session]
         database = self.stage.opened.access.database
         return self.stage.do(database.read(started.check_of, reference))

@@ -1,4 +1,4 @@
-"""Who has moved house: an operator accepts another ZIP code, on the record, and nothing else."""
+"""A buyer who has moved: an operator accepts another ZIP code, on the record, and nothing else."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def accept(stage: Stage, cbid: str, zip_: str = NEW_ZIP) -> Buyer:
 
 
 def refused(stage: Stage, cbid: str, zip_: str = NEW_ZIP) -> str:
-    """Accept one that must not be accepted; gives the message. Nothing is written."""
+    """Try to accept one that must be refused; returns the message. Nothing is written."""
     tables = ("buyers", "verifications", "records", "audit_log", "events", "zip_attempts")
     before = [stage.rows(f"SELECT * FROM {table}") for table in tables]  # noqa: S608 - our names
     with pytest.raises(InvalidArgument) as caught:
@@ -53,7 +53,7 @@ def moved_house(vendor: Insider) -> str:
 
 
 @each_engine
-def test_a_buyer_who_moved_is_verified_on_an_operators_word(stage: Stage) -> None:
+def test_a_buyer_who_moved_is_verified_by_an_operators_decision(stage: Stage) -> None:
     """Evidence, audit and proofs name the person whose word it was."""
     vendor = stage.insider(zip_sources=WITH_OPERATOR)
     cbid = moved_house(vendor)
@@ -80,7 +80,7 @@ def test_a_buyer_who_moved_is_verified_on_an_operators_word(stage: Stage) -> Non
     assert (owner["account_id"], owner["mode"]) == (vendor.account_id, "live")
 
 
-def test_only_an_account_that_asks_for_it_relies_on_an_operators_word(stage: Stage) -> None:
+def test_only_an_account_that_requests_it_relies_on_an_operators_decision(stage: Stage) -> None:
     """Another vendor learns that the address is not proved."""
     vendor, other = stage.insider(zip_sources=WITH_OPERATOR), stage.insider()
     cbid = moved_house(vendor)
@@ -102,14 +102,14 @@ def test_the_word_of_an_operator_lasts_no_longer_than_the_session(stage: Stage) 
 
 
 @pytest.mark.parametrize("plays", ["requires_input", "redacted", "underage", "no_date_of_birth"])
-def test_no_other_rule_gives_way(stage: Stage, plays: str) -> None:
+def test_no_other_rule_is_relaxed(stage: Stage, plays: str) -> None:
     """Age, document and the provider's decision are never a matter of an operator's word."""
     vendor = stage.insider(zip_sources=WITH_OPERATOR)
     assert refused(stage, vendor.verify(vendor.part(plays)).cbid)
 
 
-def test_a_buyer_whom_no_provider_approved_stays_as_it_is(stage: Stage) -> None:
-    """Nor one who is revoked or erased, nor with something that is no ZIP code."""
+def test_a_buyer_without_a_providers_approval_stays_unchanged(stage: Stage) -> None:
+    """Nor is a revoked or erased buyer accepted, nor an invalid ZIP code."""
     vendor = stage.insider(zip_sources=WITH_OPERATOR)
     _, _, waiting = undecided(vendor)
     assert "No provider has approved" in refused(stage, waiting)
@@ -122,10 +122,10 @@ def test_a_buyer_whom_no_provider_approved_stays_as_it_is(stage: Stage) -> None:
 
 
 @each_engine
-def test_who_is_erased_at_that_moment_does_not_come_back(
+def test_a_buyer_erased_at_that_moment_does_not_come_back(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was read of the evidence before makes no buyer, and no evidence, again."""
+    """Evidence read before brings back neither the buyer nor itself."""
     cbid = moved_house(stage.insider(zip_sources=WITH_OPERATOR))
     privacy, approved = stage.opened.privacy, admin._approved
 

@@ -28,8 +28,8 @@ def cbids(answers: Sequence[httpx2.Response]) -> set[str]:
 
 
 @pytest.mark.parametrize("plays", ["verified", "underage", "pending", "requires_input"])
-def test_verifies_of_one_session_at_once_give_one_cbid(vendor: LiveVendor, plays: str) -> None:
-    """Whatever comes of it; with one row for each of what there is one of."""
+def test_concurrent_verifies_of_one_session_give_one_cbid(vendor: LiveVendor, plays: str) -> None:
+    """Whatever the result; with one row for each unique object."""
     session = vendor.part(plays)
     with ThreadPoolExecutor(AT_ONCE) as threads:
         answers = list(threads.map(lambda _: vendor.verify(session), range(AT_ONCE)))
@@ -49,7 +49,7 @@ def test_two_accounts_at_once_lead_one_session_to_one_buyer(vendor_with: MakeVen
     assert sum(len(vendor.rows("buyers")) for vendor in vendors) <= 1
 
 
-def test_two_sessions_of_one_document_at_once_lead_to_one_buyer(vendor_with: MakeVendor) -> None:
+def test_two_concurrent_sessions_of_one_document_lead_to_one_buyer(vendor_with: MakeVendor) -> None:
     """Neither was here before; the document is the same."""
     vendor = vendor_with("onfido")
     sessions = [s for s in vendor.playing.simulator.sessions if s.scenario == "verified"]

@@ -97,7 +97,7 @@ def at_point(
     session: Session,
     headers: Mapping[str, str],
 ) -> httpx2.Response | None:
-    """What a server that dies at this point answers; None if it died before."""
+    """The response of a server that dies at this point; None if it died before."""
     port = int(vendor.server.deployment.settings["PORT"])
     child = fork(process, point, port)
     try:
@@ -109,7 +109,7 @@ def at_point(
 
 
 def contents(operator: Operator) -> Mapping[str, Any]:
-    """What belongs to a verification, and has to be there together."""
+    """The parts of a verification, which must exist together."""
     tables = {
         "buyers": "cbid",
         "verifications": "cbid",
@@ -137,7 +137,7 @@ def whole(found: Mapping[str, Any], buyers: int) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_killed_before_any_step_no_buyer_is_half_there_and_the_same_request_goes_on(
+def test_killed_before_any_step_no_buyer_is_half_written_and_a_retry_continues(
     own: Deployment,
 ) -> None:
     """Each step in turn, by a real server; then the same request, and one cbid for good."""

@@ -1,4 +1,4 @@
-"""Two reviewers who decide on one buyer at once: one of them does, the other reads so."""
+"""Two reviewers who decide on one buyer at once: one succeeds, and the other is told so."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ ACCEPT: Final = {
 @each_engine
 @pytest.mark.parametrize("mode", Mode)
 @pytest.mark.parametrize("decisions", ["dd", "da", "ad", "aa"])
-def test_of_two_who_decide_at_once_one_decides(stage: Stage, decisions: str, mode: Mode) -> None:
-    """The other finds no such buyer in the queue, and the audit has the one decision alone."""
+def test_one_of_two_concurrent_reviewers_decides(stage: Stage, decisions: str, mode: Mode) -> None:
+    """The other finds no such buyer in the queue, and the audit has only the one decision."""
     vendor = stage.insider(zip_sources=WITH_OPERATOR)
     room, who = stage.opened.buyers, replace(vendor.principal, mode=mode)
     if mode is Mode.LIVE:
@@ -67,7 +67,7 @@ def test_of_two_who_decide_at_once_one_decides(stage: Stage, decisions: str, mod
 
 
 @pytest.mark.postgres
-def test_of_two_servers_that_decide_at_once_one_decides(
+def test_one_of_two_concurrent_servers_decides(
     postgres_server: postgres.PostgresServer, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """Over one database: *dismiss* at one and *accept* at the other are not both 200."""

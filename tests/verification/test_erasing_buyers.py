@@ -49,7 +49,7 @@ def shred_keys_of(vendor: LiveVendor, ids: list[str]) -> list[str]:
 
 
 def test_an_erased_buyer_leaves_no_row_and_no_evidence(vendor: LiveVendor) -> None:
-    """Nor a key with which a copy of the evidence could be read; its records stay."""
+    """Nor a key for a copy of the evidence; its records stay."""
     cbid = vendor.verified(vendor.part("verified"))
     verifications = [row["id"] for row in vendor.rows("verifications")]
     assert len(vendor.rows("verification_evidence")) == len(verifications) == 1
@@ -64,15 +64,15 @@ def test_an_erased_buyer_leaves_no_row_and_no_evidence(vendor: LiveVendor) -> No
 
 
 def test_an_erased_buyer_may_verify_again_as_somebody_new(vendor: LiveVendor) -> None:
-    """Nothing is left that could tell that it is the same person."""
+    """Nothing is left that identifies the person."""
     session = vendor.part("verified")
     first = vendor.verified(session)
     erase(vendor, first)
     assert vendor.verified(session) != first
 
 
-def test_a_session_that_is_still_undecided_is_erased_with_its_buyer(vendor: LiveVendor) -> None:
-    """The poller has nothing left to ask about, and no one anything to read it with."""
+def test_an_undecided_session_is_erased_with_its_buyer(vendor: LiveVendor) -> None:
+    """The poller has nothing left to ask about, and no key to read it with."""
     cbid = vendor.verify(vendor.part("pending")).json()["cbid"]
     kept = [row["id"] for row in vendor.rows("pending_sessions")]
     assert shred_keys_of(vendor, kept) == kept != []
@@ -140,7 +140,7 @@ def test_every_identifier_of_a_person_is_erased_with_any_of_them(
 
 
 def joined(vendor: LiveVendor) -> tuple[str, str]:
-    """The identifier of a session whose document was not known yet, and that of the document."""
+    """The identifier of a session with an unknown document, and that of the document."""
     one, other = same_document(vendor.playing.simulator.sessions)
     undecided = vendor.part("pending")
 

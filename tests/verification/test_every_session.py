@@ -59,7 +59,7 @@ def test_a_session_verifies_only_if_it_may_and_its_answer_is_not_personal(
     vendor = vendor_with(provider)
     sessions = [s for s in vendor.playing.simulator.sessions if s.scenario not in UNANSWERED]
     assert len({s.scenario for s in sessions}) >= 12
-    # Some sessions are of one person: those that verify go first, for a first verify each.
+    # Some sessions are of one person: the verifying ones go first, for a first verify each.
     with ThreadPoolExecutor(AT_ONCE) as threads:
         answers = list(threads.map(vendor.verify, sessions))
     wrong, leaked = [], []
@@ -95,7 +95,7 @@ def _every_row_is_whole(vendor: LiveVendor, answers: Iterable[httpx2.Response]) 
     assert pending <= {cbid for cbid, row in buyers.items() if row["status"] in undecided}
 
 
-def test_every_reason_that_is_answered_is_named_on_the_page(vendor: LiveVendor) -> None:
+def test_every_returned_reason_is_named_on_the_page(vendor: LiveVendor) -> None:
     """A refusal of a live verify has its place on the page of errors."""
     answer = vendor.verify(vendor.part("other_subject"))
     assert answer.status_code == 422

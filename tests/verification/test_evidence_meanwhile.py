@@ -1,4 +1,4 @@
-"""What was read of evidence before a decision does not outlive the evidence."""
+"""Evidence read before a decision is not used if it is erased meanwhile."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.verification.test_accepting_zips import NEW_ZIP, WITH_OPERATOR, accep
 
 @each_engine
 @pytest.mark.parametrize("way", ["command", "review"])
-def test_evidence_that_is_erased_at_that_moment_does_not_come_back(
+def test_evidence_erased_at_that_moment_does_not_come_back(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     """The verification alone is erased: its buyer stays, and the decision on it is refused."""

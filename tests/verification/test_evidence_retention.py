@@ -52,7 +52,7 @@ def insider(stage: Stage) -> Insider:
 
 
 def due(stage: Stage) -> list[Due]:
-    """What retention has made due."""
+    """The data that retention has made due."""
 
     async def listed(opened: bootstrap.Deployment) -> list[Due]:
         return [one async for one in list_due(opened.privacy, DEPLOYMENT)]
@@ -89,7 +89,7 @@ def evidence_left(stage: Stage) -> set[str]:
 
 @each_engine
 def test_evidence_is_due_in_its_time_and_not_a_moment_before(tidy: Stage) -> None:
-    """That of failures early; that of what succeeded, when it has not counted for long."""
+    """Evidence of failures is due early; that of successes, long after they stopped counting."""
     vendor, began = insider(tidy), tidy.clock.now
     verified = vendor.verify(vendor.part("verified")).cbid
     failed = vendor.verify(vendor.part("underage")).cbid
@@ -107,7 +107,7 @@ def test_evidence_is_due_in_its_time_and_not_a_moment_before(tidy: Stage) -> Non
 
 
 @each_engine
-def test_what_is_due_is_erased_and_the_buyers_stay_what_they_were(tidy: Stage) -> None:
+def test_due_evidence_is_erased_and_the_buyers_stay_unchanged(tidy: Stage) -> None:
     """The evidence and the key to every copy of it; and it is due no more."""
     vendor, began = insider(tidy), tidy.clock.now
     session = vendor.part("verified")
@@ -139,7 +139,7 @@ def test_what_is_due_is_erased_and_the_buyers_stay_what_they_were(tidy: Stage) -
 @each_engine
 @pytest.mark.parametrize("on", ["account", "buyer", "verification"])
 def test_a_hold_keeps_evidence_until_it_is_released(tidy: Stage, on: str) -> None:
-    """It is listed with its hold; nothing else is kept by it."""
+    """It is listed with its hold; the hold keeps nothing else."""
     vendor, other = insider(tidy), insider(tidy)
     cbid = vendor.verify(vendor.part("verified")).cbid
     free = other.verify(other.part("verified", 1)).cbid
@@ -161,7 +161,7 @@ def test_a_hold_keeps_evidence_until_it_is_released(tidy: Stage, on: str) -> Non
 
 
 def test_simulated_verifications_are_never_due(tidy: Stage) -> None:
-    """Nothing of them is personal evidence."""
+    """They have no personal evidence."""
     vendor = insider(tidy)
     vendor.verify(vendor.part("verified"))
     records = len(tidy.rows("SELECT 1 FROM verifications"))
@@ -181,8 +181,8 @@ def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Desk]:
         yield made
 
 
-def test_the_command_lists_and_erases_what_is_due(desk: Desk) -> None:
-    """Held evidence is listed and kept; what is not due is not mentioned; `--dry-run` only lists.
+def test_the_command_lists_and_erases_due_evidence(desk: Desk) -> None:
+    """Held evidence is listed and kept; evidence not due is not mentioned; `--dry-run` only lists.
 
     Commands use the real time: old data is verified with a slow clock.
     """

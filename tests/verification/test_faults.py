@@ -44,7 +44,7 @@ def always(status: int, body: bytes = b"{}", **headers: str) -> Mood:
 
 @dataclass(frozen=True)
 class Fault:
-    """What becomes of the provider's answer, and what ours is."""
+    """A fault of the provider's response, and our response."""
 
     mood: Mood
     answer: tuple[int, str] = UNAVAILABLE
@@ -84,7 +84,7 @@ FAULTS: Mapping[str, Fault] = {
 
 @dataclass(frozen=True)
 class Met:
-    """What the vendor of one fault was answered in trouble, and after it."""
+    """The responses to the vendor during one fault, and after it."""
 
     vendor: LiveVendor
     asked: int
@@ -94,7 +94,7 @@ class Met:
 
 @dataclass(frozen=True)
 class Experience:
-    """All faults, and what the tables held before and after them."""
+    """All faults, and the content of the tables before and after them."""
 
     met: Mapping[str, Met]
     before: Mapping[str, object]
@@ -129,7 +129,7 @@ def own_operator(own_server: Server) -> Iterator[Operator]:
 
 @pytest.fixture(scope="module")
 def experience(own_operator: Operator, own_server: Server) -> Iterator[Experience]:
-    """Bring a provider into every trouble, all at once: one of them takes 12 seconds."""
+    """All faults of a provider, concurrently: one of them takes 12 seconds."""
     with ExitStack() as stack:
         vendors, began = {}, time.time()
         for name in FAULTS:
@@ -155,9 +155,7 @@ def experience(own_operator: Operator, own_server: Server) -> Iterator[Experienc
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_every_fault_has_its_code_and_says_when_to_come_back(
-    experience: Experience, name: str
-) -> None:
+def test_every_fault_has_its_code_and_retry_time(experience: Experience, name: str) -> None:
     """The body and `Retry-After`; the provider is not asked more often than three times."""
     fault, met = FAULTS[name], experience.met[name]
     answer = met.trouble
@@ -170,7 +168,7 @@ def test_every_fault_has_its_code_and_says_when_to_come_back(
         assert "Retry-After" not in answer.headers
 
 
-def test_in_trouble_nothing_is_written(experience: Experience) -> None:
+def test_during_a_fault_nothing_is_written(experience: Experience) -> None:
     """No buyer, no session, no evidence, no record, no kept answer."""
     assert experience.in_trouble == experience.before
 
@@ -211,10 +209,10 @@ def test_a_refused_connection_is_overcome_when_the_provider_listens_again(
 
 
 @pytest.mark.openssl
-def test_a_certificate_that_no_one_trusts_is_refused(
+def test_an_untrusted_certificate_is_refused(
     own_operator: Operator, own_server: Server, tmp_path: Path
 ) -> None:
-    """Nothing is asked of the server that shows it: not even the credentials arrive."""
+    """No request reaches its server: not even the credentials arrive."""
     made = [tmp_path / "key.pem", tmp_path / "cert.pem"]
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
@@ -266,7 +264,7 @@ def test_the_breaker_opens_after_failures_in_a_row_and_closes_after_a_success(
     assert vendor.verify(session).cbid == cbid, "it takes all failures to open it again"
 
 
-def test_the_breaker_of_one_account_does_not_shut_out_another(stage: Stage) -> None:
+def test_the_breaker_of_one_account_does_not_affect_another(stage: Stage) -> None:
     """Each has credentials of its own, and so troubles of its own."""
     first = stage.insider()
     second = stage.insider(first.playing)
@@ -278,7 +276,7 @@ def test_the_breaker_of_one_account_does_not_shut_out_another(stage: Stage) -> N
     assert second.verify(session).view.status == "verified"
 
 
-def test_calls_at_once_share_one_breaker(stage: Stage) -> None:
+def test_concurrent_calls_share_one_breaker(stage: Stage) -> None:
     """Also the first calls of an account, for which the provider is set up at the same time."""
     vendor = stage.insider()
     providers = stage.opened.buyers.providers

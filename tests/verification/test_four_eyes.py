@@ -1,4 +1,4 @@
-"""Two people decide where an account wants it: nothing is decided by one, in whatever order."""
+"""Two people decide if an account requires it: one person decides nothing, in any order."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ DECISIONS: Final = (DISMISS, NEW_ZIP)
 
 
 class Case(NamedTuple):
-    """A buyer who waits in an account where two people decide."""
+    """A waiting buyer in an account where two people decide."""
 
     stage: Stage
     vendor: Insider
     cbid: str
 
     def who(self, name: str) -> Principal:
-        """The person with this name, in a session; a key where there is none."""
+        """The person with this name, in a session; a key if there is none."""
         asking = PersonAsking(
             id=PEOPLE.get(name, ""), role="owner", looks=frozenset(), sees_personal_data=False,
             is_fresh=True,
@@ -108,7 +108,7 @@ class Oracle:
 
 
 @each_engine
-def test_every_order_of_decisions_goes_by_the_rule(stage: Stage) -> None:
+def test_every_order_of_decisions_follows_the_rule(stage: Stage) -> None:
     """Two people, two decisions, three steps: all of them, each compared with a plain oracle."""
     vendors = [stage.insider(zip_sources=WITH_OPERATOR) for _ in range(4)]
     steps = list(product(("ada", "bob"), DECISIONS))
@@ -125,8 +125,8 @@ def test_every_order_of_decisions_goes_by_the_rule(stage: Stage) -> None:
 
 
 @each_engine
-def test_of_two_who_decide_at_once_one_proposes_and_one_confirms(stage: Stage) -> None:
-    """And a third is too late: nothing is proposed on who has left the queue."""
+def test_of_two_concurrent_reviewers_one_proposes_and_one_confirms(stage: Stage) -> None:
+    """And a third is too late: there is no proposal on a buyer who has left the queue."""
     for decision in DECISIONS:
         case = a_case(stage)
 
@@ -144,7 +144,7 @@ def test_of_two_who_decide_at_once_one_proposes_and_one_confirms(stage: Stage) -
 
 @each_engine
 def test_both_people_are_in_the_audit(stage: Stage) -> None:
-    """Each with the reason given; of a ZIP code there is nothing."""
+    """Each with the reason given; without the ZIP code."""
     case = a_case(stage)
     case.decide("ada", NEW_ZIP)
     case.decide("bob", NEW_ZIP)
@@ -158,7 +158,7 @@ def test_both_people_are_in_the_audit(stage: Stage) -> None:
 
 
 @each_engine
-def test_a_newer_attempt_is_not_what_was_proposed_on(stage: Stage) -> None:
+def test_a_proposal_does_not_cover_a_newer_attempt(stage: Stage) -> None:
     """The proposal goes with its attempt; so does it with the erasure of the buyer's evidence."""
     case = a_case(stage)
     case.decide("ada", DISMISS)
@@ -174,8 +174,8 @@ def test_a_newer_attempt_is_not_what_was_proposed_on(stage: Stage) -> None:
 
 
 @each_engine
-def test_a_key_is_not_one_of_two(stage: Stage) -> None:
-    """Neither the first nor the second: a key does not say who holds it."""
+def test_a_key_is_not_one_of_the_two_people(stage: Stage) -> None:
+    """Neither the first nor the second: a key does not identify its holder."""
     for decision in DECISIONS:
         case = a_case(stage)
         assert case.decide("a key", decision) == SecondPersonRequired.code
@@ -185,7 +185,7 @@ def test_a_key_is_not_one_of_two(stage: Stage) -> None:
 
 
 @each_engine
-def test_what_a_key_proposed_in_the_past_is_no_proposal(stage: Stage) -> None:
+def test_an_earlier_proposal_of_a_key_does_not_count(stage: Stage) -> None:
     """The first person who decides after the upgrade is the first of two."""
     case = a_case(stage)
     case.decide("ada", DISMISS)
@@ -195,7 +195,7 @@ def test_what_a_key_proposed_in_the_past_is_no_proposal(stage: Stage) -> None:
     assert case.decide("ada", DISMISS) == "final"
 
 
-def test_the_command_of_the_machine_is_not_one_of_two(stage: Stage) -> None:
+def test_a_command_of_the_machine_is_not_one_of_the_two_people(stage: Stage) -> None:
     """It does not say who types it; `accounts reviewers ACCOUNT 1` is in the audit."""
     case = a_case(stage)
     room = stage.opened.buyers
@@ -209,7 +209,7 @@ def test_the_command_of_the_machine_is_not_one_of_two(stage: Stage) -> None:
 
 
 def test_two_decide_on_an_approval_of_an_account_that_wants_two(stage: Stage) -> None:
-    """Also if the last attempt was made at an account where one person decides."""
+    """Even if the last attempt was made at an account where one person decides."""
     other, case = stage.insider(zip_sources=WITH_OPERATOR), a_case(stage)
     owner = AccountReach(other.account_id, Mode.LIVE)
     room, said = stage.opened.buyers, {"reason": "case 7", "document": "a bill"}

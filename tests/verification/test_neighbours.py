@@ -1,4 +1,4 @@
-"""One account's trouble with its provider is no one else's."""
+"""One account's trouble with its provider affects no other account."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PAGE = 4
 
 
 def copies(stage: Stage, number: int) -> None:
-    """Repeat the one followed session, as if as many had been asked about before it."""
+    """Repeat the one polled session, as if many had been asked about before it."""
     [row] = stage.rows("SELECT * FROM pending_sessions")
     for i in range(number):
         own = dict(row) | {
@@ -47,7 +47,7 @@ def copies(stage: Stage, number: int) -> None:
 def test_a_hanging_provider_delays_no_webhook_of_another_account(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many sessions hang: they fill neither the places nor the page of the others."""
+    """Many hanging sessions take neither the places nor the page of the others."""
     monkeypatch.setattr(poll_sessions, "PERIOD_SECONDS", 0.05)
     monkeypatch.setattr(poll_sessions, "_PAGE", PAGE)
     hostile = stage.insider()
@@ -81,10 +81,10 @@ def test_a_hanging_provider_delays_no_webhook_of_another_account(
     assert innocent.standing(cbid).status is BuyerStatus.VERIFIED
 
 
-def test_one_session_that_cannot_be_claimed_leaves_no_poll_behind(
+def test_one_unclaimable_session_leaves_no_poll_behind(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All polls of a turn have ended when the turn ends, whatever one of them met."""
+    """All polls of a turn have ended when the turn ends, whatever happened to one of them."""
     unlucky, lucky = stage.insider(), stage.insider()
     undecided(unlucky)
     session, decided, cbid = undecided(lucky)

@@ -1,4 +1,4 @@
-"""Nothing of a person stands anywhere outside the vault: in files, tables, logs or commands."""
+"""Personal data exists only inside the vault, not in files, tables, logs or commands."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _HEAD = 5
 
 
 def forms_of(word: str) -> dict[bytes, str]:
-    """What a personal string can look like in a file."""
+    """The possible forms of a personal string in a file."""
     raw = word.encode()
     forms = {raw: word, raw.hex().encode(): f"{word} in hexadecimal digits"}
     forms[word.encode("utf-16-le")] = f"{word} in UTF-16"
     forms[word.encode("utf-16-be")] = f"{word} in UTF-16"
     forms[json.dumps(word).strip('"').encode()] = f"{word} in JSON"
     for shift in range(3):
-        # Without the digits at either end that depend on what stands next to it.
+        # Without the digits at either end that depend on the neighbouring text.
         whole = base64.b64encode(b"\0" * shift + raw).rstrip(b"=")
         kept = whole[-(-shift * 8 // 6) : len(whole) - (1 if (shift + len(raw)) % 3 else 0)]
         if len(kept) >= 8:
@@ -68,7 +68,7 @@ class Search:
         return found
 
 
-def test_a_personal_string_is_found_however_it_is_written() -> None:
+def test_a_personal_string_is_found_in_any_spelling() -> None:
     """The search can find something, and finds nothing where nothing is."""
     word = "Zenobélle"
     search, plain = Search([word]), word.encode()
@@ -86,7 +86,7 @@ def test_a_personal_string_is_found_however_it_is_written() -> None:
 
 
 def test_the_personal_strings_are_fit_to_search_for() -> None:
-    """Each provider has people of its own, and no string is one that stands anywhere by chance."""
+    """Each provider has its own people, and no string occurs elsewhere by chance."""
     words = personal_words()
     assert len(words) > 400
     assert min(map(len, words)) >= _HEAD
@@ -110,7 +110,7 @@ def somebody(vendor_with: MakeVendor) -> tuple[LiveVendor, str]:
 def test_no_file_of_the_deployment_holds_anything_personal(
     somebody: tuple[LiveVendor, str], deployment: Deployment, server: Server
 ) -> None:
-    """The database, its log, the heads, and what the server has logged; evidence is there."""
+    """The database, its log, the heads, and the server's log; evidence is there."""
     vendor, _ = somebody
     assert vendor.rows("verification_evidence")
     files = [place for place in deployment.data_dir.rglob("*") if place.is_file()]
@@ -127,10 +127,10 @@ def test_no_row_of_any_table_holds_anything_personal(somebody: tuple[LiveVendor,
             assert not search(b"\0".join(v for v in values if isinstance(v, bytes))), table
 
 
-def test_no_command_but_evidence_shows_anything_personal(
+def test_only_the_evidence_command_shows_personal_data(
     somebody: tuple[LiveVendor, str], deployment: Deployment
 ) -> None:
-    """Standard output and standard error; and `buyers evidence`, which is made to, does."""
+    """Standard output and standard error; `buyers evidence`, which shows it on purpose, does."""
     vendor, cbid = somebody
     search = Search(personal_words())
     for arguments in (

@@ -1,4 +1,4 @@
-"""`countersign buyers`: what operators see of a buyer, what they do, and what is kept of it."""
+"""`countersign buyers`: an operator's view of a buyer, acts, and their audit."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def verified(vendor: Insider) -> str:
 
 
 def recorded(vendor: Insider) -> tuple[str, list[Reply]]:
-    """Verify somebody; gives the cbid and what the provider has answered."""
+    """Verify somebody; returns the cbid and the provider's responses."""
     replies: list[Reply] = []
 
     def record(_: Request, reply: Reply) -> Reply:
@@ -61,7 +61,7 @@ def recorded(vendor: Insider) -> tuple[str, list[Reply]]:
 
 
 def evidence(desk: Desk, cbid: str) -> list[dict[str, Any]]:
-    """What `buyers evidence` shows."""
+    """The output of `buyers evidence`."""
     shown: list[dict[str, Any]] = desk.bench.read("buyers", "evidence", cbid, *REASON)["checks"]
     return shown
 
@@ -76,10 +76,8 @@ def answers(content: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("provider", SIMULATORS)
-def test_the_evidence_is_what_the_provider_answered_byte_for_byte(
-    desk: Desk, provider: str
-) -> None:
-    """Each answer with its digest, its status, when it came, and the provider's name for it."""
+def test_the_evidence_is_the_providers_response_byte_for_byte(desk: Desk, provider: str) -> None:
+    """Each response with its digest, status and time, and the provider's name for it."""
     vendor = desk.stage.insider(provider)
     before = desk.stage.clock.now - timedelta(minutes=1)
     cbid, replies = recorded(vendor)
@@ -104,8 +102,8 @@ def test_the_evidence_is_what_the_provider_answered_byte_for_byte(
 
 
 @pytest.mark.parametrize("provider", SIMULATORS)
-def test_the_evidence_shows_what_the_decision_rests_on(desk: Desk, provider: str) -> None:
-    """What was read, what proves each of it, the rules, the outcome; and the person."""
+def test_the_evidence_shows_the_grounds_of_the_decision(desk: Desk, provider: str) -> None:
+    """The facts, the proof of each, the rules, the outcome; and the person."""
     vendor = desk.stage.insider(provider, minimum_age=19)
     session = vendor.part("verified")
     [shown] = evidence(desk, verified(vendor))
@@ -119,7 +117,7 @@ def test_the_evidence_shows_what_the_decision_rests_on(desk: Desk, provider: str
     assert (read["outcome"], read["live"]) == ("verified", True)
     assert (decision["status"], decision["reasons"]) == ("verified", [])
     assert decision["facts"]
-    # Not every provider says when it decided.
+    # Not every provider gives the time of its decision.
     assert decision["expires_at"] > (read["decided_at"] or rfc3339(desk.stage.clock.now))
     assert (rules["minimum_age"], rules["settings_revision"]) == (19, 1)
     assert shown["account_id"] == vendor.account_id
@@ -129,7 +127,7 @@ def test_the_evidence_shows_what_the_decision_rests_on(desk: Desk, provider: str
 
 @each_desk
 def test_each_verdict_has_its_evidence_oldest_first(desk: Desk) -> None:
-    """Also those that failed, of whichever account; a repeated verdict is written once."""
+    """Including failed ones, of any account; a repeated verdict is written once."""
     vendor = desk.stage.insider()
     other = desk.stage.insider(vendor.playing, minimum_age=99)
     session, decided_at = vendor.part("verified"), desk.stage.clock.monotonic()
@@ -149,7 +147,7 @@ def test_each_verdict_has_its_evidence_oldest_first(desk: Desk) -> None:
     assert shown[0]["content"]["request"]["shipping_zip"] == "10001"
 
 
-def test_without_json_the_evidence_is_shown_to_be_read(desk: Desk) -> None:
+def test_without_json_the_evidence_is_readable(desk: Desk) -> None:
     """The same, on many lines; words for people apart from it."""
     cbid = verified(desk.stage.insider())
     done = desk.bench.run("buyers", "evidence", cbid, *REASON)
@@ -164,8 +162,8 @@ def test_without_json_the_evidence_is_shown_to_be_read(desk: Desk) -> None:
 
 
 @each_desk
-def test_that_somebody_looked_is_written_down_with_who_when_and_why(desk: Desk) -> None:
-    """Each look for itself, and nothing of what was seen."""
+def test_each_look_is_recorded_with_who_when_and_why(desk: Desk) -> None:
+    """Each look separately, without the data."""
     cbid = verified(desk.stage.insider())
     evidence(desk, cbid)
     desk.bench.run("buyers", "evidence", cbid, "--reason", "subpoena of 3 March")
@@ -180,7 +178,7 @@ def test_that_somebody_looked_is_written_down_with_who_when_and_why(desk: Desk) 
 
 @pytest.mark.parametrize("json_", [(), ("--json",)])
 def test_no_one_looks_without_a_reason(desk: Desk, json_: tuple[str, ...]) -> None:
-    """Nothing is shown, and nothing written down of what was not done."""
+    """Nothing is shown, and no entry is written."""
     cbid = verified(desk.stage.insider())
     for words in ((), ("--reason", ""), ("--reason", " \t")):
         done = desk.bench.run("buyers", "evidence", cbid, *words, *json_, check=False)
@@ -191,7 +189,7 @@ def test_no_one_looks_without_a_reason(desk: Desk, json_: tuple[str, ...]) -> No
 
 
 @each_desk
-def test_a_look_at_what_does_not_open_is_written_down_all_the_same(desk: Desk) -> None:
+def test_a_look_at_undecryptable_evidence_is_recorded_all_the_same(desk: Desk) -> None:
     """Showing fails after the entry: there is no way to look first."""
     cbid = verified(desk.stage.insider())
     # The sealed bytes of another row are as good as damaged.
@@ -202,7 +200,7 @@ def test_a_look_at_what_does_not_open_is_written_down_all_the_same(desk: Desk) -
 
 
 @each_desk
-def test_nothing_is_shown_if_it_cannot_be_written_down(desk: Desk) -> None:
+def test_nothing_is_shown_if_the_look_cannot_be_recorded(desk: Desk) -> None:
     """The entry comes first."""
     cbid = verified(desk.stage.insider())
     desk.stage.execute("ALTER TABLE audit_log RENAME TO gone")
@@ -216,8 +214,8 @@ def test_nothing_is_shown_if_it_cannot_be_written_down(desk: Desk) -> None:
 
 
 @each_desk
-def test_the_evidence_of_an_erased_verification_is_gone_and_said_to_be(desk: Desk) -> None:
-    """That of the others is there as before."""
+def test_the_evidence_of_an_erased_verification_is_shown_as_erased(desk: Desk) -> None:
+    """That of the others is unchanged."""
     vendor = desk.stage.insider()
     cbid = vendor.verify(vendor.part("verified"), "10001").cbid
     assert verified(vendor) == cbid
@@ -234,8 +232,8 @@ def test_the_evidence_of_an_erased_verification_is_gone_and_said_to_be(desk: Des
 
 
 @each_desk
-def test_of_an_erased_buyer_it_is_said_that_it_was_erased(desk: Desk) -> None:
-    """And of no one else; what operators did before is still listed."""
+def test_an_erased_buyer_is_reported_as_erased(desk: Desk) -> None:
+    """Not for anyone else; earlier acts of operators are still listed."""
     vendor = desk.stage.insider()
     cbid = verified(vendor)
     evidence(desk, cbid)
@@ -251,7 +249,7 @@ def test_of_an_erased_buyer_it_is_said_that_it_was_erased(desk: Desk) -> None:
     assert cbid not in listed
 
 
-def test_of_a_revoked_buyer_that_was_erased_only_the_revocation_is_left(desk: Desk) -> None:
+def test_only_the_revocation_is_left_of_an_erased_revoked_buyer(desk: Desk) -> None:
     """It is shown, and there is no evidence."""
     cbid = verified(desk.stage.insider())
     desk.bench.run("buyers", "revoke", cbid, *REASON, "--yes")
@@ -264,7 +262,7 @@ def test_of_a_revoked_buyer_that_was_erased_only_the_revocation_is_left(desk: De
 
 
 def test_a_simulated_buyer_has_no_evidence_and_never_had(desk: Desk) -> None:
-    """Nothing was asked, so nothing was answered, and nothing was erased."""
+    """There was no request, so there was no response, and nothing was erased."""
     cbid = make_sandbox_buyer(desk.bench, desk.stage.insider().account_id)
     assert evidence(desk, cbid) == []
     assert desk.bench.read("buyers", "show", cbid)["livemode"] is False
@@ -274,7 +272,7 @@ def test_a_simulated_buyer_has_no_evidence_and_never_had(desk: Desk) -> None:
 
 
 @each_desk
-def test_a_buyer_is_shown_without_anything_personal(desk: Desk) -> None:
+def test_a_buyer_is_shown_without_personal_data(desk: Desk) -> None:
     """Status, times and proofs, in JSON and as text."""
     vendor = desk.stage.insider(minimum_age=19)
     cbid = verified(vendor)
@@ -295,7 +293,7 @@ def test_a_buyer_is_shown_without_anything_personal(desk: Desk) -> None:
 
 @each_desk
 def test_a_buyer_is_revoked_and_reinstated_with_a_reason_each(desk: Desk) -> None:
-    """Both are shown to those who ask, and written down; in JSON and to be read."""
+    """Both are visible to accounts that ask, and in the audit; as JSON and as text."""
     vendor = desk.stage.insider()
     cbid = verified(vendor)
     before = desk.bench.read("buyers", "show", cbid)
@@ -313,7 +311,7 @@ def test_a_buyer_is_revoked_and_reinstated_with_a_reason_each(desk: Desk) -> Non
     assert len(desk.acts(cbid)) == 2
 
 
-def test_no_one_is_revoked_without_a_reason_or_without_being_asked(desk: Desk) -> None:
+def test_no_one_is_revoked_without_a_reason_or_a_confirmation(desk: Desk) -> None:
     """Left out, blank, or the answer no: nothing changes."""
     cbid = verified(desk.stage.insider())
     for words in (("--yes",), ("--yes", "--reason", ""), ("--yes", "--reason", " \t")):
@@ -332,9 +330,7 @@ def test_no_one_is_revoked_without_a_reason_or_without_being_asked(desk: Desk) -
 
 
 @pytest.mark.parametrize("json_", [(), ("--json",)])
-def test_what_does_not_exist_is_refused_and_not_written_down(
-    desk: Desk, json_: tuple[str, ...]
-) -> None:
+def test_an_unknown_subject_is_refused_and_not_recorded(desk: Desk, json_: tuple[str, ...]) -> None:
     """A mistyped identifier, one of something else, one that would be a path."""
     account_id = desk.stage.insider().account_id
     for cbid in (UNKNOWN, account_id, "cbid_", "", "../../etc/passwd", "é"):
@@ -351,7 +347,7 @@ def test_what_does_not_exist_is_refused_and_not_written_down(
 
 @each_desk
 def test_the_review_queue_is_listed_and_decided_on(desk: Desk) -> None:
-    """Of all accounts or of one; what is decided counts for all, and names who typed it."""
+    """Of all accounts or of one; the decision counts for all, and names who typed it."""
     vendor = desk.stage.insider(zip_sources=WITH_OPERATOR)
     other = desk.stage.insider(vendor.playing, zip_sources=WITH_OPERATOR)
     young = vendor.verify(vendor.part("underage")).cbid
@@ -387,7 +383,7 @@ def test_the_review_queue_is_listed_and_decided_on(desk: Desk) -> None:
 
 
 def test_all_that_operators_did_is_listed_oldest_first(desk: Desk) -> None:
-    """Of one buyer, of one account, or of all; of no one, nothing."""
+    """Of one buyer, of one account, or of all; for an unknown one, nothing."""
     vendor = desk.stage.insider()
     first = verified(vendor)
     second = vendor.verify(vendor.part("verified", 1)).cbid

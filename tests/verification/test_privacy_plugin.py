@@ -43,7 +43,7 @@ def test_on_purpose():
 
 @pytest.mark.shows_personal_data
 def test_a_test_that_emits_something_personal_fails(pytester: pytest.Pytester) -> None:
-    """Wherever it does; but for those that are marked."""
+    """Wherever it does; except in tests with the marker."""
     pytester.makeini("[pytest]\nmarkers = shows_personal_data")
     pytester.makepyfile(TESTS)
     ran = pytester.inline_run("-p", "no:cacheprovider", plugins=[privacy.Privacy()])
@@ -57,8 +57,8 @@ def test_a_test_that_emits_something_personal_fails(pytester: pytest.Pytester) -
 
 
 @pytest.mark.shows_personal_data
-def test_what_a_server_logs_and_a_command_says_is_looked_at_once(tmp_path: Path) -> None:
-    """A leak is reported of the test in which it happened, and of no other."""
+def test_server_logs_and_command_output_are_searched_at_once(tmp_path: Path) -> None:
+    """A leak is reported for the test in which it happened, and for no other."""
     log = tmp_path / "server-1.log"
     log.write_text("started\n")
     privacy.watch_log(log)

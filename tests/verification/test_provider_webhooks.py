@@ -32,7 +32,7 @@ SIGNATURES: Final = {
 
 
 def outcome(answer: httpx2.Response) -> tuple[int, str]:
-    """Status and code of a refusal; the code is `taken` where there is none."""
+    """Status and code of a refusal; the code is `taken` for an accepted message."""
     return answer.status_code, answer.json().get("error", {"code": "taken"})["code"]
 
 
@@ -61,11 +61,11 @@ def enqueued(vendor: LiveVendor) -> object:
 
 @pytest.mark.parametrize("followed", SIMULATORS, indirect=True)
 def test_every_malformed_header_is_refused_and_enqueues_nothing(followed: LiveVendor) -> None:
-    """By the provider's published recipe; the message itself, unchanged, is taken."""
+    """By the provider's published recipe; the unchanged message is accepted."""
     vendor = followed
     made = vendor.playing.simulator.webhook(vendor.part("pending").session_id)
     needed = SIGNATURES[vendor.playing.name]
-    # Without what a provider sends besides: Stripe's v0 for tests, Didit's other signatures.
+    # Without the provider's further members: Stripe's v0 for tests, Didit's other signatures.
     sent = {name.lower(): value.partition(",v0=")[0] for name, value in made.headers}
     good = {name: value for name, value in sent.items() if name in (*needed, "content-type")}
     good |= {name: value for name, value in sent.items() if "auth-client" in name}
@@ -92,7 +92,7 @@ def test_every_malformed_header_is_refused_and_enqueues_nothing(followed: LiveVe
     assert len(vendor.rows("provider_messages")) == 1
 
 
-def test_a_message_for_no_one_is_not_found(vendor: LiveVendor) -> None:
+def test_a_message_to_an_unknown_account_is_not_found(vendor: LiveVendor) -> None:
     """An unknown account, an unknown provider, another provider than the account's, a bogus path.
 
     All look alike: a stranger learns of no account which provider it uses.
@@ -123,7 +123,7 @@ def test_a_message_for_no_one_is_not_found(vendor: LiveVendor) -> None:
 
 
 def test_a_message_may_have_256_kib(vendor: LiveVendor) -> None:
-    """More is refused before anything of it is looked at."""
+    """A larger one is refused before anything of it is read."""
     made = vendor.playing.simulator.webhook(vendor.part("verified").session_id)
     for size, expected in ((SIZE_MAX, REFUSED), (SIZE_MAX + 1, (413, "payload_too_large"))):
         answer, _ = vendor.send_webhook(
@@ -135,7 +135,7 @@ def test_a_message_may_have_256_kib(vendor: LiveVendor) -> None:
 
 
 def test_the_body_of_a_message_for_no_account_is_not_waited_for(server: Server) -> None:
-    """Account and provider stand in the path: without them, nothing is kept in memory."""
+    """Account and provider are in the path: without them, nothing is kept in memory."""
     head = (
         "POST /v1/provider_webhooks/stripe/acct_00000000000000000000000000 HTTP/1.1\r\n"
         f"Host: countersign\r\nContent-Length: {SIZE_MAX}\r\n\r\n"
@@ -143,10 +143,10 @@ def test_the_body_of_a_message_for_no_account_is_not_waited_for(server: Server) 
     assert wire.send(server.url, head.encode()).status == 404
 
 
-def test_unfinished_messages_for_one_account_keep_out_those_of_no_other(
+def test_unfinished_messages_for_one_account_do_not_block_others(
     vendor_with: MakeVendor,
 ) -> None:
-    """Beyond 1 MiB of unfinished messages, the account's next ones are asked to come back."""
+    """Beyond 1 MiB of unfinished messages, the account's next ones are asked to retry."""
     flooded, innocent = vendor_with("stripe"), vendor_with("persona")
     host, port = flooded.server.url.removeprefix("http://").split(":")
     head = (
@@ -165,7 +165,7 @@ def test_unfinished_messages_for_one_account_keep_out_those_of_no_other(
         pass  # the server notices that the connections are closed
 
 
-def test_no_key_is_needed_and_none_helps(vendor: LiveVendor) -> None:
+def test_no_key_is_needed_and_none_changes_anything(vendor: LiveVendor) -> None:
     """The signature alone counts: a key of the account does not make a message authentic."""
     path = vendor.webhook_path
     assert outcome(vendor.live.post(path, content=b"{}")) == REFUSED

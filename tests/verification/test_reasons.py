@@ -1,4 +1,4 @@
-"""Why a buyer is not verified stays known to the account that asked, and to no one else."""
+"""The reasons against a buyer are known only to the account that asked."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ S = BuyerStatus
 
 
 def events_of(stage: Stage, account_id: str) -> list[dict[str, object]]:
-    """What the events of an account say of buyers."""
+    """The content of an account's events about buyers."""
     query = "SELECT type, reasons FROM events WHERE account_id = :id ORDER BY seq"
     return [
         {row["type"]: json.loads(row["reasons"] or "[]")}
@@ -64,7 +64,7 @@ def test_another_account_learns_the_status_alone(stage: Stage) -> None:
     assert (seen.status, seen.reasons) == (S.FAILED, ())
 
 
-def test_a_session_that_is_gone_says_so_to_its_account(stage: Stage) -> None:
+def test_a_missing_session_is_reported_to_its_account(stage: Stage) -> None:
     """Also where no verdict was ever written."""
     vendor, other = stage.insider(), stage.insider()
     _, _, cbid = undecided(vendor)
@@ -79,7 +79,7 @@ def test_a_session_that_is_gone_says_so_to_its_account(stage: Stage) -> None:
 
 
 def test_success_leaves_no_reason_behind(stage: Stage) -> None:
-    """A buyer who comes back with a valid session has nothing against it."""
+    """A buyer who returns with a valid session has no reasons left."""
     vendor = stage.insider()
     session = vendor.part("verified")
     cbid = vendor.verify(session, "99999").cbid

@@ -27,7 +27,7 @@ FIRST_POLLS = timedelta(minutes=5)
 def answering_as(
     vendor: Insider, session: Session, other: str, *, nameless: bool = False
 ) -> AbstractContextManager[None]:
-    """Answer for this session as for the one that plays another part.
+    """Respond to this session as to the other one.
 
     `nameless`: without the reference, as some providers do while they have not decided.
     """
@@ -47,13 +47,13 @@ def answering_as(
 
 
 def undecided(vendor: Insider, session: Session) -> AbstractContextManager[None]:
-    """Answer as a provider does that names no one until it has decided."""
+    """Respond like a provider that names no one until it has decided."""
     return answering_as(vendor, session, "pending", nameless=True)
 
 
 @each_engine
-def test_an_undecided_session_leads_each_reference_to_a_buyer_of_its_own(stage: Stage) -> None:
-    """Once the provider names whom it is about, only that one is verified."""
+def test_an_undecided_session_leads_each_reference_to_a_separate_buyer(stage: Stage) -> None:
+    """Once the provider names its subject, only that one is verified."""
     vendor = stage.insider()
     session = vendor.part("verified")
     with undecided(vendor, session):
@@ -73,7 +73,7 @@ def test_an_undecided_session_leads_each_reference_to_a_buyer_of_its_own(stage: 
 @each_engine
 @pytest.mark.parametrize("hurried", [False, True])
 def test_the_poller_settles_the_buyer_of_the_right_reference(stage: Stage, hurried: bool) -> None:
-    """By the clock, or at a message of the provider, which names the session only."""
+    """By the clock, or after a message of the provider, which names the session only."""
     vendor = stage.insider()
     session = vendor.part("verified")
     with undecided(vendor, session):
@@ -86,7 +86,7 @@ def test_the_poller_settles_the_buyer_of_the_right_reference(stage: Stage, hurri
 
 
 @each_engine
-def test_who_asks_with_and_without_a_reference_is_one_buyer_in_the_end(stage: Stage) -> None:
+def test_requests_with_and_without_a_reference_lead_to_one_buyer_in_the_end(stage: Stage) -> None:
     """Both identifiers that were handed out work."""
     vendor = stage.insider()
     session = vendor.part("verified")
@@ -102,7 +102,7 @@ def test_who_asks_with_and_without_a_reference_is_one_buyer_in_the_end(stage: St
 
 
 def test_a_redacted_session_does_not_lead_another_reference_to_its_buyer(stage: Stage) -> None:
-    """What the provider named once is remembered, though it names no one any more."""
+    """A subject named once is remembered, even if the provider no longer names it."""
     vendor = stage.insider()
     session = vendor.part("verified")
     mine = verified(vendor, session)
@@ -114,7 +114,7 @@ def test_a_redacted_session_does_not_lead_another_reference_to_its_buyer(stage: 
     assert vendor.standing(mine).status is S.VERIFIED
 
 
-def test_a_session_redacted_before_it_was_seen_leads_a_reference_to_no_one_known(
+def test_a_session_redacted_before_it_was_seen_leads_to_no_known_buyer(
     stage: Stage,
 ) -> None:
     """Two references, two buyers, neither verified."""

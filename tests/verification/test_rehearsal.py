@@ -41,12 +41,12 @@ def served(bench: Bench) -> Iterator[Server]:
 
 
 def output(bench: Bench, *arguments: str) -> str:
-    """What the simulator's command prints."""
+    """The output of the simulator's command."""
     return bench.run("simulate-provider", *arguments).stdout
 
 
 def sessions(bench: Bench, provider: str) -> list[dict[str, Any]]:
-    """What `--list` prints: one JSON object a line."""
+    """The output of `--list`: one JSON object a line."""
     return [json.loads(line) for line in output(bench, provider, "--list").splitlines()]
 
 
@@ -70,7 +70,7 @@ def simulated(provider: str, folder: Path) -> Iterator[str]:
 
 @pytest.mark.later  # it runs a page, whose commands have tests of their own
 def test_the_rehearsal_works_as_the_page_writes_it(tmp_path: Path) -> None:
-    """Every block, in one shell; each answer is the one that is shown below it."""
+    """Every block, in one shell; each response is the one shown below it."""
     blocks = [block for block in PAGE.blocks if block.section == SECTION]
     inherited = {n: value for n, value in os.environ.items() if not n.startswith(PREFIX)}
     ports = {shown: str(free_port()) for shown in ("9100", "8080")}
@@ -110,7 +110,7 @@ def test_the_page_names_the_members_of_a_listed_session(bench: Bench) -> None:
 
 @pytest.mark.parametrize("provider", SIMULATORS)
 def test_what_is_listed_has_what_a_caller_needs(bench: Bench, provider: str) -> None:
-    """At least twelve parts, all different but those that verify; the same at every start."""
+    """At least twelve sessions, all different except verified ones; the same at every start."""
     listed = sessions(bench, provider)
     parts = {session["plays"] for session in listed}
     assert len(parts) >= 12
@@ -132,7 +132,7 @@ def test_what_is_listed_has_what_a_caller_needs(bench: Bench, provider: str) -> 
 def test_a_newcomer_rehearses_with_each_provider(
     bench: Bench, served: Server, tmp_path: Path, provider: str
 ) -> None:
-    """By what the command prints alone: credentials, sessions, and a webhook that is taken."""
+    """With only the command's output: credentials, sessions, and an accepted webhook."""
     account = bench.account(f"rehearsal {provider}")
     credentials = tmp_path / "credentials.json"
     credentials.write_text(output(bench, provider, "--credentials"))
@@ -191,7 +191,7 @@ def test_a_taken_port_is_reported_plainly(bench: Bench, tmp_path: Path) -> None:
     assert "--port N" in said
 
 
-def test_printed_credentials_are_json_on_one_line_or_to_be_read(bench: Bench) -> None:
+def test_printed_credentials_are_json_on_one_line_or_readable(bench: Bench) -> None:
     """The same either way."""
     plain = output(bench, "onfido", "--credentials")
     line = output(bench, "onfido", "--credentials", "--json")

@@ -1,4 +1,4 @@
-"""The review queue: who waits in it, who sees it, and what is decided there, on the record."""
+"""The review queue: waiting buyers, their visibility, and decisions on the record."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BILL = AcceptedZip(NEW_ZIP, "a utility bill", "case 7")
 OPERATOR = Principal(
     key_id="operator", account_id="", mode=Mode.LIVE, scopes=frozenset(), credential=""
 )
-"""Who types a command: of no account."""
+"""The user who types a command: of no account."""
 
 
 def waiting(stage: Stage, of: Insider | None = None, *statuses: BuyerStatus) -> list[str]:
@@ -52,7 +52,7 @@ def queued(
 
 
 def room_of(stage: Stage, who: Principal) -> Buyers:
-    """The room as the gate gives it: what is done notes who asks."""
+    """The room as the gate gives it: acts record the caller."""
     room = stage.opened.buyers
     return acting(room, room.access.audit.of(who.actor, who.reach))
 
@@ -66,8 +66,8 @@ def accept(stage: Stage, who: Principal, cbid: str) -> VerifyResult:
 
 
 @each_engine
-def test_whom_the_last_attempt_did_not_verify_waits_oldest_first(stage: Stage) -> None:
-    """With status, reasons and provider; who is verified does not wait."""
+def test_buyers_not_verified_by_their_last_attempt_wait_oldest_first(stage: Stage) -> None:
+    """With status, reasons and provider; verified buyers do not wait."""
     vendor = stage.insider()
     verified = vendor.verify(vendor.part("verified")).cbid
     young = vendor.verify(vendor.part("underage")).cbid
@@ -122,8 +122,8 @@ def replace_mode(who: Principal) -> Principal:
 
 
 @each_engine
-def test_who_is_dismissed_leaves_the_queue_until_the_next_attempt(stage: Stage) -> None:
-    """The status stays, and the audit log says who dismissed what, and why."""
+def test_a_dismissed_buyer_leaves_the_queue_until_the_next_attempt(stage: Stage) -> None:
+    """The status stays, and the audit log has who dismissed which attempt, and why."""
     vendor = stage.insider(zip_sources=WITH_OPERATOR)
     cbid = vendor.verify(vendor.part("verified"), NEW_ZIP).cbid
     [one] = queued(stage)
@@ -164,7 +164,7 @@ def test_an_accepted_zip_code_verifies_with_the_evidence_of_the_operator(stage: 
 
 
 @pytest.mark.parametrize("plays", ["underage", "redacted", "requires_input"])
-def test_no_decision_makes_another_rule_give_way(stage: Stage, plays: str) -> None:
+def test_no_decision_relaxes_another_rule(stage: Stage, plays: str) -> None:
     """The buyer stays in the queue, and nothing is written."""
     vendor = stage.insider(zip_sources=WITH_OPERATOR)
     cbid = vendor.verify(vendor.part(plays)).cbid
@@ -177,15 +177,15 @@ def test_no_decision_makes_another_rule_give_way(stage: Stage, plays: str) -> No
 
 
 def test_a_rule_of_the_account_decides_whether_an_operators_word_counts(stage: Stage) -> None:
-    """Without the source `operator` the decision is refused, with what to change."""
+    """Without the source `operator` the decision is refused, with the setting to change."""
     vendor = stage.insider()
     cbid = vendor.verify(vendor.part("verified"), NEW_ZIP).cbid
     with pytest.raises(ReviewRefused, match="sources of a ZIP code"):
         accept(stage, vendor.principal, cbid)
 
 
-def test_what_a_provider_said_to_another_account_is_no_ground_to_accept(stage: Stage) -> None:
-    """Each account decides on what a provider said to it."""
+def test_a_providers_response_to_another_account_is_no_ground_to_accept(stage: Stage) -> None:
+    """Each account decides on a provider's responses to itself."""
     first = stage.insider(zip_sources=WITH_OPERATOR)
     second = stage.insider(first.playing, zip_sources=WITH_OPERATOR)
     cbid = first.verify(first.part("verified"), NEW_ZIP).cbid
@@ -197,7 +197,7 @@ def test_what_a_provider_said_to_another_account_is_no_ground_to_accept(stage: S
 
 
 @each_engine
-def test_who_is_erased_is_in_no_queue(stage: Stage) -> None:
+def test_an_erased_buyer_is_in_no_queue(stage: Stage) -> None:
     """Nor can anything be decided on them."""
     vendor = stage.insider()
     cbid = vendor.verify(vendor.part("underage")).cbid
@@ -217,7 +217,7 @@ def proves(vendor: Insider, cbid: str) -> bool:
 
 
 @each_engine
-def test_a_zip_code_that_a_reviewer_accepts_counts_for_that_account_alone(stage: Stage) -> None:
+def test_a_zip_code_accepted_by_a_reviewer_counts_for_that_account_alone(stage: Stage) -> None:
     """That of the deployment's operator counts for every account with the source `operator`."""
     first = stage.insider(zip_sources=WITH_OPERATOR)
     second = stage.insider(first.playing, zip_sources=WITH_OPERATOR)

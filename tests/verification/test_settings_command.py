@@ -57,7 +57,7 @@ def untouched(tmp_path_factory: pytest.TempPathFactory) -> Bench:
 
 
 def acts(bench: Bench) -> list[str]:
-    """What operators did, but for what `init` does and the making of the account."""
+    """The acts of operators, except those of `init` and the making of the account."""
     done = [entry["action"] for entry in bench.read("audit")]
     return [action for action in done if action not in {"clearance_key_added", "account_created"}]
 
@@ -163,7 +163,7 @@ def test_a_change_of_credentials_keeps_every_rule(bench: Bench, credentials: Pat
     assert "→" not in after.stderr
 
 
-def test_a_rule_becomes_weaker_only_when_somebody_says_yes(bench: Bench, credentials: Path) -> None:
+def test_a_rule_becomes_weaker_only_after_a_confirmation(bench: Bench, credentials: Path) -> None:
     """Each change is printed; without a terminal to ask at, nothing is changed."""
     file = ("--credentials-file", str(credentials))
     bench.read(*SET, *file, *STRICT)
@@ -210,7 +210,7 @@ def test_credentials_that_never_verify_a_live_buyer_are_refused(
     assert untouched.read(*SHOW) is None
 
 
-def test_set_says_what_is_lost_without_webhooks_and_subject_reference(
+def test_set_names_the_disadvantages_of_missing_webhooks_and_subject_reference(
     bench: Bench, tmp_path: Path, credentials: Path
 ) -> None:
     """Both are optional, and neither is a mistake: the operator should know the price."""
@@ -230,7 +230,7 @@ def test_set_says_what_is_lost_without_webhooks_and_subject_reference(
 def test_wrong_credentials_are_refused_without_being_shown(
     untouched: Bench, tmp_path: Path, name: str
 ) -> None:
-    """Nothing is changed, and no secret stands in the message."""
+    """Nothing is changed, and the message contains no secret."""
     file = tmp_path / "wrong.json"
     file.write_bytes(CREDENTIALS_WRONG[name])
     said = untouched.refused(*SET, "--credentials-file", str(file))
@@ -257,7 +257,7 @@ def test_wrong_credentials_are_refused_without_being_shown(
         (("--check", "--dangerous-base-url", "http://127.0.0.1:1"), "no usable response"),
     ],
 )
-def test_settings_that_are_not_possible_change_nothing(
+def test_impossible_settings_change_nothing(
     untouched: Bench, credentials: Path, options: tuple[str, ...], says: str
 ) -> None:
     """The floor of the deployment included."""
@@ -281,7 +281,7 @@ def test_the_floor_of_the_deployment_is_the_default_and_the_least(
 def test_check_asks_the_provider_and_changes_nothing_if_it_refuses(
     untouched: Bench, provider: Playing, tmp_path: Path
 ) -> None:
-    """By a session that does not exist: no one's data is read."""
+    """With a session that does not exist: no personal data is read."""
     wrong = dict(provider.simulator.credentials) | {"api_key": "rk_live_not_this_one"}
     file = tmp_path / "wrong.json"
     file.write_text(json.dumps(wrong))
@@ -312,7 +312,7 @@ def test_credentials_come_from_a_file_or_from_the_environment_alone(
 
 
 def test_an_unknown_account_or_buyer_is_refused(untouched: Bench, credentials: Path) -> None:
-    """And nothing is written down of what was not done."""
+    """No entry is written for an act that was not done."""
     no_one = ("accounts", "verification", "set", "Unknown Workshop", "--provider", "stripe")
     untouched.refused(*no_one, "--credentials-file", str(credentials))
     untouched.refused("accounts", "verification", "show", "Unknown Workshop")
@@ -325,10 +325,8 @@ def test_an_unknown_account_or_buyer_is_refused(untouched: Bench, credentials: P
 
 
 @pytest.mark.parametrize("mode", [None, *Mode])
-def test_an_account_that_was_closed_meanwhile_gets_no_credentials(
-    stage: Stage, mode: Mode | None
-) -> None:
-    """What closing destroyed does not come back: the account is looked at where it is written."""
+def test_an_account_closed_meanwhile_gets_no_credentials(stage: Stage, mode: Mode | None) -> None:
+    """Closing destroyed them for good: the account is read in the writing transaction."""
     vendor = stage.insider()
     stage.do(done(close, stage.opened.privacy, vendor.account_id))
     held = json.dumps(vendor.playing.simulator.credentials).encode()

@@ -32,7 +32,7 @@ DAY = timedelta(days=1)
 
 
 def answers_as(vendor: Insider, session: Session, other: Session) -> Mood:
-    """Answer for one session as if it were the other."""
+    """Respond to one session as to the other."""
     simulator = vendor.playing.simulator
 
     def mood(request: Request, reply: Reply) -> Reply:
@@ -62,17 +62,17 @@ def playing_another(vendor: Insider, session: Session, other: Session) -> Iterat
 
 
 def signed(words: bytes) -> str:
-    """As Veriff signs requests and answers; the others pass over the header."""
+    """As Veriff signs requests and responses; the others ignore the header."""
     return hmac.new(SHARED_SECRET.encode(), words, "sha256").hexdigest()
 
 
 def undecided(vendor: Insider) -> tuple[Session, Session, str]:
-    """Verify a session that is not decided; gives it, one that is, and the cbid."""
+    """Verify an undecided session; returns it, a decided one, and the cbid."""
     decided = vendor.part("verified")
     session = replace(
         vendor.part("pending"),
         shipping_zip=decided.shipping_zip,
-        # Two made-up people have two references; the one below becomes the other.
+        # Two invented people have two references; the one below becomes the other.
         subject_reference=None,
     )
     outcome = vendor.verify(session)
@@ -159,7 +159,7 @@ def test_a_hint_settles_a_session_at_once(stage: Stage, provider: str) -> None:
 
 
 def test_a_hint_is_only_a_hint(stage: Stage) -> None:
-    """It says what it likes: what counts is what the provider answers when it is asked."""
+    """Its content does not matter: the provider's response to the poll counts."""
     vendor = stage.insider()
     session, _, cbid = undecided(vendor)
     asked = vendor.playing.asked(session)
@@ -216,14 +216,14 @@ def gone(request: Request, reply: Reply) -> Reply:
 
 
 def until_given_up(stage: Stage) -> None:
-    """Let the poller ask as often as it does before it gives up."""
+    """Let the poller ask until it gives up."""
     for _ in range(GONE_AFTER):
         assert followed(stage) == 1
         assert stage.wait(DAY) == 1
 
 
 @each_engine
-def test_a_poll_that_is_under_way_brings_no_erased_buyer_back(stage: Stage) -> None:
+def test_a_running_poll_brings_no_erased_buyer_back(stage: Stage) -> None:
     """It was erased while the provider was being asked."""
     vendor = stage.insider()
     session, decided, _ = undecided(vendor)
@@ -242,7 +242,7 @@ def test_a_poll_that_is_under_way_brings_no_erased_buyer_back(stage: Stage) -> N
         assert stage.rows(f"SELECT * FROM {table}") == [], table  # noqa: S608 - our own names
 
 
-def test_one_answer_that_a_session_is_not_there_does_not_end_the_following(stage: Stage) -> None:
+def test_one_not_found_response_does_not_end_polling(stage: Stage) -> None:
     """It may be a mistake of the provider's; the next answer counts."""
     vendor = stage.insider()
     session, decided, cbid = undecided(vendor)
@@ -255,7 +255,7 @@ def test_one_answer_that_a_session_is_not_there_does_not_end_the_following(stage
 
 
 @each_engine
-def test_a_session_that_has_gone_leaves_no_one_waiting_forever(stage: Stage) -> None:
+def test_a_deleted_session_leaves_no_one_waiting_forever(stage: Stage) -> None:
     """The buyer has to make a new session, which then verifies under the same document."""
     vendor = stage.insider()
     session, decided, cbid = undecided(vendor)
@@ -270,20 +270,20 @@ def test_a_session_that_has_gone_leaves_no_one_waiting_forever(stage: Stage) -> 
     assert vendor.verify(decided).view.status is S.VERIFIED
 
 
-def test_a_session_that_turns_out_to_be_anothers_leaves_no_one_waiting(stage: Stage) -> None:
-    """Some providers tell only with the decision whom a session is about."""
+def test_another_buyers_session_leaves_no_one_waiting(stage: Stage) -> None:
+    """Some providers name the subject of a session only with the decision."""
     vendor = stage.insider()
     session, _, cbid = undecided(vendor)
     with playing_another(vendor, session, vendor.part("test_mode")):
         assert stage.wait(FIRST_POLL) == 1
     assert followed(stage) == 0
     assert vendor.standing(cbid).status is S.REQUIRES_INPUT
-    # Nothing of the other person is kept under this name.
+    # Nothing of the other person is stored under this name.
     assert len(stage.rows("SELECT * FROM verification_evidence")) == 1
     assert stage.rows("SELECT * FROM buyer_documents") == []
 
 
-def test_an_account_that_verifies_no_more_leaves_no_one_waiting(stage: Stage) -> None:
+def test_an_account_without_verification_leaves_no_one_waiting(stage: Stage) -> None:
     """Its settings were removed while a session was followed."""
     vendor = stage.insider()
     _, _, cbid = undecided(vendor)
@@ -294,8 +294,8 @@ def test_an_account_that_verifies_no_more_leaves_no_one_waiting(stage: Stage) ->
 
 
 @each_engine
-def test_a_session_that_has_gone_takes_nothing_from_a_verified_buyer(stage: Stage) -> None:
-    """The pending session belongs to somebody who is verified by another one."""
+def test_a_deleted_session_takes_nothing_from_a_verified_buyer(stage: Stage) -> None:
+    """The pending session belongs to a buyer who is verified by another one."""
     vendor = stage.insider()
     decided = vendor.part("verified")
     session, _, cbid = undecided(vendor)
@@ -311,7 +311,7 @@ def test_a_session_that_has_gone_takes_nothing_from_a_verified_buyer(stage: Stag
     assert vendor.verify(decided).cbid == cbid
 
 
-def test_a_provider_that_is_down_does_not_end_the_following(stage: Stage) -> None:
+def test_a_failing_provider_does_not_end_the_following(stage: Stage) -> None:
     """A poll that fails is made up for later."""
     vendor = stage.insider()
     session, decided, cbid = undecided(vendor)
@@ -324,7 +324,7 @@ def test_a_provider_that_is_down_does_not_end_the_following(stage: Stage) -> Non
     assert vendor.standing(cbid).status is S.VERIFIED
 
 
-def test_a_provider_that_stays_down_leaves_no_one_waiting_forever(stage: Stage) -> None:
+def test_an_unreachable_provider_leaves_no_one_waiting_forever(stage: Stage) -> None:
     """After twice the time that a session is followed, the buyer has to begin again."""
     vendor = stage.insider()
     _, _, cbid = undecided(vendor)
@@ -338,7 +338,7 @@ def test_a_provider_that_stays_down_leaves_no_one_waiting_forever(stage: Stage) 
 
 
 @each_engine
-def test_a_pending_session_of_somebody_known_goes_on_as_the_known_buyer(stage: Stage) -> None:
+def test_a_pending_session_of_a_known_person_continues_as_the_known_buyer(stage: Stage) -> None:
     """Both identifiers stay valid and tell the same."""
     vendor = stage.insider()
     session, decided, waiting = undecided(vendor)

@@ -1,4 +1,4 @@
-"""One person, one cbid: what stays, what ends, and what other accounts learn."""
+"""One person, one cbid: lasting data, ended data, and other accounts' view."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def verified(vendor: Insider, session: Session, shipping_zip: str | None = None)
 
 
 def same_person(vendor: Insider) -> tuple[Session, Session]:
-    """Two sessions in which the same document was shown."""
+    """Two sessions with the same document."""
     simulator = vendor.playing.simulator
     twice = [s for s in simulator.sessions if "samedocument" in str(s.subject_reference)]
     assert len(twice) == 2
@@ -55,7 +55,7 @@ def same_person(vendor: Insider) -> tuple[Session, Session]:
 
 
 def to_the_day(view: BuyerStatusView) -> BuyerStatusView:
-    """What other accounts see of it: its times, rounded down to the beginning of the day."""
+    """Other accounts' view of it: its times, rounded down to the beginning of the day."""
     assert view.verified_at is not None
     assert view.expires_at is not None
     verified_at, expires_at = (
@@ -83,7 +83,7 @@ def cleared(vendor: Insider, cbid: str) -> tuple[str, ...]:
 
 
 @each_engine
-def test_a_verification_ends_with_its_document_for_each_account_that_asks_for_that(
+def test_a_verification_ends_with_its_document_for_each_account_that_requires_it(
     stage: Stage,
 ) -> None:
     """Also if the account that verified ignores the document's end; by the asking account's day."""
@@ -116,7 +116,7 @@ def test_a_verification_ends_with_its_document_for_each_account_that_asks_for_th
 
 
 @each_engine
-def test_a_verification_from_before_the_day_was_kept_counts_as_it_did(stage: Stage) -> None:
+def test_a_verification_without_a_stored_day_counts_as_before(stage: Stage) -> None:
     """Its document's last day is not known."""
     ignoring = stage.insider(document_expiry=DocumentExpiry.IGNORED)
     strict = stage.insider(ignoring.playing, document_expiry=DocumentExpiry.UNEXPIRED)
@@ -132,7 +132,7 @@ def test_a_verification_from_before_the_day_was_kept_counts_as_it_did(stage: Sta
 
 
 def test_the_end_of_a_document_takes_no_days_from_a_shorter_validity(stage: Stage) -> None:
-    """What counts for 60 days at another account counts for 60 days from the decision there too."""
+    """60 days at another account are 60 days from the decision there too."""
     vendor, other = stage.insider(), stage.insider(validity_days=60)
     with document_ending(vendor, (stage.clock.now + 40 * DAY).date()):
         cbid = verified(vendor, vendor.part("verified"))
@@ -247,7 +247,7 @@ def test_a_zip_is_no_oracle_for_where_somebody_lives(stage: Stage) -> None:
     assert 0 < refused.value.retry_after <= 86401
     assert stage.rows("SELECT * FROM verifications") == before
     assert len(before) == 5
-    # Nor by another session of the same document, and one that was tried is no news.
+    # Nor by another session of the same document, and a session tried before is no news.
     assert vendor.verify(session, "10004").view.reasons == (R.ZIP_MISMATCH,)
     stage.clock.now += DAY
     verified(vendor, session)
@@ -262,7 +262,7 @@ def revoke(stage: Stage, cbid: str) -> None:
 
 @each_engine
 def test_a_revoked_document_stays_revoked_under_a_new_session(stage: Stage) -> None:
-    """At every account, until it is reinstated; then the buyer is what it was."""
+    """At every account, until it is reinstated; then the buyer is as before."""
     vendor = stage.insider()
     once, again = same_person(vendor)
     other = stage.insider(vendor.playing)
@@ -281,7 +281,7 @@ def test_a_revoked_document_stays_revoked_under_a_new_session(stage: Stage) -> N
 
 @each_engine
 def test_a_document_shown_first_after_the_revocation_is_revoked_too(stage: Stage) -> None:
-    """The session leads to the revoked buyer: whatever is shown in it is a revoked person's."""
+    """The session leads to the revoked buyer: any document shown in it is a revoked person's."""
     vendor = stage.insider()
     once, again = same_person(vendor)
     waiting = vendor.verify(replace(vendor.part("pending"), subject_reference=None))
@@ -303,7 +303,7 @@ def test_a_document_shown_first_after_the_revocation_is_revoked_too(stage: Stage
 
 
 def test_revoking_and_reinstating_are_written_down_with_their_reason(stage: Stage) -> None:
-    """Who, when, why; what cannot be done is not written down."""
+    """Who, when, why; impossible acts leave no entry."""
     vendor = stage.insider()
     cbid = verified(vendor, vendor.part("verified"))
     room = stage.opened.buyers
@@ -324,10 +324,10 @@ def test_revoking_and_reinstating_are_written_down_with_their_reason(stage: Stag
     ]
 
 
-def test_somebody_who_was_never_verified_has_to_verify_after_being_reinstated(
+def test_a_never_verified_person_has_to_verify_after_being_reinstated(
     stage: Stage,
 ) -> None:
-    """There is nothing to go back to."""
+    """There is no earlier state to return to."""
     vendor = stage.insider()
     failed = vendor.verify(vendor.part("underage"))
     revoke(stage, failed.cbid)
@@ -341,7 +341,7 @@ def test_somebody_who_was_never_verified_has_to_verify_after_being_reinstated(
 
 
 @pytest.mark.parametrize("plays", ["other_subject", "test_mode"])
-def test_another_persons_or_a_test_session_writes_nothing(stage: Stage, plays: str) -> None:
+def test_another_persons_session_or_a_test_session_writes_nothing(stage: Stage, plays: str) -> None:
     """With a live key the provider's test mode proves nothing."""
     vendor = stage.insider()
     with pytest.raises(ProviderSessionNotBound):
@@ -350,7 +350,7 @@ def test_another_persons_or_a_test_session_writes_nothing(stage: Stage, plays: s
         assert stage.rows(f"SELECT * FROM {table}") == [], table  # noqa: S608 - our own names
 
 
-def test_a_subject_reference_has_to_be_the_sessions(stage: Stage) -> None:
+def test_a_subject_reference_must_be_the_sessions(stage: Stage) -> None:
     """Given: compared. Required: also given."""
     vendor = stage.insider()
     session = vendor.part("verified")
@@ -367,7 +367,7 @@ def test_a_subject_reference_has_to_be_the_sessions(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("session_id", ["", "vs_", "../x", "vs_1?x=y", "inq_1", "vs_" + "é"])
-def test_what_is_no_session_id_of_the_provider_is_never_sent(stage: Stage, session_id: str) -> None:
+def test_an_invalid_session_id_is_never_sent(stage: Stage, session_id: str) -> None:
     """It is refused before anything leaves the house."""
     vendor = stage.insider()
     with pytest.raises(ProviderSessionNotFound):
@@ -378,8 +378,8 @@ def test_what_is_no_session_id_of_the_provider_is_never_sent(stage: Stage, sessi
 # --- other accounts ----------------------------------------------------------------------------
 
 
-def test_each_account_learns_the_status_by_its_own_rules(stage: Stage) -> None:
-    """What was proved crosses accounts; what an account asks for does not."""
+def test_each_account_sees_the_status_by_its_own_rules(stage: Stage) -> None:
+    """Proofs cross accounts; an account's requirements do not."""
     vendor = stage.insider(validity_days=365)
     cbid = verified(vendor, vendor.part("verified"))
     own = vendor.standing(cbid)
@@ -408,7 +408,7 @@ def test_an_account_without_a_provider_is_judged_by_the_deployments_floor(stage:
 
 
 @each_engine
-def test_an_account_sees_the_time_of_day_of_its_own_verifications_alone(stage: Stage) -> None:
+def test_an_account_sees_the_time_of_day_of_only_its_own_verifications(stage: Stage) -> None:
     """Also by the same session of the provider, and also once the buyer is revoked."""
     vendor = stage.insider()
     other, never = stage.insider(vendor.playing), stage.insider(vendor.playing)
@@ -453,7 +453,7 @@ def test_a_simulated_verification_counts_nowhere_else_and_in_no_other_mode(stage
             live.standing(cbid)
 
 
-def test_the_floor_of_the_deployment_holds_for_settings_made_before_it(stage: Stage) -> None:
+def test_the_minimum_rules_of_the_deployment_apply_to_older_settings(stage: Stage) -> None:
     """The operator has tightened it since: stored settings are judged by the new one."""
     vendor = stage.insider(validity_days=365)
     session = vendor.part("verified")
@@ -467,10 +467,10 @@ def test_the_floor_of_the_deployment_holds_for_settings_made_before_it(stage: St
         vendor.configure(minimum_age=99, validity_days=11)
 
 
-def test_what_one_account_proved_by_looser_rules_is_not_lost_for_a_stricter_one(
+def test_a_proof_by_looser_rules_is_not_lost_for_a_stricter_account(
     stage: Stage,
 ) -> None:
-    """The same session, judged by both: each relies on what its own rules proved."""
+    """The same session, judged by both: each relies on the proof by its own rules."""
     vendor = stage.insider()
     session = vendor.part("verified")
     strict = stage.insider(vendor.playing, minimum_age=23)

@@ -44,7 +44,7 @@ class Victims:
         self._process = process
 
     def act(self, point: int, **order: object) -> dict[str, Any] | None:
-        """What the act gave; None if the process died before."""
+        """The act's result; None if the process died before."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(order | {"point": point}) + "\n")
@@ -92,7 +92,7 @@ def contents(operator: Operator) -> dict[str, int]:
 
 @pytest.mark.timeout(300)
 def test_killed_before_any_step_a_check_is_whole_or_not_there(own: Deployment) -> None:
-    """Each step in turn; then the same again, and the same session and buyer come of it."""
+    """Each step in turn; a retry leads to the same session and buyer."""
     began = time.time()
     with (
         Operator(own) as operator,

@@ -40,18 +40,18 @@ pytestmark = pytest.mark.long
 
 S = BuyerStatus
 OF_BUYERS = ("buyers", "verifications", "events", "records", "provider_sessions", "zip_attempts")
-"""What is written about a buyer."""
+"""The tables about a buyer."""
 OTHER_ZIP = "90210"
 
 
 def settled(check: IdentityCheck | None) -> IdentityCheck:
-    """A check that has to be there."""
+    """A check that must exist."""
     assert check is not None
     return check
 
 
 @each_engine
-def test_a_started_check_verifies_the_buyer_who_goes_through_it(stage: Stage) -> None:
+def test_a_started_check_verifies_the_buyer_who_completes_it(stage: Stage) -> None:
     """With a record, an event, and nothing left to follow."""
     vendor = live_starter(stage, subject_reference_required=True)
     made, check = vendor.verified()
@@ -68,7 +68,7 @@ def test_a_started_check_verifies_the_buyer_who_goes_through_it(stage: Stage) ->
 
 @each_engine
 def test_nothing_is_written_about_a_buyer_who_has_submitted_nothing(stage: Stage) -> None:
-    """However often it is asked: no buyer, no record, no event."""
+    """However often the provider is asked: no buyer, no record, no event."""
     vendor = live_starter(stage)
     before = counted(stage, *OF_BUYERS)
     made = vendor.start()
@@ -105,7 +105,7 @@ OUTCOMES = {
 def test_each_end_is_known_and_a_buyer_is_there_only_after_a_submission(
     stage: Stage, outcome: str
 ) -> None:
-    """The reasons are those of the provider, also where there is no buyer to give them to."""
+    """The reasons are the provider's, even without a buyer to give them to."""
     status, reasons, submitted = OUTCOMES[outcome]
     vendor = live_starter(stage)
     made = vendor.start()
@@ -147,7 +147,7 @@ def test_a_buyer_who_never_comes_back_is_found_verified(stage: Stage, settles: s
 
 
 def test_pending_becomes_verified_and_each_decision_is_counted(stage: Stage) -> None:
-    """So that a session can take over each of them once."""
+    """So that a session can apply each of them once."""
     vendor = live_starter(stage)
     made = vendor.start()
     walk(made, "later")
@@ -209,7 +209,7 @@ def test_a_session_that_names_another_subject_verifies_no_one(stage: Stage) -> N
     assert vendor.found(made) == (None, 0)
 
 
-def test_a_provider_that_gives_one_session_twice_is_not_believed(stage: Stage) -> None:
+def test_a_provider_that_returns_one_session_twice_is_not_trusted(stage: Stage) -> None:
     """The second reference would share the session, and its buyer, with the first."""
     insider = stage.insider()
     vendor = starter_of(insider)
@@ -230,7 +230,7 @@ def test_a_provider_that_gives_one_session_twice_is_not_believed(stage: Stage) -
 
 
 @each_engine
-def test_a_repeated_start_gives_a_session_that_works(stage: Stage) -> None:
+def test_a_repeated_start_returns_a_working_session(stage: Stage) -> None:
     """The same one where the provider recognises the repetition; another attempt gets its own."""
     vendor = live_starter(stage)
     reference = a_reference()
@@ -248,7 +248,7 @@ def test_a_repeated_start_gives_a_session_that_works(stage: Stage) -> None:
     assert seen == 2
 
 
-def test_a_start_that_fails_leaves_nothing(stage: Stage) -> None:
+def test_a_failed_start_leaves_nothing(stage: Stage) -> None:
     """And an account without a provider has none to start at."""
     insider = stage.insider()
     vendor = starter_of(insider)
@@ -264,7 +264,7 @@ def test_a_start_that_fails_leaves_nothing(stage: Stage) -> None:
 
 
 def test_verifying_by_the_session_id_counts_as_bound(stage: Stage) -> None:
-    """The reference is our own; one that the vendor sends has to be the same."""
+    """The reference is our own; a vendor's must be the same."""
     insider = stage.insider(subject_reference_required=True)
     vendor = starter_of(insider)
     made = vendor.start()
@@ -302,7 +302,7 @@ def test_another_zip_code_says_nothing_about_a_started_check(stage: Stage) -> No
 
 
 def test_a_revoked_buyer_stays_revoked(stage: Stage) -> None:
-    """What was found before the revocation does not count either."""
+    """Results from before the revocation do not count either."""
     vendor = live_starter(stage)
     made, check = vendor.verified()
     stage.revoke(check.cbid or "")
@@ -311,8 +311,8 @@ def test_a_revoked_buyer_stays_revoked(stage: Stage) -> None:
     assert vendor.judge(check.cbid or "", ZIP).status is S.REVOKED
 
 
-def test_a_verification_that_has_expired_completes_nothing(stage: Stage) -> None:
-    """Not even if it is taken over late, as after servers were down."""
+def test_an_expired_verification_completes_nothing(stage: Stage) -> None:
+    """Not even if it is applied late, as after servers were down."""
     vendor = live_starter(stage, validity_days=1)
     made, _ = vendor.verified()
     stage.clock.now += timedelta(days=1)
@@ -321,8 +321,8 @@ def test_a_verification_that_has_expired_completes_nothing(stage: Stage) -> None
 
 
 @each_engine
-def test_a_known_buyer_is_judged_by_the_rules_of_the_account_that_asks(stage: Stage) -> None:
-    """And now: by time, by ZIP code, and by what was proved."""
+def test_a_known_buyer_is_judged_by_the_rules_of_the_asking_account(stage: Stage) -> None:
+    """And now: by time, by ZIP code, and by the proofs."""
     insider = stage.insider()
     vendor = starter_of(insider)
     _, check = vendor.verified()
@@ -343,7 +343,7 @@ def test_a_known_buyer_is_judged_by_the_rules_of_the_account_that_asks(stage: St
 
 
 def test_zip_codes_of_a_known_buyer_cannot_be_guessed(stage: Stage) -> None:
-    """They count apart from other questions, which would say who has agreed to be known."""
+    """They count separately from other checks, which would reveal who has agreed to be known."""
     vendor = live_starter(stage)
     _, check = vendor.verified()
     cbid, account_id = check.cbid or "", vendor.who.account_id
@@ -359,7 +359,7 @@ def test_zip_codes_of_a_known_buyer_cannot_be_guessed(stage: Stage) -> None:
     assert len(stage.do(access.database.read(lambda c: c.execute(tried).all()))) == 1
 
 
-def test_two_providers_are_offered_and_each_follows_its_own_sessions(stage: Stage) -> None:
+def test_two_providers_are_offered_and_each_polls_its_own_sessions(stage: Stage) -> None:
     """The first one is from the settings; the session id identifies it."""
     with playing("stripe", clock=stage.clock.monotonic) as second:
         insider = stage.insider("veriff")

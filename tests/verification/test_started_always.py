@@ -1,4 +1,4 @@
-"""Whatever happens in which order: verified only after a positive, bound decision of one's own."""
+"""In any order of events, only a positive, bound decision for this buyer verifies."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ number = st.integers(0, CHECKS - 1)
 steps = st.lists(
     st.one_of(
         st.tuples(st.just("walk"), number, st.sampled_from(OUTCOMES), st.sampled_from(ZIPS)),
-        # Who asks, about which session, for which reference and ZIP code.
+        # The caller, the session, the reference and the ZIP code.
         st.tuples(
             st.just("ask"), st.integers(0, VENDORS - 1), number, number, st.sampled_from(ZIPS)
         ),
@@ -81,7 +81,7 @@ class Pages:
         walk(self._made[which], outcome, zip_)
         if outcome in CLOSING:
             self.closed.add(which)
-        # The page's "another ZIP code" is the other one of these two than what was typed.
+        # The page's "another ZIP code" is the one of these two that was not typed.
         shown = zip_ if outcome != "wrong_zip" else ZIPS[1 - ZIPS.index(zip_)]
         if outcome in {*POSITIVE, "wrong_zip"} and shown == ZIP:
             self.good.add(which)
@@ -121,7 +121,7 @@ def test_only_a_positive_bound_decision_makes_a_check_verified(
 
 
 def _asked(vendor: Starter, made: IdentityCheck, reference: str, zip_: str) -> IdentityCheck | None:
-    """What comes of a question; None if it is refused."""
+    """The result of a question; None if it is refused."""
     try:
         return vendor.ask(made, reference, zip_)
     except CountersignError:

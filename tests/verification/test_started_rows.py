@@ -1,4 +1,4 @@
-"""What is kept of started checks goes with the buyer, follows a join, and ends with its session."""
+"""Stored started checks are erased with the buyer, follow a join, and end with their session."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def erase(stage: Stage, cbid: str) -> None:
 
 @each_engine
 def test_an_erased_buyer_leaves_no_started_check(stage: Stage) -> None:
-    """Nor one that is still followed; the session is unknown then."""
+    """Nor one that is still polled; the session is unknown then."""
     vendor = live_starter(stage)
     made, check = vendor.verified()
     waiting = vendor.start()
@@ -82,8 +82,8 @@ def test_a_started_check_follows_its_buyer_into_another(stage: Stage) -> None:
     assert {row["cbid"] for row in stage.rows("SELECT cbid FROM started_checks")} == {known.cbid}
 
 
-def test_checks_are_kept_as_long_as_something_refers_to_them(stage: Stage) -> None:
-    """Then they go with their time; what is followed or has its session stays."""
+def test_checks_are_kept_while_something_refers_to_them(stage: Stage) -> None:
+    """Then they are deleted in time; followed ones and those with a session stay."""
     vendor = live_starter(stage)
     vendor.verified()
     followed = vendor.start()

@@ -151,7 +151,7 @@ def test_a_live_session_never_becomes_a_test_one(stage: Stage, played: Playing) 
         (False, None, False),
     ],
 )
-def test_a_session_has_to_be_of_the_mode_of_the_key(
+def test_a_session_must_have_the_mode_of_the_key(
     wanted: bool,
     said: bool | None,
     verified: bool,
@@ -172,7 +172,7 @@ def test_a_session_has_to_be_of_the_mode_of_the_key(
     assert decision.not_bound is not verified
 
 
-def test_credentials_have_to_be_of_the_mode(stage: Stage, played: Playing) -> None:
+def test_credentials_must_be_of_the_mode(stage: Stage, played: Playing) -> None:
     """Without a simulator's URL: there is one set of simulated credentials for both."""
     insider = stage.insider(played)
     room, account_id = stage.opened.buyers, insider.account_id
@@ -187,7 +187,7 @@ def test_credentials_have_to_be_of_the_mode(stage: Stage, played: Playing) -> No
 
 
 def test_one_webhook_address_serves_both_modes(stage: Stage, played: Playing) -> None:
-    """Each integration tries its own secrets; a message that none knows is refused."""
+    """Each integration tries its own secrets; a message with an unknown secret is refused."""
     insider = stage.insider(played)
     live = starter_of(insider)
     test = Starter(stage, replace(live.who, mode=Mode.TEST))
@@ -227,7 +227,7 @@ def test_a_message_of_the_test_mode_hurries_a_session_of_test_keys(
     assert check.status is S.VERIFIED
 
 
-def test_verify_with_test_keys_stays_played(stage: Stage, played: Playing) -> None:
+def test_verify_with_test_keys_stays_simulated(stage: Stage, played: Playing) -> None:
     """Deterministic, and without a question to anybody."""
     vendor = sandbox_starter(stage, played)
     made, _ = vendor.verified()
@@ -246,7 +246,7 @@ def test_verify_with_test_keys_stays_played(stage: Stage, played: Playing) -> No
 
 
 def test_a_sandbox_goes_by_its_own_clock(stage: Stage, played: Playing) -> None:
-    """Verified for a year from what the clock shows; the record has both times."""
+    """Verified for a year from the clock's time; the record has both times."""
     vendor = sandbox_starter(stage, played)
     ahead = timedelta(days=400)
     stage.execute(

@@ -1,4 +1,4 @@
-"""No route ever answers anything of a person: no matter who asks, or what the provider said."""
+"""No route ever returns personal data, whoever asks, and whatever the provider sent."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SUCCEEDS_FOR_NO_ONE: Final = {
     ("POST", "/v1/provider_webhooks/{path*}"),
     ("POST", FULFILMENT),
     ("POST", f"{CURRENT}/acknowledge"),
-    # A page needs a cookie, a form what is on its page, and a logo an account that has one.
+    # A page needs a cookie, a form the codes of its page, and a logo an account that has one.
     ("GET", "/c/{path*}"),
     ("POST", "/c/{path*}"),
     ("POST", "/buyer"),
@@ -69,7 +69,7 @@ NOWHERE: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class Walker:
-    """Somebody who tries every route, and what was answered."""
+    """A caller who tries every route, and the responses."""
 
     name: str
     client: httpx2.Client
@@ -79,7 +79,7 @@ class Walker:
 
     def ask(self, method: str, path: str, route: str = "", body: object = None) -> httpx2.Response:
         """Send a request, and look for people in everything that comes back."""
-        # What was acknowledged and cleared on the way may not be sealed yet.
+        # Acknowledgments and clearances of the walk may not be sealed yet.
         waits = {"Prefer": "wait=10"}
         answer = self.client.request(method, path, json=body, headers=waits)
         words = self.search(answer.content) | self.search(str(answer.headers).encode())
@@ -105,7 +105,7 @@ class Known:
 
 
 def bodies(known: Known, vendor: LiveVendor) -> dict[str, list[dict[str, Any]]]:
-    """What to send to each route; for a live key, and for a test key where that differs."""
+    """Bodies for each route; for a live key, and for a test key if different."""
     [account_id] = known.values["account_id"]
     cbids, now = known.values["cbid"], rfc3339(datetime.now(UTC))
     asked = [
@@ -198,11 +198,11 @@ def prepared(vendor: LiveVendor) -> Known:
 
 
 WITHOUT_CONSOLE = [route for route in route_table() if not route.console]
-"""What a server answers whose console is off; what people may see is walked in `tests/people`."""
+"""Responses of a server without a console; people's views are walked in `tests/people`."""
 
 
 def walk(walker: Walker, known: Known, vendor: LiveVendor) -> None:
-    """Try every route; those that delete come last."""
+    """Try every route; deleting ones come last."""
     bodies_of = bodies(known, vendor)
     for route in sorted(WITHOUT_CONSOLE, key=lambda route: route.method == "DELETE"):
         sends = route.method in {"POST", "PATCH"}
@@ -218,14 +218,14 @@ def walk(walker: Walker, known: Known, vendor: LiveVendor) -> None:
 @pytest.mark.parametrize(
     "provider",
     [
-        # One provider is enough for what an engine can change, and for the first stage.
+        # One provider is enough to test differences between engines, and for the first stage.
         pytest.param(
             name, marks=pytest.mark.both_engines if name == "stripe" else [ONE, pytest.mark.later]
         )
         for name in SIMULATORS
     ],
 )
-def test_no_route_answers_anything_personal(vendor_with: MakeVendor, provider: str) -> None:
+def test_no_route_returns_personal_data(vendor_with: MakeVendor, provider: str) -> None:
     """Not to the account itself, nor to another, a test key, a buyer, or somebody without a key."""
     vendor = vendor_with(provider)
     other = vendor_with(vendor.playing)
@@ -244,7 +244,7 @@ def test_no_route_answers_anything_personal(vendor_with: MakeVendor, provider: s
         make_client(vendor.server, token) as browser,
         make_client(vendor.server, review_key) as reviewer,
     ):
-        # With more scopes than the own live key: it opens every door that that one opens.
+        # With more scopes than the own live key: it may call every operation that that one may.
         own = [("the own reviewer", reviewer)]
         others = [
             ("the own live key", vendor.live),
@@ -254,7 +254,7 @@ def test_no_route_answers_anything_personal(vendor_with: MakeVendor, provider: s
             ("a buyer's browser", browser),
             ("the own test key", vendor.test),
         ]
-        # Who is refused for who they are is refused whatever the provider.
+        # Refusals that depend on the caller do not depend on the provider.
         walkers = [
             Walker(name=name, client=client, search=search)
             for name, client in (others if provider == "stripe" else []) + own
@@ -271,7 +271,7 @@ def test_no_route_answers_anything_personal(vendor_with: MakeVendor, provider: s
 
 
 def test_the_walk_would_find_a_person(vendor: LiveVendor) -> None:
-    """What operators may see is full of what the walk looks for."""
+    """The operators' view is full of the searched strings."""
     cbid = vendor.verified(vendor.part("verified"))
 
     async def shown(opened: bootstrap.Deployment) -> list[Any]:

@@ -55,7 +55,7 @@ def test_a_key_without_its_permission_is_the_operators_business(stage: Stage) ->
 
 
 def test_each_verdict_is_counted_with_its_reason(stage: Stage) -> None:
-    """And so are the questions to the provider, and what waits."""
+    """Requests to the provider and waiting sessions are counted too."""
     vendor = stage.insider()
     vendor.verify(vendor.part("verified"))
     vendor.verify(vendor.part("verified", 1), "99999")
@@ -100,7 +100,7 @@ def test_a_wrong_webhook_secret_is_logged_and_counted(stage: Stage) -> None:
     assert 'countersign_provider_webhooks_refused_total{provider="stripe"} 2.0' in metrics(stage)
 
 
-def test_why_a_session_is_not_bound_is_said(stage: Stage) -> None:
+def test_the_reason_for_an_unbound_session_is_given(stage: Stage) -> None:
     """One code: somebody else's session, or one of the test mode or another integration."""
     vendor = stage.insider()
     session = vendor.part("verified")

@@ -26,7 +26,7 @@ S = BuyerStatus
 SOON = timedelta(seconds=1)
 WITHDRAWN = (Reason.VERIFICATION_WITHDRAWN,)
 NO = {"stripe": "canceled"}
-"""What plays a session that is over and verifies no one; of the others, one that failed."""
+"""Sessions that have ended and verify no one; for providers without one, a failed one."""
 
 
 def approved(vendor: Insider) -> tuple[Session, str]:
@@ -36,7 +36,7 @@ def approved(vendor: Insider) -> tuple[Session, str]:
 
 
 def declining(vendor: Insider, session: Session, plays: str = "") -> AbstractContextManager[None]:
-    """Have the provider say no of the session from now on, or what else is played."""
+    """Make the provider reject the session from now on, or simulate another outcome."""
     plays = plays or NO.get(vendor.playing.name, "failed")
     return playing_another(vendor, session, vendor.part(plays))
 
@@ -48,9 +48,7 @@ def held_against(vendor: Insider, cbid: str) -> set[str]:
 
 
 @pytest.mark.parametrize("provider", SIMULATORS)
-def test_a_hint_about_a_session_that_verified_somebody_is_asked_once(
-    stage: Stage, provider: str
-) -> None:
+def test_a_hint_about_a_verifying_session_is_polled_once(stage: Stage, provider: str) -> None:
     """By each provider's own message: status, event, review queue, record and clearance say so."""
     vendor, other = stage.insider(provider), stage.insider()
     session, cbid = approved(vendor)
@@ -117,7 +115,7 @@ def test_a_provider_that_says_yes_again_verifies_again(stage: Stage) -> None:
 
 @each_engine
 def test_other_proofs_of_the_buyer_stay(stage: Stage) -> None:
-    """Each is a session of its own: the buyer is verified by the one that was not withdrawn."""
+    """Each is a separate session: the buyer is verified by the one that was not withdrawn."""
     vendor = stage.insider("persona")
     first, second = (replace(one, subject_reference=None) for one in same_person(vendor))
     cbid = verified(vendor, first)
@@ -138,7 +136,7 @@ def test_other_proofs_of_the_buyer_stay(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("plays", ["redacted", "server_error", "unknown_status", "pending"])
-def test_what_is_no_final_no_changes_nothing(stage: Stage, plays: str) -> None:
+def test_only_a_final_no_changes_anything(stage: Stage, plays: str) -> None:
     """Redaction is no decision, and neither is trouble or a review that goes on."""
     vendor = stage.insider("persona")
     session, cbid = approved(vendor)
@@ -164,8 +162,8 @@ def test_a_no_after_a_review_is_noticed(stage: Stage) -> None:
     assert vendor.standing(cbid).reasons == WITHDRAWN
 
 
-def test_a_hint_about_a_session_that_still_says_yes_is_no_news(stage: Stage) -> None:
-    """It is asked once, and nothing is written."""
+def test_a_hint_about_a_still_approved_session_is_no_news(stage: Stage) -> None:
+    """The provider is asked once, and nothing is written."""
     decided = stage.clock.monotonic()
     stage.provider_seconds = lambda: decided
     vendor = stage.insider("persona")
@@ -191,7 +189,7 @@ def test_a_failed_attempt_of_another_session_takes_nothing_away(stage: Stage) ->
 
 
 def test_reinstating_a_buyer_does_not_bring_a_withdrawn_verification_back(stage: Stage) -> None:
-    """What is withdrawn while the buyer is revoked no longer counts afterwards."""
+    """A verification withdrawn while the buyer is revoked does not count afterwards."""
     vendor = stage.insider("persona")
     session, cbid = approved(vendor)
     stage.revoke(cbid)

@@ -17,10 +17,10 @@ AT_ONCE = 6
 
 
 @pytest.mark.parametrize("provider", SIMULATORS)
-def test_a_part_verifies_without_a_reference_if_and_only_if_it_plays_verified(
+def test_a_part_verifies_without_a_reference_if_and_only_if_it_is_listed_as_verified(
     vendor_with: MakeVendor, provider: str
 ) -> None:
-    """What `simulate-provider --list` says of a first live verify with this ZIP code."""
+    """As `simulate-provider --list` says about a first live verify with this ZIP code."""
     vendor = vendor_with(provider)
 
     def verify(session: Session) -> httpx2.Response:

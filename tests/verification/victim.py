@@ -1,10 +1,9 @@
 """Servers that are killed at one step between a provider's answer and our own.
 
 `python -m tests.verification.victim`: for each line `POINT` on standard input it forks a process
-that becomes `countersign serve`, and writes its process id. That server counts from the moment in
-which the provider's answer is there, and kills itself with SIGKILL right before it does the
-POINTth thing that could leave something half done: a statement, or a commit. Forking saves
-importing everything for every point.
+that becomes `countersign serve`, and writes its process id. That server counts from the provider's
+response, and kills itself with SIGKILL right before the POINTth operation that could leave
+something half done: a statement, or a commit. Forking saves importing everything for every point.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ def _become_server(last: int) -> None:
 if __name__ == "__main__":
     for name in ("countersign.root", "countersign.server.server", "uvloop"):
         importlib.import_module(name)
-    # A killed child is of no interest: what counts is what it left.
+    # A killed child's end is irrelevant: only the data that it left counts.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for line in sys.stdin:
         child = os.fork()

@@ -61,12 +61,12 @@ from tests.unit.support import HandClock
 from tests.webhooks.telling import desk  # noqa: F401 - a fixture
 
 TIMEOUT_SECONDS = 60.0
-"""So long that a busy machine makes no receiver fail that a test believes to be good."""
+"""So long that even a busy machine makes no good receiver fail."""
 HURRIED_SECONDS = 2.0
 
 
 class Sender(WebhookSender):
-    """The real one, which gives up soon on the receivers that a test names."""
+    """The real sender, which gives up soon on receivers named by a test."""
 
     def __init__(self, guard: AddressGuard, *, timeout_seconds: float) -> None:
         super().__init__(guard, timeout_seconds=timeout_seconds)
@@ -82,7 +82,7 @@ class Sender(WebhookSender):
 
 @dataclass(kw_only=True)
 class Service:
-    """What one server process has of events and webhooks, with a clock set by hand."""
+    """A server process's events and webhooks, with a clock set by hand."""
 
     database: Database
     clock: HandClock
@@ -137,7 +137,7 @@ class Service:
         ]
         before = {event.id for event in await self.everything()}
         await write(self.database, new)
-        # On PostgreSQL they are seen when older transactions have ended, those of others included.
+        # On PostgreSQL they are visible when older transactions have ended, including others'.
         made: list[str] = []
         for _ in range(500):
             made = [event.id for event in await self.everything() if event.id not in before]
@@ -208,7 +208,7 @@ def assemble(
     private: bool = True,
     timeout_seconds: float = TIMEOUT_SECONDS,
 ) -> Service:
-    """Put together what a server process has of webhooks."""
+    """Assemble a server process's webhooks."""
     access = open_access(
         opened,
         DeploymentSecret(b"s" * 32),

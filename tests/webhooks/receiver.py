@@ -25,7 +25,7 @@ class Received:
     headers: dict[str, str]
     body: bytes
     connection: int
-    """Which of the connections it came on, from 1."""
+    """The number of its connection, from 1."""
 
     @property
     def id(self) -> str:
@@ -49,7 +49,7 @@ class Answer:
     endless: bool = False
     """Never end the body, as if there were more to come."""
     before: bytes = b""
-    """What to send before it."""
+    """Bytes to send before it."""
 
 
 @dataclass(kw_only=True)
@@ -64,7 +64,7 @@ class Receiver:
 
     @property
     def ids(self) -> list[str]:
-        """The webhook-id of each request, in the order in which they arrived."""
+        """The webhook-id of each request, in the order of arrival."""
         return [received.id for received in self.received]
 
     def answers(self, *answers: Answer) -> None:
@@ -83,7 +83,7 @@ async def until(true: Callable[[], bool], seconds: float = 60) -> None:
 
 
 def absent() -> socket.socket:
-    """Hold a port at which nothing listens, until a receiver is run on this socket."""
+    """Reserve a port where nothing listens, until a receiver is run on this socket."""
     held = socket.socket()
     held.bind(("127.0.0.1", 0))
     return held
@@ -111,7 +111,7 @@ async def running_receiver(
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
-    # Not one of the ports that simulators get: a server may still poll one that is gone.
+    # Not a port of simulators: a server may still poll one that is gone.
     listening = bound or socket.create_server((host, free_port()))
     server = await asyncio.start_server(connected, sock=listening, ssl=tls)
     url = address(listening, "https" if tls else "http")

@@ -47,7 +47,7 @@ def desk(
 ) -> Iterator[Desk]:
     """Give a deployment in this process whose clock the tests move forward, on each engine."""
     data_dir = tmp_path_factory.mktemp(f"events_of-{request.param}") / "data"
-    # Not before the beginning of the logs, which is made by the machine's clock.
+    # Not before the beginning of the logs, which is set by the machine's clock.
     clock = MovingClock(datetime.now(tz=UTC).replace(microsecond=0) + timedelta(days=1))
     with open_desk(data_dir, clock, engine_server(request)) as made:
         yield made

@@ -1,4 +1,4 @@
-"""Where webhooks must not go: nothing that is inside is ever connected to."""
+"""Forbidden targets of webhooks: internal addresses are never connected to."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ OUTSIDE = [
 
 
 @pytest.mark.parametrize("text", INSIDE)
-def test_an_address_that_is_not_of_the_public_internet_is_refused(text: str) -> None:
+def test_a_non_public_address_is_refused(text: str) -> None:
     """Every special-purpose block, and whatever can hide an IPv4 address."""
     assert not is_public(ipaddress.ip_address(text))
 
@@ -58,7 +58,7 @@ def test_a_public_address_is_not(text: str) -> None:
 @pytest.mark.parametrize(
     "found", [["10.0.0.1"], ["8.8.8.8", "10.0.0.1"], ["::1", "8.8.8.8"], ["nonsense"]]
 )
-def test_one_inner_address_spoils_the_name(found: list[str]) -> None:
+def test_one_internal_address_spoils_the_name(found: list[str]) -> None:
     """A name with both kinds of addresses is a trap."""
 
     async def resolve(_host: str, _port: int) -> Sequence[str]:
@@ -73,7 +73,7 @@ def test_one_inner_address_spoils_the_name(found: list[str]) -> None:
     "host", ["localhost", "127.0.0.1", "127.1", "2130706433", "0x7f000001", "::1", "0"]
 )
 def test_every_spelling_of_this_machine_is_refused_by_the_real_resolver(host: str) -> None:
-    """What the system makes of a name is what is judged, not the name."""
+    """The resolved address is judged, not the name."""
 
     async def scenario() -> None:
         async with running_receiver() as receiver:
@@ -86,7 +86,7 @@ def test_every_spelling_of_this_machine_is_refused_by_the_real_resolver(host: st
     asyncio.run(scenario())
 
 
-def test_a_name_that_changes_between_check_and_connect_gains_nothing() -> None:
+def test_changing_a_name_between_check_and_connect_is_useless() -> None:
     """Resolved once, connected to that very address: the second answer is never asked for."""
 
     async def scenario() -> None:
@@ -116,7 +116,9 @@ def test_a_name_that_changes_between_check_and_connect_gains_nothing() -> None:
     "address",
     ["169.254.169.254", "10.0.0.1", "127.0.0.1", "0.0.0.0", "::ffff:169.254.169.254", "fe80::1"],  # noqa: S104 - refused
 )
-def test_a_name_that_now_leads_inside_is_refused_at_the_next_connection(address: str) -> None:
+def test_a_name_that_now_resolves_to_the_inside_is_refused_at_the_next_connection(
+    address: str,
+) -> None:
     """It was public when the endpoint was made; that does not help."""
 
     async def scenario() -> None:
@@ -194,13 +196,13 @@ def test_a_redirect_to_the_inside_is_a_failure_and_never_followed(status: int) -
         "https://example.com:80:80/", "",
     ],
 )  # fmt: skip
-def test_an_address_that_is_not_plain_https_is_refused(url: str) -> None:
+def test_an_address_other_than_plain_https_is_refused(url: str) -> None:
     """Two programs must not be able to read two hosts out of it."""
     with pytest.raises(ValueError, match="a URL"):
         parse_target(url, private=False)
 
 
-def test_the_last_port_is_one() -> None:
+def test_the_last_port_is_valid() -> None:
     assert parse_target("https://example.com:65535/", private=False).port == 65535
     with pytest.raises(ValueError, match="65535"):
         parse_target("https://example.com:65536/", private=False)
@@ -216,7 +218,7 @@ def test_the_last_port_is_one() -> None:
     ],
 )
 def test_a_plain_address_is_read(url: str, expected: tuple[str, str, int, str]) -> None:
-    """Host, port and path are what is connected to and asked for."""
+    """Host, port and path are those of the connection and the request."""
     assert parse_target(url, private=False) == expected
 
 
@@ -300,7 +302,7 @@ def test_an_unknown_authority_is_refused(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_connections_are_used_again_and_a_closed_one_is_replaced() -> None:
+def test_connections_are_reused_and_a_closed_one_is_replaced() -> None:
     """Keep-alive; a server that hangs up between two messages costs neither of them."""
 
     async def scenario() -> None:
@@ -315,7 +317,7 @@ def test_connections_are_used_again_and_a_closed_one_is_replaced() -> None:
             assert (await sender.post(target, {}, b"{}", ACCOUNT)).outcome is Outcome.DELIVERED
             assert len(receiver.received) == 5
             await sender.close()
-            for _ in range(3):  # turns in which the loop drops what was closed
+            for _ in range(3):  # turns of the loop that drop closed connections
                 await asyncio.sleep(0)
 
     asyncio.run(scenario())

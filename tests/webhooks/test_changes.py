@@ -1,4 +1,4 @@
-"""Changes of an endpoint: each applies what it was given, whatever happens at the same time."""
+"""Changes of an endpoint: each changes only the given members, whatever happens concurrently."""
 
 from __future__ import annotations
 
@@ -60,8 +60,10 @@ def test_changes_at_the_same_time_are_all_kept(service: Service, run: Run) -> No
     run(scenario())
 
 
-def test_a_change_does_not_enable_what_answered_410_meanwhile(service: Service, run: Run) -> None:
-    """It would go on from the end, and what happened in between would never be sent."""
+def test_a_change_does_not_enable_an_endpoint_that_answered_410_meanwhile(
+    service: Service, run: Run
+) -> None:
+    """It would continue from the end, and the events in between would never be sent."""
 
     async def scenario() -> None:
         read, _ = await service.endpoint(NOWHERE)
@@ -76,7 +78,7 @@ def test_a_change_does_not_enable_what_answered_410_meanwhile(service: Service, 
 
 
 def test_the_410_of_an_old_address_does_not_disable_the_new_one(service: Service, run: Run) -> None:
-    """Moving away from a receiver that is gone is what one does about it."""
+    """Moving away from a vanished receiver is the usual remedy."""
 
     async def scenario() -> None:
         read, _ = await service.endpoint(NOWHERE)
@@ -89,7 +91,7 @@ def test_the_410_of_an_old_address_does_not_disable_the_new_one(service: Service
     run(scenario())
 
 
-def test_nothing_is_sent_again_to_an_endpoint_that_was_disabled_meanwhile(
+def test_nothing_is_resent_to_an_endpoint_that_was_disabled_meanwhile(
     service: Service, run: Run
 ) -> None:
     """A delivery made then would wait for as long as the endpoint is disabled."""
@@ -108,7 +110,7 @@ def test_nothing_is_sent_again_to_an_endpoint_that_was_disabled_meanwhile(
 
 
 class Endpoints(RuleBasedStateMachine):
-    """An endpoint, with what a few plain lines say about it.
+    """An endpoint, with an oracle of a few plain lines.
 
     Every act uses some earlier reading of the endpoint, as a request does that was overtaken.
     """
@@ -131,7 +133,7 @@ class Endpoints(RuleBasedStateMachine):
         endpoint, _ = self._run(self._service.endpoint(self._urls[0]))
         self._readings = [endpoint]
         self._events: list[str] = []
-        # What is expected: the endpoint itself, and what has arrived where, how often.
+        # The expectation: the endpoint itself, and the arrivals at each place, with their number.
         self._oracle = endpoint
         self._expected: Counter[tuple[str, str]] = Counter()
 
@@ -235,7 +237,9 @@ class Endpoints(RuleBasedStateMachine):
 
 
 @pytest.mark.timeout(120)
-def test_an_endpoint_is_what_was_asked_of_it_and_gets_what_it_wants(sqlite_template: Path) -> None:
+def test_an_endpoint_has_the_requested_settings_and_gets_the_wanted_events(
+    sqlite_template: Path,
+) -> None:
     """PATCH, 410, events and resending in any order, each from a reading that may be old."""
     run_state_machine_as_test(
         lambda: Endpoints(sqlite_template),  # type: ignore[arg-type]  # whatever makes one

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.both_engines
 
 
 def test_each_event_is_delivered_once_and_verifies_in_both_ways(service: Service, run: Run) -> None:
-    """What arrives is what the API shows, under the event's id, signed with v1 and v1a."""
+    """The content is that of the API, under the event's id, signed with v1 and v1a."""
 
     async def scenario() -> None:
         async with running_receiver() as receiver:
@@ -57,7 +57,7 @@ def test_each_event_is_delivered_once_and_verifies_in_both_ways(service: Service
     run(scenario())
 
 
-def test_what_happened_before_the_endpoint_was_made_is_not_sent(service: Service, run: Run) -> None:
+def test_events_before_the_endpoint_was_made_are_not_sent(service: Service, run: Run) -> None:
     """A new endpoint begins with what happens next."""
 
     async def scenario() -> None:
@@ -86,7 +86,7 @@ def test_an_endpoint_gets_the_types_it_wants(service: Service, run: Run) -> None
     run(scenario())
 
 
-def test_a_failing_receiver_is_asked_by_the_schedule_and_then_no_more(
+def test_a_failing_receiver_is_tried_by_the_schedule_and_then_no_more(
     service: Service, run: Run
 ) -> None:
     """Ten attempts, each after its wait and not before, with one id and a new timestamp each."""
@@ -177,7 +177,7 @@ def test_a_large_answer_is_not_read_to_its_end(service: Service, run: Run) -> No
     run(scenario())
 
 
-def test_410_disables_the_endpoint_and_stops_what_waits(service: Service, run: Run) -> None:
+def test_410_disables_the_endpoint_and_stops_waiting_deliveries(service: Service, run: Run) -> None:
     """A receiver that returns 410 gets nothing until somebody enables it."""
 
     async def scenario() -> None:
@@ -219,7 +219,7 @@ def test_retry_after_makes_the_wait_longer_and_never_shorter(service: Service, r
     run(scenario())
 
 
-def test_a_receiver_that_is_down_does_not_use_up_the_attempts_of_what_waits(
+def test_a_failing_receiver_does_not_use_up_the_attempts_of_waiting_deliveries(
     service: Service, run: Run
 ) -> None:
     """While it is down one message is tried now and then; when it is up all arrive at once."""
@@ -270,7 +270,7 @@ def _numbers(connection: Connection) -> list[int]:
     return list(connection.execute(select(webhook_attempts.c.number)).scalars())
 
 
-def test_dying_again_and_again_comes_to_an_end(service: Service, run: Run) -> None:
+def test_repeated_deaths_come_to_an_end(service: Service, run: Run) -> None:
     """A message that kills its sender is tried as often as the schedule says, and no more."""
 
     async def scenario() -> None:
@@ -289,7 +289,7 @@ def test_dying_again_and_again_comes_to_an_end(service: Service, run: Run) -> No
     run(scenario())
 
 
-def test_no_delivery_is_tried_for_longer_than_the_schedule_takes() -> None:
-    """The limit of age ends only what the schedule could not."""
+def test_no_delivery_is_retried_beyond_the_schedule() -> None:
+    """The limit of age ends only deliveries that the schedule could not."""
     longest = sum((wait * (1 + JITTER) for wait in SCHEDULE), timedelta(0))
     assert longest < AGE_MAX

@@ -1,4 +1,4 @@
-"""docs/webhooks.md: what it shows is what is sent, and its code verifies what is sent."""
+"""docs/webhooks.md: its examples match the sent messages, and its code verifies them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ Judge = Callable[[list[Case]], list[Any]]
 
 
 def messages() -> tuple[list[Case], list[Case]]:
-    """What has to be accepted, and what has not."""
+    """Valid and invalid messages."""
     now = int(time.time())
     headers = sign([SECRET, PRIVATE], "evt_1", now, BODY)
     rotating = sign([SharedSecret(b"n" * 32), PRIVATE, SECRET], "evt_1", now, BODY)
@@ -88,21 +88,21 @@ def python_judge(block: Block) -> Judge:
 
 
 def node_judge(block: Block, folder: Path) -> Judge:
-    """What the shown module says, in Node.js."""
+    """The verdict of the shown module, in Node.js."""
     module = folder / "shown.mjs"
     module.write_text(block.text, encoding="utf-8")
     return program_judge("node", str(node.WEBHOOKS / "judge.mjs"), str(module), folder=folder)
 
 
 def php_judge(folder: Path) -> Judge:
-    """What the shown function says, in PHP."""
+    """The verdict of the shown function, in PHP."""
     (folder / "shown.php").write_text(PHP.text, encoding="utf-8")
     (folder / "judge.php").write_text(PHP_JUDGE, encoding="utf-8")
     return program_judge("php", "judge.php", folder=folder)
 
 
 def program_judge(*command: str, folder: Path) -> Judge:
-    """What a program prints that is given the cases."""
+    """The output of a program for these cases."""
 
     def judge(cases: list[Case]) -> list[Any]:
         asked = [(s, h, base64.b64encode(b).decode()) for s, h, b in cases]
@@ -122,25 +122,25 @@ def program_judge(*command: str, folder: Path) -> Judge:
 
 
 def check(judge: Judge) -> None:
-    """Everything good is accepted as what it says, everything else refused without an exception."""
+    """Every valid message is accepted with its content, all others refused without an exception."""
     good, bad = messages()
     assert judge(good) == [json.loads(body) for _, _, body in good]
     assert judge(bad) == [None] * len(bad)
 
 
-def test_the_shown_python_accepts_what_is_sent_and_nothing_else() -> None:
+def test_the_shown_python_accepts_sent_messages_and_nothing_else() -> None:
     """With the library."""
     check(python_judge(PYTHON))
 
 
 @pytest.mark.php
-def test_the_shown_php_accepts_what_is_sent_and_nothing_else(tmp_path: Path) -> None:
+def test_the_shown_php_accepts_sent_messages_and_nothing_else(tmp_path: Path) -> None:
     """Without a library."""
     check(php_judge(tmp_path))
 
 
 @pytest.mark.npm
-def test_the_reference_javascript_library_accepts_what_is_sent_and_nothing_else(
+def test_the_reference_javascript_library_accepts_sent_messages_and_nothing_else(
     tmp_path: Path,
 ) -> None:
     """The package `standardwebhooks`, used as the page shows it."""
@@ -160,7 +160,7 @@ def test_the_table_lists_every_type_of_event_and_what_it_names() -> None:
     }
 
 
-def test_the_shown_message_is_what_is_sent() -> None:
+def test_the_shown_message_matches_a_sent_one() -> None:
     """The same members in the same order, for the same event."""
     (block,) = [b for b in PAGE.blocks if b.section == "Which events there are"]
     shown = json.loads(block.text)

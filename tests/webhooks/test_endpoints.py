@@ -157,7 +157,7 @@ def test_a_closed_account_gets_no_endpoint(service: Service, run: Run) -> None:
     run(scenario())
 
 
-def test_disabling_stops_what_waits_and_recovering_delivers_what_was_missed(
+def test_disabling_stops_waiting_deliveries_and_recovering_sends_missed_events(
     service: Service, run: Run
 ) -> None:
     """Enabled again it gets what happens next; since a time, what happened meanwhile too."""
@@ -205,7 +205,7 @@ def test_disabling_stops_what_waits_and_recovering_delivers_what_was_missed(
 def test_recovering_goes_back_as_far_as_deliveries_are_kept(
     ago: timedelta, service: Service, run: Run
 ) -> None:
-    """Further back it could not tell what was delivered already."""
+    """For older ones it is unknown whether they were delivered."""
 
     async def scenario() -> None:
         endpoint, _ = await service.endpoint(NOWHERE)
@@ -215,8 +215,8 @@ def test_recovering_goes_back_as_far_as_deliveries_are_kept(
     run(scenario())
 
 
-def test_resending_delivers_once_more_under_the_same_id(service: Service, run: Run) -> None:
-    """Whatever came of it before, and also what was never meant for this endpoint."""
+def test_resending_delivers_again_under_the_same_id(service: Service, run: Run) -> None:
+    """Whatever the earlier result, and also an event that was never meant for this endpoint."""
 
     async def scenario() -> None:
         async with running_receiver() as receiver:
@@ -262,7 +262,7 @@ def test_resending_while_an_attempt_is_under_way_still_sends_once_more(
 
 
 def test_an_example_is_sent_at_once_and_leaves_nothing_behind(service: Service, run: Run) -> None:
-    """Signed like the real ones, with a name of its own; what came of it is the answer."""
+    """Signed like the real ones, with its own name; the response has the result."""
 
     async def scenario() -> None:
         async with running_receiver() as receiver:
@@ -355,7 +355,7 @@ async def tidy(service: Service, database: Database) -> None:
     )
 
 
-def test_what_waits_beyond_the_limit_waits_as_events(
+def test_events_beyond_the_limit_wait_as_events(
     service: Service, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A receiver that is down for days fills no table; when it is back, all of it arrives."""

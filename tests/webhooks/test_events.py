@@ -97,10 +97,10 @@ def test_a_type_and_a_time_narrow_the_list(service: Service, run: Run) -> None:
     run(scenario())
 
 
-def test_a_type_that_is_seldom_found_is_looked_for_in_bounded_steps(
+def test_a_rare_type_is_searched_in_bounded_steps(
     service: Service, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One step looks at so many events; going on from its cursor comes to all of the type."""
+    """One step examines a limited number; continuing from its cursor finds all of the type."""
     monkeypatch.setattr(events_store, "WINDOW", 10)
 
     async def scenario() -> None:
@@ -121,7 +121,7 @@ def test_a_type_that_is_seldom_found_is_looked_for_in_bounded_steps(
     run(scenario())
 
 
-def test_another_account_or_mode_sees_none_of_it(
+def test_another_account_or_mode_sees_no_event(
     service: Service, database: Database, run: Run, clock: HandClock
 ) -> None:
     """Not in the list, not by its id, not as a cursor."""
@@ -144,13 +144,13 @@ def test_another_account_or_mode_sees_none_of_it(
 @pytest.mark.parametrize(
     "cursor", ["", "evt_", "ack_01km9x4v8gen3rr1p6q1s2t3v4", "evt_7zzzzzzzzzzzzzzzzzzzzzzzzz", "é"]
 )
-def test_what_is_no_cursor_is_refused(cursor: str, service: Service, run: Run) -> None:
+def test_an_invalid_cursor_is_refused(cursor: str, service: Service, run: Run) -> None:
     """A typing error must not silently start from the beginning."""
     with pytest.raises(InvalidRequest):
         run(service.events(after=cursor, limit=10))
 
 
-def test_a_cursor_from_before_what_is_kept_is_refused_and_said_so(
+def test_a_too_old_cursor_is_refused_as_such(
     service: Service, database: Database, run: Run
 ) -> None:
     """Events go after 90 days; who comes back later must not believe to have seen all."""
@@ -174,10 +174,10 @@ def test_a_cursor_from_before_what_is_kept_is_refused_and_said_so(
     run(scenario())
 
 
-def test_numbers_go_on_after_all_events_were_deleted(
+def test_numbers_continue_after_all_events_were_deleted(
     service: Service, database: Database, run: Run
 ) -> None:
-    """The last row stays, or a cursor would point to what comes later under its number."""
+    """The last row stays, or a cursor would point to a later event with its number."""
 
     async def scenario() -> None:
         (first,) = await service.happen()
@@ -201,7 +201,7 @@ def test_numbers_go_on_after_all_events_were_deleted(
 def test_notices_reach_every_account_and_buyers_only_the_accounts_concerned(
     service: Service, database: Database, run: Run
 ) -> None:
-    """One event for each account that there is; one for each that has verified the buyer."""
+    """One event for each account; one for each that has verified the buyer."""
 
     async def scenario() -> None:
         others = [items.account() for _ in range(2)]
@@ -239,8 +239,8 @@ def test_an_identifier_contains_number_and_time(seq: int, unix_ms: int, key: byt
     assert EventIds(key + b"x").parse(made) != (seq, unix_ms)
 
 
-def test_identifiers_sort_by_time_and_hide_how_many_there_are() -> None:
-    """Like every other identifier; two neighbours in number have nothing else in common."""
+def test_identifiers_sort_by_time_and_hide_the_number_of_events() -> None:
+    """Like every other identifier; consecutive numbers give unrelated identifiers."""
     ids = EventIds(b"k")
     made = [ids.compose(seq, 1_795_210_260_000 + seq) for seq in range(1, 100)]
     assert made == sorted(made)
@@ -278,7 +278,7 @@ def test_a_late_commit_with_an_early_number_is_not_passed_over(
 
 @on_postgres
 @pytest.mark.timeout(180)
-def test_a_reader_who_follows_the_cursor_misses_nothing_while_many_write(
+def test_a_reader_who_follows_the_cursor_misses_no_event_while_many_write(
     service: Service, url: URL, run: Run
 ) -> None:
     """Transactions of every length, some rolled back, savepoints among them; three readers."""
@@ -322,7 +322,7 @@ def test_a_reader_who_follows_the_cursor_misses_nothing_while_many_write(
 
 
 def write_some(url: URL, account_id: str, number: int) -> list[str]:
-    """Write events in transactions of random length; gives those that were committed."""
+    """Write events in transactions of random length; returns the committed ones."""
     dice = random.Random(number)
     committed: list[str] = []
     engine = open_engine(url, Purpose.WRITE)
@@ -372,7 +372,7 @@ def test_rows_of_another_cluster_are_put_before_everything_new(
 def test_an_endpoint_made_while_a_transaction_is_under_way_gets_its_events(
     service: Service, run: Run
 ) -> None:
-    """What commits after the endpoint was made is delivered, whenever it was begun."""
+    """Events committed after that are delivered, whenever their transaction began."""
 
     async def scenario() -> None:
         endpoint, _ = await service.endpoint("http://127.0.0.1:9/hook")

@@ -1,4 +1,4 @@
-"""Expiry: what time takes away is reported once, soon, and to the accounts it concerns."""
+"""Expiry: it is reported once, soon, and to the accounts that it concerns."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _verify_again(desk: Desk, cbid: str, validity: timedelta = VALIDITY) -> None
     desk.do(desk.deployment.database.write_batched(act, None))
 
 
-def test_a_failed_attempt_after_an_expiry_does_not_tell_of_it_again(desk: Desk) -> None:
+def test_a_failed_attempt_after_an_expiry_does_not_report_it_again(desk: Desk) -> None:
     """An event stays the last one while nothing has changed about it."""
     who = desk.account()
     cbid = desk.sandbox_buyer(who, "sess_a", ZIP)
@@ -101,7 +101,7 @@ def test_a_failed_attempt_after_an_expiry_does_not_tell_of_it_again(desk: Desk) 
 
 
 def test_a_revoked_buyer_does_not_expire(desk: Desk) -> None:
-    """There is nothing left that time could take away; reinstated late, it is expired at once."""
+    """Time can take nothing away; reinstated late, it is expired at once."""
     who = desk.account()
     cbid = desk.sandbox_buyer(who, "sess_a", ZIP)
     desk.revoke(cbid)
@@ -114,7 +114,7 @@ def test_a_revoked_buyer_does_not_expire(desk: Desk) -> None:
 
 
 def test_an_accounts_sandbox_can_be_swept_ahead_of_time(desk: Desk) -> None:
-    """By a clock of its own: its test buyers, and no one else's; later sweeps find nothing."""
+    """By its own clock: only its test buyers; later sweeps find nothing."""
     sweep(desk)
     ahead, other = desk.account(), desk.account()
     cbid = desk.sandbox_buyer(ahead, "sess_a", ZIP)
@@ -138,7 +138,7 @@ def test_an_accounts_sandbox_can_be_swept_ahead_of_time(desk: Desk) -> None:
     assert events_of(desk, other)[-1] == ("buyer.expired", {"cbid": others})
 
 
-def test_two_servers_that_sweep_at_once_tell_of_each_expiry_once(desk: Desk) -> None:
+def test_two_servers_that_sweep_at_once_report_each_expiry_once(desk: Desk) -> None:
     """They take different buyers, or one of them finds nothing left."""
     sweep(desk)
     who = desk.account()
@@ -235,7 +235,7 @@ def test_a_buyer_that_was_joined_to_another_is_not_reminded(desk: Desk) -> None:
 
 
 def test_both_events_of_a_long_pause_come_in_order(desk: Desk) -> None:
-    """Also where more buyers are due than one transaction writes, and two servers write them."""
+    """Also if more buyers are due than one transaction writes, and two servers write them."""
     sweep(desk)
     who = desk.account()
     cbids = {desk.sandbox_buyer(who, f"sess_{n}", ZIP) for n in range(30)}

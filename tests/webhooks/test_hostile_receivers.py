@@ -1,4 +1,4 @@
-"""A vendor's receiver that means harm, and the neighbour of another account who notices nothing."""
+"""A hostile receiver, and another account's neighbour who notices nothing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _filled(part: bytes) -> Iterator[bytes]:
     return repeat(part * (PIECE // len(part) + 1))
 
 
-# What each sends after a request, without end, and whether the status that it sent is taken.
+# The endless data that each sends after a request, and whether its status counts.
 ENDLESS: dict[str, tuple[bytes, bytes, Outcome]] = {
     "interim responses": (b"", b"HTTP/1.1 100 Continue\r\n\r\n", Outcome.UNREACHABLE),
     "early hints": (b"", b"HTTP/1.1 103 Early\r\nLink: </a>\r\n\r\n", Outcome.UNREACHABLE),
@@ -106,8 +106,8 @@ async def _local(_host: str, _port: int) -> Sequence[str]:
 
 
 @pytest.mark.parametrize("kind", ENDLESS)
-def test_a_response_without_end_is_given_up_after_a_bounded_number_of_bytes(kind: str) -> None:
-    """Not at the timeout, which is far away here: whatever the bytes are, they are counted."""
+def test_an_endless_response_is_given_up_after_a_bounded_number_of_bytes(kind: str) -> None:
+    """Not at the timeout, which is far away here: all bytes are counted."""
     first, then, outcome = ENDLESS[kind]
 
     async def scenario() -> None:
@@ -125,7 +125,7 @@ def test_a_response_without_end_is_given_up_after_a_bounded_number_of_bytes(kind
     asyncio.run(scenario())
 
 
-def test_a_response_without_end_over_tls_is_given_up_too(tmp_path: Path) -> None:
+def test_an_endless_response_over_tls_is_given_up_too(tmp_path: Path) -> None:
     """As in production: https, a good certificate, and interim responses forever."""
 
     async def scenario() -> None:
@@ -160,7 +160,7 @@ def test_a_few_interim_responses_are_passed_over(interim: int) -> None:
     asyncio.run(scenario())
 
 
-def test_what_is_read_of_a_response_stays_below_the_limit() -> None:
+def test_the_read_part_of_a_response_stays_below_the_limit() -> None:
     """The limit is that of the page: a body of 64 KiB after a header of 16 KiB."""
 
     async def scenario() -> None:
@@ -209,7 +209,7 @@ def test_connections_to_ever_new_addresses_are_closed(monkeypatch: pytest.Monkey
 def test_examples_to_hostile_receivers_are_few_at_a_time_and_others_are_served(
     service: Service, run: Run
 ) -> None:
-    """One under way for each endpoint, a few for an account; the next one is refused with 429."""
+    """One at a time for each endpoint, a few for an account; the next one is refused with 429."""
 
     async def scenario() -> None:
         other = items.account()

@@ -93,7 +93,7 @@ def test_a_repeated_creation_makes_one_endpoint_and_shows_the_same_secret(
         ({"url": URL, "secret": "whsec_mine"}, "$.secret"),
     ],
 )
-def test_what_will_not_do_is_refused_with_its_field(
+def test_an_unacceptable_value_is_refused_with_its_field(
     body: dict[str, Any], field: str, client: httpx2.Client
 ) -> None:
     """One shape of error, and the message names the field."""
@@ -106,7 +106,7 @@ def test_what_will_not_do_is_refused_with_its_field(
     assert f"`{field}`" in answer.json()["error"]["message"]
 
 
-def test_a_server_of_the_open_internet_calls_nothing_inside(client: httpx2.Client) -> None:
+def test_a_server_on_the_open_internet_calls_no_internal_address(client: httpx2.Client) -> None:
     """Plain https to a name that leads to this machine: refused when it is to be connected to."""
 
     async def scenario() -> None:
@@ -121,7 +121,7 @@ def test_a_server_of_the_open_internet_calls_nothing_inside(client: httpx2.Clien
     asyncio.run(scenario())
 
 
-def test_another_account_and_the_other_mode_find_nothing(
+def test_another_account_and_the_other_mode_find_no_events(
     client: httpx2.Client, server: Server, deployment: Deployment, account: str
 ) -> None:
     """404 for reading, changing, deleting and for every act on it."""
@@ -169,7 +169,7 @@ def test_events_are_followed_with_the_id_of_the_last_one(
 @pytest.mark.parametrize(
     "query", ["after=evt_1", "after=latest", "type=buyer.known", "since=yesterday", "limit=101"]
 )
-def test_a_query_that_cannot_be_meant_is_refused(query: str, client: httpx2.Client) -> None:
+def test_a_meaningless_query_is_refused(query: str, client: httpx2.Client) -> None:
     """Silently starting from the beginning would look like an answer."""
     assert client.get(f"/v1/events?{query}").status_code == 400
 
@@ -206,7 +206,7 @@ def test_the_whole_way_from_the_event_to_the_log_of_deliveries(open_server: Serv
         asyncio.run(scenario(client))
 
 
-def test_metrics_tell_what_came_of_attempts(open_server: Server) -> None:
+def test_metrics_show_the_outcome_of_attempts(open_server: Server) -> None:
     """Counted by outcome; and how many endpoints wait."""
     deployment = open_server.deployment
     account = deployment.account("counted")
@@ -285,7 +285,7 @@ def test_an_operator_does_the_same_from_the_command_line(open_server: Server) ->
 
 
 def test_listen_brings_events_to_a_laptop(open_server: Server, tmp_path: Path) -> None:
-    """Signed with the secret that was given, under the event's id, until it is stopped."""
+    """Signed with the given secret, under the event's id, until it is stopped."""
     deployment = open_server.deployment
     account = deployment.account("laptop")
     secret = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
@@ -318,7 +318,7 @@ def test_listen_brings_events_to_a_laptop(open_server: Server, tmp_path: Path) -
 
 @pytest.mark.parametrize("address", ["localhost:3000", "http://", "https://exa mple.com/"])
 @pytest.mark.parametrize("option", ["--server", "--forward-to"])
-def test_listen_refuses_what_is_no_address(open_server: Server, option: str, address: str) -> None:
+def test_listen_refuses_an_invalid_address(open_server: Server, option: str, address: str) -> None:
     """At once and by name, not by trying forever."""
     addresses = {"--server": open_server.url, "--forward-to": "http://127.0.0.1:1/"}
     addresses[option] = address
@@ -336,8 +336,10 @@ def test_listen_without_a_key_names_the_variable(open_server: Server) -> None:
     assert "COUNTERSIGN_API_KEY" in done.stderr
 
 
-def test_what_allows_a_private_address_is_named_where_it_is_refused(open_server: Server) -> None:
-    """On the server, and in the shell of a command, which judges by its own settings."""
+def test_the_setting_that_allows_a_private_address_is_named_in_the_refusal(
+    open_server: Server,
+) -> None:
+    """On the server, and in the shell of a command, which uses its own settings."""
     deployment = open_server.deployment
     account = deployment.account("private")
     at = ["--account", account, "--mode", "test", "--url", "http://127.0.0.1:9/hook"]

@@ -15,8 +15,8 @@ from tests.webhooks.receiver import Answer, Receiver, running_receiver
 
 pytestmark = [pytest.mark.crash, pytest.mark.long]
 EVENTS = 40
-# Those that are killed have short leases; the last one must not give up on a busy machine, since
-# the attempt after that is made minutes later.
+# Killed ones have short leases; the last one must not give up on a busy machine, since the next
+# attempt is minutes later.
 SETTINGS = {"WEBHOOK_ALLOW_PRIVATE": "true", "WEBHOOK_TIMEOUT_SECONDS": "3"}
 
 

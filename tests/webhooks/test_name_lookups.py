@@ -1,4 +1,4 @@
-"""Names whose servers do not answer: they delay their own account, and no one else."""
+"""Names whose servers do not answer delay only their own account."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HANGING = 64
 """More than any pool of threads that a process has by default."""
 
 
-def test_names_that_hang_take_no_thread_that_others_need(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_lookups_take_no_thread_that_others_need(monkeypatch: pytest.MonkeyPatch) -> None:
     """The event loop's pool, which identity providers use, stays free; so do others' webhooks."""
     resolve, hung = socket.getaddrinfo, threading.Semaphore(0)
     asked: list[str] = []
@@ -60,8 +60,8 @@ def test_names_that_hang_take_no_thread_that_others_need(monkeypatch: pytest.Mon
     asyncio.run(scenario())
 
 
-def test_a_lookup_that_no_one_waits_for_any_more_keeps_its_place_until_it_ends() -> None:
-    """Giving up does not end it, so asking again and again does not add to what is under way."""
+def test_an_abandoned_lookup_keeps_its_place_until_it_ends() -> None:
+    """Giving up does not end it, so repeated calls do not add running lookups."""
     under_way: list[str] = []
     go_on = asyncio.Event()
 
@@ -89,8 +89,8 @@ def test_a_lookup_that_no_one_waits_for_any_more_keeps_its_place_until_it_ends()
 
 
 @pytest.mark.parametrize("found", [True, False])
-def test_a_name_is_asked_for_once_at_a_time_and_remembered_for_a_while(found: bool) -> None:
-    """A failure, too; and what one account has found is not what another gets."""
+def test_a_name_is_looked_up_once_at_a_time_and_remembered_for_a_while(found: bool) -> None:
+    """A failure, too; one account does not get another account's result."""
     asked: Counter[str] = Counter()
 
     async def resolve(host: str, _port: int) -> Sequence[str]:

@@ -36,7 +36,7 @@ NOWHERE = "http://127.0.0.1:9/hook"
 def test_an_endpoint_has_one_recovery_at_a_time_and_at_most_one_a_minute(
     service: Service, run: Run
 ) -> None:
-    """Else it could be asked for again and again, each time over all events there are."""
+    """Otherwise it could be repeated again and again, each time over all events."""
 
     async def scenario() -> None:
         endpoint, _ = await service.endpoint(NOWHERE)
@@ -52,7 +52,7 @@ def test_an_endpoint_has_one_recovery_at_a_time_and_at_most_one_a_minute(
         with pytest.raises(RateLimited):
             await done(
                 deliveries.recover, service.room, endpoint, since
-            )  # no one has gone over them yet
+            )  # no one has processed them yet
         assert await service.fan_out(endpoint, 100) == 3
         await done(deliveries.recover, service.room, endpoint, since)
         assert await service.fan_out(endpoint, 100) == 3
@@ -88,7 +88,7 @@ def test_an_account_begins_few_recoveries_however_many_endpoints_it_makes(
     run(scenario())
 
 
-def test_two_recoveries_at_once_are_one(service: Service, run: Run) -> None:
+def test_two_concurrent_recoveries_are_one(service: Service, run: Run) -> None:
     """Whichever server they reach: the row is locked while it is decided."""
 
     async def scenario() -> None:
@@ -113,7 +113,7 @@ def test_two_recoveries_at_once_are_one(service: Service, run: Run) -> None:
 def test_while_one_vendor_recovers_another_gets_its_events(
     service: Service, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Going over many events pauses in between, and only the one that recovers waits for it."""
+    """Processing many events pauses in between, and only the recovering vendor waits for it."""
     monkeypatch.setattr(deliver_webhooks, "FAN_OUT", 5)
     monkeypatch.setattr(deliver_webhooks, "CATCH_UP_SECONDS", 3600)
 
@@ -164,10 +164,10 @@ def test_the_events_since_a_time_are_found_by_an_index(service: Service, run: Ru
 
 
 @on_sqlite
-def test_a_database_that_goes_away_postpones_and_ends_nothing_that_is_under_way(
+def test_an_unreachable_database_postpones_and_ends_no_running_delivery(
     service: Service, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the others have sent is written down, and the log says postponed."""
+    """The others' results are stored, and the log says postponed."""
     logged = structlog.testing.CapturingLogger()
     for module in (deliver_webhooks, loops):
         monkeypatch.setattr(module, "_log", logged)
@@ -197,7 +197,7 @@ def test_a_database_that_goes_away_postpones_and_ends_nothing_that_is_under_way(
 
 
 @on_sqlite
-def test_a_database_that_is_away_at_the_start_does_not_end_deliveries(
+def test_an_unreachable_database_at_the_start_does_not_end_deliveries(
     service: Service, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They begin when it is there; nothing else would start them in this process."""

@@ -43,7 +43,7 @@ from tests.webhooks.telling import (
         ("test_pending", None, None),
     ],
 )
-def test_a_verification_reports_the_status_that_it_leads_to(
+def test_a_verification_reports_its_resulting_status(
     desk: Desk, session: str, type_: str | None, reason: str | None
 ) -> None:
     """Once, however often it is repeated; that nothing is decided yet is no news."""
@@ -108,7 +108,7 @@ def test_erasing_a_buyer_reports_to_each_account_its_own_acknowledgments(desk: D
 def test_a_clearance_is_reported_whether_granted_or_not_and_when_its_order_is_closed(
     desk: Desk,
 ) -> None:
-    """One event for a decision, none for the same answer given again, one for closing."""
+    """One event for a decision, none for a repeated response, one for closing."""
     who = desk.account()
     cbid = desk.sandbox_buyer(who, "sess_a", ZIP)
     ack_id = desk.acknowledge(who, NOTICE, "order 1", cbid)
@@ -143,7 +143,7 @@ def test_a_published_notice_is_reported_to_every_account_in_both_modes(desk: Des
     assert events_of(desk, live) == [expected]
 
 
-def test_an_account_that_has_cleared_a_buyer_hears_of_it_and_no_one_else(desk: Desk) -> None:
+def test_only_an_account_that_has_cleared_a_buyer_hears_of_it(desk: Desk) -> None:
     """Another vendor verified it, this one granted an order: both learn that it is revoked."""
     verifier, clearer, bystander = (desk.account(Mode.LIVE) for _ in range(3))
     cbid = desk.live_buyer(verifier, ZIP)
@@ -161,7 +161,7 @@ def test_an_account_that_has_cleared_a_buyer_hears_of_it_and_no_one_else(desk: D
     assert of_buyers(desk, in_mode(clearer, Mode.TEST)) == []
 
 
-def test_nothing_personal_is_in_any_event(desk: Desk) -> None:
+def test_no_event_contains_personal_data(desk: Desk) -> None:
     """Identifiers made here, and the name of a notice: the only things an event can say."""
     who = desk.account()
     cbid = desk.sandbox_buyer(who, "sess_of_Ann_Example", ZIP)
@@ -223,7 +223,7 @@ def _rows(desk: Desk) -> dict[str, list[Any]]:
 
 
 def test_without_its_event_no_act_is_written(desk: Desk, request: pytest.FixtureRequest) -> None:
-    """One transaction: where the event cannot be written, nothing of the act is."""
+    """One transaction: if the event cannot be written, neither is the act."""
     who = desk.account()
     cbid = desk.sandbox_buyer(who, "sess_a", ZIP)
     ack_id = desk.acknowledge(who, NOTICE, "order 1", cbid)

@@ -36,7 +36,7 @@ Seen = tuple[str, str, int]
 async def acknowledge(
     service: Service, number: int, sealed_at: int | None, other: str
 ) -> list[Seen]:
-    """Write so many acknowledgments, every third one of another account; gives the own events."""
+    """Write acknowledgments, every third one of another account; returns the own events."""
     new = [
         (other if n % 3 == 2 else service.account_id, items.identifier("ack", service.now))
         for n in range(number)
@@ -81,7 +81,7 @@ async def history(service: Service, dice: Random) -> list[Seen]:
 
 
 async def all_seen(service: Service, number: int) -> list[tuple[str, Seen]]:
-    """Each event with its id, once there are so many: older transactions may hide the newest."""
+    """Each event with its id, once there are enough: older transactions may hide the newest."""
     found = await service.recorded()
     for _ in range(500):
         if len(found) >= number:
@@ -141,10 +141,10 @@ def test_rows_that_hold_several_events_are_read_as_if_each_had_its_own(
     run(scenario())
 
 
-def test_a_shared_row_ends_as_one_and_numbers_go_on_after_it(
+def test_a_shared_row_ends_as_one_and_numbers_continue_after_it(
     service: Service, database: Database, run: Run
 ) -> None:
-    """What comes next has a number of its own, also when the newest row alone is left."""
+    """The next event has its own number, even if only the newest row is left."""
 
     async def scenario() -> None:
         await acknowledge(service, 90, None, "acct_of_another")

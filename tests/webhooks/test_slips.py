@@ -1,4 +1,4 @@
-"""Slips that good implementations made, each looked for here where it could have been repeated."""
+"""Mistakes of good implementations, each tested here where it could have been repeated."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_an_event_without_a_time_zone_is_not_written(
 def test_only_a_verified_buyer_is_reported_as_verified(
     status: BuyerStatus, database: Database, run: Run, clock: HandClock
 ) -> None:
-    """Not one that has merely begun: a link that was opened verifies nothing."""
+    """Not a session that has merely begun: opening a link verifies nothing."""
 
     async def scenario() -> None:
         owner = items.account()
@@ -90,7 +90,7 @@ def test_only_a_verified_buyer_is_reported_as_verified(
     run(scenario())
 
 
-def test_what_is_copied_shares_nothing_that_could_change() -> None:
+def test_a_copy_shares_nothing_mutable() -> None:
     """A changed copy of an endpoint, an event or a secret leaves the first as it was."""
     secret = EndpointSecret(
         id="whs_1", public_key="whpk_x", sealed=b"s", created_at=NOW, expires_at=None
@@ -126,8 +126,8 @@ def test_what_is_copied_shares_nothing_that_could_change() -> None:
         deliveries, events_store, expiry,
     ],
 )  # fmt: skip
-def test_no_method_is_there_twice_once_for_each_colour(module: ModuleType) -> None:
-    """Nothing is written in sync and async: no pair of names that differ by such a mark."""
+def test_no_method_exists_in_a_sync_and_an_async_version(module: ModuleType) -> None:
+    """No code exists in a sync and an async version: no two names differ by such a mark."""
     names = {
         name
         for owner in (module, *(o for o in vars(module).values() if inspect.isclass(o)))

@@ -43,7 +43,7 @@ def test_the_known_answer_of_the_specification() -> None:
     assert secret.text == VECTOR_SECRET
 
 
-def test_the_ed25519_signature_is_that_of_rfc_8032() -> None:
+def test_the_ed25519_signature_matches_rfc_8032() -> None:
     """v1a signs the same bytes: the first test vector's key, and a body of our own."""
     seed = bytes.fromhex("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60")
     public = bytes.fromhex("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a")
@@ -54,7 +54,7 @@ def test_the_ed25519_signature_is_that_of_rfc_8032() -> None:
     assert verify([key.public_key], headers, BODY, NOW) == "evt_1"
 
 
-def test_the_reference_library_accepts_what_we_sign_and_we_what_it_signs() -> None:
+def test_the_reference_library_and_we_accept_each_others_signatures() -> None:
     """Both ways, with a v1a signature in the same header that the library does not know."""
     library = standardwebhooks.Webhook(SHARED.text)
     now = datetime.now(tz=UTC)
@@ -89,7 +89,7 @@ def test_an_id_that_could_be_misread_is_not_signed(message_id: str) -> None:
 
 
 def test_secrets_do_not_show_in_a_traceback() -> None:
-    """What is printed by accident says nothing."""
+    """An accidental print reveals nothing."""
     assert "AAEC" not in repr(SHARED) + repr(PRIVATE)
 
 

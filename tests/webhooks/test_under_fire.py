@@ -33,7 +33,7 @@ BAD = {
 HANGING = {"slow", "hanging in its body"}
 
 
-def test_a_receiver_that_hangs_delays_no_one_but_itself(service: Service, run: Run) -> None:
+def test_a_hanging_receiver_delays_only_itself(service: Service, run: Run) -> None:
     """Another endpoint of the same account gets everything while the first one answers nothing."""
 
     async def scenario() -> None:
@@ -59,7 +59,7 @@ def test_a_receiver_that_hangs_delays_no_one_but_itself(service: Service, run: R
 def test_every_kind_of_bad_receiver_gets_everything_once_it_has_recovered(
     service: Service, run: Run
 ) -> None:
-    """All at once, with a good one, one that is gone and one that is down among them."""
+    """All at once, with a good one, a deleted one and one that is down among them."""
 
     async def scenario() -> None:
         async with AsyncExitStack() as stack:
@@ -102,7 +102,7 @@ def test_every_kind_of_bad_receiver_gets_everything_once_it_has_recovered(
     run(scenario())
 
 
-def test_a_receiver_that_fails_now_and_then_gets_each_event_and_none_without_end(
+def test_a_sporadically_failing_receiver_gets_each_event_a_bounded_number_of_times(
     service: Service, run: Run
 ) -> None:
     """Every second answer is a 500: at least once each, and a success is never repeated."""

@@ -60,7 +60,7 @@ def nonce_in(page: str, name: str = "_wpnonce") -> str:
 
 @dataclass(frozen=True)
 class Placed:
-    """What the classic checkout has answered: where to go, or what the buyer reads."""
+    """The response of the classic checkout: the redirect, or the text for the buyer."""
 
     url: str
     said: str
@@ -74,7 +74,7 @@ class Browser(Shopper):
     def place(self, payment: str = "countersign", **address: str) -> Placed:
         """Send the form of the classic checkout, as its script does."""
         name = "woocommerce-process-checkout-nonce"
-        # Good for hours, as that of a page that stays open.
+        # Valid for hours, as that of a page that stays open.
         self._nonce = self._nonce or nonce_in(self.checkout(), name)
         fields = {**ADDRESS, **address}
         form = {f"{kind}_{k}": v for kind in ("billing", "shipping") for k, v in fields.items()}
@@ -119,7 +119,7 @@ class Browser(Shopper):
         return self.client.post(url, data=fields, follow_redirects=follow)
 
     def pay_on(self, page: str, url: str, payment: str = "cod") -> str:
-        """Send the form of a page that was loaded before; gives what is shown then."""
+        """Send the form of a page that was loaded before; returns the next page."""
         return self._send_form(page, url, payment, follow=True).text
 
     def pay(self, url: str, payment: str = "cod") -> str:
@@ -171,10 +171,10 @@ class Order:
     wp: WordPress
     id: int
     url: str
-    """Where it is paid; only its buyer knows the key in it."""
+    """The address where it is paid, with a key that only its buyer knows."""
 
     def see(self, *names: str) -> tuple[Any, ...]:
-        """What it has now; `taken` is how often a gateway was asked for its payment."""
+        """Its present values; `taken` is how often a gateway was asked for its payment."""
         seen = self.wp.php(_SEEN, id=self.id)
         return tuple(seen[name] for name in names)
 
@@ -227,7 +227,7 @@ class Shop:
         return int(self.wp.php(code, **{"class": product_class, "price": price}))
 
     def product(self, product_class: str = "accessory", price: str = "10") -> int:
-        """One that no test changes."""
+        """A product that no test changes."""
         if (product_class, price) not in self.products:
             self.products[product_class, price] = self.new_product(product_class, price)
         return self.products[product_class, price]
@@ -236,7 +236,7 @@ class Shop:
         return Browser(self.url)
 
     def order(self, code: str = "$order = wc_get_order($id);", **given: object) -> Order:
-        """The order of this id, or that which other code makes."""
+        """The order with this id, or the order that other code makes."""
         code += "return array($order->get_id(), $order->get_checkout_payment_url());"
         number, url = self.wp.php(code, **given)
         return Order(wp=self.wp, id=number, url=url)
@@ -291,7 +291,7 @@ class Shop:
 
     @contextmanager
     def options(self, values: Mapping[str, object]) -> Iterator[None]:
-        """WordPress has these options meanwhile, and those that it had before afterwards."""
+        """WordPress has these options in the block, and its earlier ones afterwards."""
         code = """$old = array();
             foreach ($values as $name => $value) {
                 $old[$name] = get_option($name, null);
@@ -306,7 +306,7 @@ class Shop:
 
     @contextmanager
     def without_service(self) -> Iterator[None]:
-        """Nothing listens where the service was."""
+        """Nothing listens at the service's address."""
         self.settings(base_url=f"http://127.0.0.1:{free_port()}")
         try:
             yield
@@ -314,7 +314,7 @@ class Shop:
             self.settings(base_url=self.server.url)
 
     def revoked(self, browser: Browser) -> Order:
-        """An order that was cleared before its buyer was revoked; no webhook says so."""
+        """An order that was cleared before its buyer was revoked; no webhook reports it."""
         with self.without_webhooks():
             order = self.cleared(browser)
             self.client.sandbox.move_buyer(cbid=order.data["buyer"], status="revoked")

@@ -1,4 +1,4 @@
-"""Every way by which an order that was paid could be shipped after its yes became a no."""
+"""Every way to ship a paid order after its yes became a no."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Every way by which an order could be paid, or called paid, before it is cleared.
+"""Every way to pay an order, or mark it as paid, before it is cleared.
 
-Each of them is tried as its user would, and answers as it should. The attacker then checks whether
+Each of them is tried as its user would, with the right response. The attacker then checks whether
 anything was paid.
 """
 
@@ -50,7 +50,8 @@ class Attempt:
 
 
 PATHS: Final[dict[str, Callable[[Attempt], Order | None]]] = {}
-"""By the name of the promise. Each gives the order that it tried to have paid, if there is one."""
+"""By the name of the promise. Each returns the order that it tried to have paid, if there is
+one."""
 
 
 def path(try_: Callable[[Attempt], Order | None]) -> Callable[[Attempt], Order | None]:
@@ -59,7 +60,7 @@ def path(try_: Callable[[Attempt], Order | None]) -> Callable[[Attempt], Order |
 
 
 def refused(a: Attempt, response: httpx2.Response, code: str, words: str) -> None:
-    """An app reads why, with a status that says whose fault it is."""
+    """An app reads why, with a status that names the side at fault."""
     body = response.json()
     if a.shop.wp.release == OLD and response.status_code == 404:
         # It has no such route.

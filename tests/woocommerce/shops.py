@@ -1,7 +1,7 @@
 """WordPress with WooCommerce as they are released, unpacked and installed once for each version.
 
-They lie in `../shared/shops` next to the checkout, or are Debian's. What is made of them is kept in
-`build/shops`, under names that have the digests of what it was made from.
+They lie in `../shared/shops` next to the checkout, or are Debian's. The built shops are kept in
+`build/shops`, under names with the digests of their sources.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def command(name: str) -> str:
 
 
 def missing() -> str | None:
-    """What this machine lacks for a shop."""
+    """The missing requirements for a shop."""
     absent = [name for name in PROGRAMS if not program(name)]
     if not absent:
         loaded = subprocess.run(["php", "-m"], capture_output=True, text=True, check=False).stdout
@@ -112,7 +112,7 @@ class Prepared:
 
 
 def prepared(release: Release) -> Prepared:
-    """Unpack and install what is not kept yet; another process may do the same."""
+    """Unpack and install missing shops; another process may do the same."""
     KEPT.mkdir(parents=True, exist_ok=True)
     with (KEPT / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -132,7 +132,7 @@ def prepared(release: Release) -> Prepared:
 
 
 def _kept(name: str, make: Callable[[Path], None]) -> Path:
-    """The directory of this name, which is made whole or not at all."""
+    """The directory of this name, made completely or not at all."""
     place = KEPT / name
     if not place.is_dir():
         with tempfile.TemporaryDirectory(dir=KEPT) as folder:
@@ -152,7 +152,7 @@ def _unpacked(name: str) -> Path:
         assert hashlib.sha256(archive.read_bytes()).hexdigest() == named[1], archive
         with tarfile.open(archive) as opened:
             opened.extractall(folder, filter="data")
-        # A mirror that does not tell capitals apart lost one of two names.
+        # A case-insensitive mirror lost one of two names.
         cache = folder / "src" / "Caching" / "WpCacheEngine.php"
         if cache.is_file() and not cache.with_name("WPCacheEngine.php").exists():
             shutil.copyfile(cache, cache.with_name("WPCacheEngine.php"))
@@ -177,7 +177,7 @@ def running_database(data: Path, folder: Path) -> Iterator[Path]:
     with running(line, os.environ, log) as process:
         wait_until(lambda: "ready for connections" in log.read_text(), "the database")
         yield socket
-        # What is kept has to be whole.
+        # A kept one has to be complete.
         process.terminate()
         assert process.wait(30) == 0
 

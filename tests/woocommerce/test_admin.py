@@ -61,7 +61,7 @@ def test_the_connection_is_checked(shop: Shop, people: dict[str, Browser]) -> No
     assert "<script>x" not in staff.client.get(f"{place}&failed=<script>x</script>").text
 
 
-def test_constants_come_before_what_is_stored(shop: Shop) -> None:
+def test_constants_override_stored_settings(shop: Shop) -> None:
     code = r"""define('COUNTERSIGN_BASE_URL', 'http://shop.example');
         ob_start(); \Countersign\WooCommerce\Settings_Page::show_field(array('name' => 'base_url'));
         try { \Countersign\WooCommerce\Client::get('/v1/notices'); $error = ''; }
@@ -95,7 +95,7 @@ def test_products_have_a_class_of_their_own(shop: Shop, people: dict[str, Browse
 def test_products_have_the_class_of_their_categories(
     shop: Shop, people: dict[str, Browser]
 ) -> None:
-    """And of those above, unless they have one of their own."""
+    """And of parent categories, unless they have their own."""
     make = """$top = wp_insert_term('Top', 'product_cat')['term_id'];
         $low = wp_insert_term('Low', 'product_cat', array('parent' => $top))['term_id'];
         wp_set_object_terms($id, array($low), 'product_cat'); return $top;"""
@@ -142,7 +142,7 @@ class Box:
         return self.staff.client.post(url, data=form | {"_wpnonce": nonce} | fields)
 
 
-def test_the_box_of_an_order_shows_what_was_decided(
+def test_the_box_of_an_order_shows_the_decision(
     shop: Shop, browser: Browser, people: dict[str, Browser]
 ) -> None:
     """Evidence is downloaded, and the fulfilment reported, with the key of the shop."""
@@ -193,10 +193,10 @@ def test_a_fulfilment_is_not_reported_for_a_buyer_who_was_revoked(
     assert order.state == "cleared"
 
 
-def test_only_those_who_may_edit_orders_can_use_the_box(
+def test_only_people_who_may_edit_orders_can_use_the_box(
     shop: Shop, browser: Browser, people: dict[str, Browser]
 ) -> None:
-    """Not customers with a nonce of their own, not visitors, and not forms of other pages."""
+    """Not customers with their own nonce, not visitors, and not forms of other pages."""
     order = shop.cleared(browser)
     box = Box(people["shop_manager"], order)
     nonce = nonce_in(box.text.partition('<form id="countersign-order-form"')[2])
@@ -226,7 +226,7 @@ def test_only_those_who_may_edit_orders_can_use_the_box(
 
 
 def test_no_name_becomes_a_script(shop: Shop, browser: Browser, people: dict[str, Browser]) -> None:
-    """Neither what a buyer typed nor what a service says."""
+    """Neither a buyer's text nor a service's."""
     evil = "\"'><script>alert(1)</script>"
     order = shop.cleared(browser, first_name=evil)
     code = """$order = wc_get_order($id); $data = $order->get_meta('_countersign');

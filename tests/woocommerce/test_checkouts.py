@@ -30,7 +30,7 @@ def page() -> Iterator[Page]:
     """A window that reaches nothing but this machine."""
     with running_browser() as browser:
         windows = Windows(browser)
-        # What WordPress's own scripts say of themselves.
+        # Messages of WordPress's own scripts about themselves.
         windows.expect_trouble("JQMIGRATE")
         page = windows.open()
         page.set_default_timeout(60_000)
@@ -50,7 +50,7 @@ def _fill(page: Page, names: str) -> None:
 
 
 def _go_to_the_notice(shop: Shop, page: Page) -> None:
-    """A checkout does nothing about a press while it sends what was typed; buyers press again."""
+    """A checkout ignores a press while it sends the typed text; buyers press again."""
     button = page.get_by_role("button", name=NOTICE)
     for _ in range(_PRESSES):
         with suppress(NoResponse):

@@ -1,4 +1,4 @@
-"""What is stored belongs to one order of one shop: a copy is an order that was not begun."""
+"""Stored data belongs to one order of one shop: a copy is an order that was not begun."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def write(order: Order, changed: dict[str, object]) -> None:
 
 
 def as_before(order: Order) -> None:
-    """As the release before this one stored it: bound to nothing."""
+    """As the previous release stored it: not bound to an order."""
     write(order, {"order": 0, "shop": ""})
 
 
@@ -67,7 +67,7 @@ def test_no_message_of_the_service_clears_a_copy(shop: Shop, browser: Browser) -
 
 
 def test_opening_a_page_asks_for_no_decision(shop: Shop, browser: Browser) -> None:
-    """It reads what was decided at the end of the session; the buyer's button asks again."""
+    """It reads the stored decision of the session; the buyer's button asks again."""
     with shop.without_webhooks():
         order = shop.cleared(browser)
     decided = order.data
@@ -86,7 +86,7 @@ def test_opening_a_page_asks_for_no_decision(shop: Shop, browser: Browser) -> No
         assert order.data["until"] > time.time()
 
 
-def test_a_decision_that_was_initialed_for_another_order_is_none(
+def test_a_decision_initialed_for_another_order_does_not_count(
     shop: Shop, browser: Browser
 ) -> None:
     """However its ids came there: the service gets the order's number, and refuses."""
@@ -100,8 +100,8 @@ def test_a_decision_that_was_initialed_for_another_order_is_none(
     assert other.state == "cleared"
 
 
-def test_an_order_from_before_this_release_goes_on(shop: Shop, browser: Browser) -> None:
-    """One that waits, one that can be paid, and one that is paid; a copy of it does not."""
+def test_an_order_from_before_this_release_continues(shop: Shop, browser: Browser) -> None:
+    """A waiting one, a payable one, and a paid one; a copy of it does not."""
     with shop.without_webhooks():
         waiting, link = shop.ordered(browser)
         as_before(waiting)
@@ -125,7 +125,7 @@ def test_an_order_from_before_this_release_goes_on(shop: Shop, browser: Browser)
 def test_orders_from_before_this_release_are_taken_over_once_an_hour(
     shop: Shop, browser: Browser
 ) -> None:
-    """All of them, by the task that also reads what no message brought."""
+    """All of them, by the task that also reads states that no message reported."""
     order = shop.cleared(browser)
     as_before(order)
     copy = shop.copied(order)

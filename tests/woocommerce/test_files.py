@@ -22,7 +22,7 @@ MAIN = PLUGIN / "countersign-woocommerce.php"
 
 @pytest.mark.php
 def test_every_file_is_php() -> None:
-    """As the oldest PHP that is named can read it, so far as the one of this machine can say."""
+    """Readable by the oldest named PHP, as far as this machine's PHP can tell."""
     php = shutil.which("php")
     assert php is not None
     for path in FILES:
@@ -46,12 +46,12 @@ def test_the_words_are_of_one_domain() -> None:
         assert all(rest.startswith(", 'countersign-woocommerce' ") for rest in calls), path
 
 
-def test_translations_are_those_of_the_code() -> None:
+def test_translations_match_the_code() -> None:
     """`python -m tools.translations` writes them again."""
     assert {path: path.read_bytes() for path in translations.files()} == translations.files()
 
 
-def test_nothing_is_left_in_english() -> None:
+def test_no_text_is_left_in_english() -> None:
     spanish = (PLUGIN / "languages" / "countersign-woocommerce-es_ES.po").read_text("utf-8")
     translated = translations.read_po(spanish)
     assert [one.one for one in translations.messages() if not all(translated[one.one])] == []
@@ -63,7 +63,7 @@ def test_nothing_is_left_in_english() -> None:
 
 
 @pytest.mark.php
-def test_the_style_is_kept() -> None:
+def test_the_code_follows_the_style_guide() -> None:
     """PSR-12, where WordPress's own style does not say otherwise."""
     sniffer = shutil.which("phpcs")
     if sniffer is None:
@@ -73,7 +73,7 @@ def test_the_style_is_kept() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_all_versions_are_those_of_the_project() -> None:
+def test_all_versions_match_the_project() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     readme = (PLUGIN / "readme.txt").read_text()
     assert re.search(r"Version: +(\S+)", MAIN.read_text()).group(1) in project["version"]  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""What decides whether an order goes through the notice, and what happens to its session."""
+"""Whether an order goes through the notice, and the fate of its session."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ def test_a_californian_zip_code_makes_the_residence_unknown(shop: Shop, browser:
         ("billing", NEVADA, {"country": "CA", "state": "BC", "postcode": "V5K 0A1"}, "open"),
     ],
 )
-def test_where_the_buyer_lives_is_what_the_shop_relies_on(
+def test_the_shop_determines_where_the_buyer_lives(
     shop: Shop,
     residence: str,
     shipping: dict[str, str],
     billing: dict[str, str],
     state: str,
 ) -> None:
-    """Not known unless the shop says so, or if either address names California."""
+    """Unknown unless the shop says so, or if either address names California."""
     order = shop.made()
     shop.settings(residence=residence)
     try:
@@ -88,9 +88,7 @@ def test_where_the_buyer_lives_is_what_the_shop_relies_on(
         shop.settings(residence="")
 
 
-def test_a_billing_address_that_is_changed_makes_the_order_wait_again(
-    shop: Shop, browser: Browser
-) -> None:
+def test_a_changed_billing_address_makes_the_order_wait_again(shop: Shop, browser: Browser) -> None:
     """If the shop relied on it; a cleared order relied on nothing."""
     cleared = shop.cleared(browser)
     shop.settings(residence="billing")
@@ -196,7 +194,7 @@ def test_a_phone_that_did_not_order_is_asked_for_the_address(shop: Shop, browser
 def test_an_order_without_a_shipping_address_is_refused_in_words_for_it(
     shop: Shop, browser: Browser
 ) -> None:
-    """There is no field in which the buyer could enter one."""
+    """There is no field for an address."""
     code = """$p = new WC_Product_Simple(); $p->set_name('V'); $p->set_regular_price('1');
         $p->set_virtual(true); $p->update_meta_data('_countersign_class', 'accessory');
         return $p->save();"""
@@ -206,9 +204,7 @@ def test_an_order_without_a_shipping_address_is_refused_in_words_for_it(
     assert "please enter one" not in said
 
 
-def test_a_bank_transfer_of_a_buyer_who_was_revoked_is_not_silent(
-    shop: Shop, browser: Browser
-) -> None:
+def test_a_bank_transfer_of_a_revoked_buyer_is_reported(shop: Shop, browser: Browser) -> None:
     """The order waits anyway: its notes and a mail to the shop say that it is refused."""
     order = shop.cleared(browser)
     browser.pay(order.url, "bacs")

@@ -1,4 +1,4 @@
-"""What staff and buyers see of an order: notes, list, log, box, e-mails, the page to pay."""
+"""An order's data for staff and buyers: notes, list, log, box, e-mails, the page to pay."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAID = "wc_get_order($id)->payment_complete('tx'); return 1;"
 
 
 def mails(shop: Shop) -> list[tuple[str, str, str]]:
-    """To whom, about what, in which words."""
+    """The recipient, subject and text."""
     file = shop.wp.folder / "mail.jsonl"
     lines = file.read_text().splitlines() if file.exists() else []
     sent = [json.loads(line) for line in lines]
@@ -28,7 +28,7 @@ def mails(shop: Shop) -> list[tuple[str, str, str]]:
 
 @contextmanager
 def sending(shop: Shop) -> Iterator[list[tuple[str, str, str]]]:
-    """Afterwards, the list has what was sent meanwhile."""
+    """Afterwards, the list has the mails sent meanwhile."""
     before, found = len(mails(shop)), list[tuple[str, str, str]]()
     yield found
     found += mails(shop)[before:]
@@ -41,7 +41,7 @@ def box(staff: Browser, order: Order) -> str:
 
 
 def press(staff: Browser, order: Order, button: str) -> str:
-    """Press a button of the box; gives the page that comes."""
+    """Press a button of the box; returns the next page."""
     nonce = nonce_in(box(staff, order).rpartition("countersign_order")[2])
     form = {"action": "countersign_order", "order_id": str(order.id), "do": button}
     url = f"{order.wp.url}/wp-admin/admin-post.php"
@@ -78,7 +78,7 @@ def test_a_buyer_who_declines_is_noted(shop: Shop, browser: Browser) -> None:
 
 
 def test_the_log_of_woocommerce_has_each_decision(shop: Shop, browser: Browser) -> None:
-    """By ids and codes, and nothing personal."""
+    """By ids and codes, without personal data."""
     order = shop.cleared(browser)
     folder = shop.wp.folder / "wp-content" / "uploads" / "wc-logs"
     text = "".join(path.read_text() for path in folder.glob("countersign-*.log"))
@@ -100,7 +100,7 @@ def test_the_list_of_orders_has_a_column(
         waiting, plain = shop.made(), shop.made("")
         place = "admin.php?page=wc-orders" if tables == "yes" else "edit.php?post_type=shop_order"
         url, staff = f"{shop.url}/wp-admin/{place}", people["shop_manager"].client
-        # WooCommerce leads somebody who is new to other pages first.
+        # WooCommerce redirects new users to other pages first.
         staff.get(f"{shop.url}/wp-admin/")
 
         def rows(group: str) -> dict[int, str]:
@@ -117,8 +117,10 @@ def test_the_list_of_orders_has_a_column(
         assert plain.id not in rows("waiting")
 
 
-def test_changed_is_said_in_words(shop: Shop, browser: Browser, people: dict[str, Browser]) -> None:
-    """With what to do about it, and the link, which can be sent."""
+def test_a_changed_order_is_reported_in_words(
+    shop: Shop, browser: Browser, people: dict[str, Browser]
+) -> None:
+    """With the remedy, and the link, which can be sent."""
     order, staff = shop.cleared(browser), people["shop_manager"]
     shop.wp.php(CHANGE_ZIP, id=order.id)
     shown = box(staff, order)
@@ -134,7 +136,7 @@ def test_changed_is_said_in_words(shop: Shop, browser: Browser, people: dict[str
     assert browser.lead(order.url).startswith(shop.server.url)
 
 
-def test_a_link_is_not_sent_for_an_order_that_is_cleared(
+def test_no_link_is_sent_for_a_cleared_order(
     shop: Shop, browser: Browser, people: dict[str, Browser]
 ) -> None:
     order, staff = shop.cleared(browser), people["shop_manager"]
@@ -158,8 +160,8 @@ def test_a_buyer_who_closed_the_window_gets_the_link_to_pay(shop: Shop, browser:
     assert order.key in words
 
 
-def test_the_buyer_is_shown_where_the_order_is(shop: Shop, browser: Browser) -> None:
-    """On the page for the payment; and the order has no way to pay until there is one."""
+def test_the_buyer_sees_the_state_of_the_order(shop: Shop, browser: Browser) -> None:
+    """On the page for the payment; the order has no way to pay until there is one."""
     paying = "return wc_get_order($id)->get_payment_method();"
     order, link = shop.ordered(browser)
     assert shop.wp.php(paying, id=order.id) == ""
@@ -176,7 +178,7 @@ def test_the_buyer_is_shown_where_the_order_is(shop: Shop, browser: Browser) -> 
 def test_an_order_that_was_paid_first_is_asked_for_the_notice(
     shop: Shop, browser: Browser, people: dict[str, Browser]
 ) -> None:
-    """In place of WooCommerce's words that the payment is missing; what it was paid with stays."""
+    """In place of WooCommerce's text about the missing payment; the payment method stays."""
     order = shop.made()
     shop.wp.php(
         "$o = wc_get_order($id); $o->set_payment_method('bacs'); return $o->save();", id=order.id
@@ -195,7 +197,7 @@ def test_an_order_that_was_paid_first_is_asked_for_the_notice(
     assert "It is on hold: if it was paid, set it to processing" in order.notes
 
 
-def test_the_shop_is_shown_not_to_ship(shop: Shop, browser: Browser) -> None:
+def test_the_shop_is_told_not_to_ship(shop: Shop, browser: Browser) -> None:
     order = shop.cleared(browser)
     browser.pay(order.url)
     with sending(shop) as sent:

@@ -1,4 +1,4 @@
-"""A gate of the plugin that is taken away is noticed, by a way that opens or another answer.
+"""The removal of any gate of the plugin is detected, by an open way or another response.
 
 All in one WordPress, whose copy of the plugin is changed and read again.
 """
@@ -22,7 +22,7 @@ Catch = Callable[[Attempt], Any]
 
 @dataclass(frozen=True)
 class Mutation:
-    """A gate without which something is paid, shipped or said wrongly, and what notices."""
+    """A gate without which something is paid, shipped or reported wrongly, and its tests."""
 
     name: str
     file: str
@@ -198,7 +198,7 @@ MUTATIONS: Final = (
         "orders",
         "|| ( '' !== $data['residence'] && Residence::of( $order ) !== $data['residence'] )",
         "",
-        _test(test_gates.test_a_billing_address_that_is_changed_makes_the_order_wait_again),
+        _test(test_gates.test_a_changed_billing_address_makes_the_order_wait_again),
     ),
     Mutation(
         "what is about another order counts",
@@ -219,7 +219,7 @@ MUTATIONS: Final = (
         "orders",
         "'order_reference' => self::number( $order ),\n\t\t\t\t\t'shipping_zip'",
         "'shipping_zip'",
-        _test(test_copies.test_a_decision_that_was_initialed_for_another_order_is_none),
+        _test(test_copies.test_a_decision_initialed_for_another_order_does_not_count),
     ),
     Mutation(
         "opening a page asks for a decision",
@@ -233,7 +233,7 @@ MUTATIONS: Final = (
         "orders",
         "if ( 'not_needed' !== $stored['status'] ) {",
         "if ( false ) {",
-        _test(test_copies.test_an_order_from_before_this_release_goes_on),
+        _test(test_copies.test_an_order_from_before_this_release_continues),
     ),
     Mutation(
         "every decision is a yes",
@@ -347,10 +347,8 @@ def _mutated(shop: Shop, mutation: Mutation) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda one: one.name)
-def test_a_gate_that_is_taken_away_is_noticed(
-    shop: Shop, staff: Browser, mutation: Mutation
-) -> None:
-    """By what a buyer or the staff get, and not by an error of PHP."""
+def test_a_removed_gate_is_detected(shop: Shop, staff: Browser, mutation: Mutation) -> None:
+    """By a result for a buyer or the staff, and not by an error of PHP."""
     buyer = shop.browser()
     log = shop.wp.folder / "debug.log"
     said = log.read_text("utf-8") if log.exists() else ""

@@ -43,7 +43,7 @@ def empty_shop(tmp_path: Path) -> Iterator[Shop]:
 
 
 class Owner:
-    """Presses what is on the screen, and counts."""
+    """Presses visible elements, and counts."""
 
     def __init__(self, page: Page, shop: Shop) -> None:
         self.page, self.shop, self.presses = page, shop, 0
@@ -109,8 +109,8 @@ def _order(page: Page, shop: Shop) -> None:
     page.locator("#shipping-state").select_option(ADDRESS["state"])
     for name in ("first_name", "last_name", "address_1", "city"):
         page.locator(f"#shipping-{name}").fill(ADDRESS[name])
-    # The checkout sends what was typed. Sent from before the ZIP code and late, it would empty that
-    # of the order that is placed meanwhile, and the notice would be for another address.
+    # The checkout sends the typed text. A late request from before the ZIP code would empty that of
+    # the new order, and the notice would be for another address.
     with page.expect_response(lambda one: ADDRESS["postcode"] in (one.request.post_data or "")):
         page.locator("#shipping-postcode").fill(ADDRESS["postcode"])
         page.keyboard.press("Tab")
@@ -146,7 +146,7 @@ def test_a_shop_owner_gets_from_the_zip_to_a_cleared_order(
         _install(owner, packed)
         _set_up(owner)
         windows = Windows(browser)
-        # What WordPress's own scripts say of themselves.
+        # Messages of WordPress's own scripts about themselves.
         windows.expect_trouble("JQMIGRATE")
         buyer = windows.open()
         buyer.set_default_timeout(WAIT)

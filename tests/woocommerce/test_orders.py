@@ -73,7 +73,7 @@ def test_another_payment_is_refused_at_the_checkout(shop: Shop, browser: Browser
 
 
 def test_the_block_checkout_leads_to_the_notice(shop: Shop, browser: Browser) -> None:
-    """By the one payment method that a classed cart has there."""
+    """By the only payment method for a classed cart there."""
     browser.put_in_cart(shop.product())
     assert browser.store(payment="cod").status_code == 400
     answer = browser.store(payment="countersign").json()
@@ -97,15 +97,15 @@ def test_a_cart_that_changes_its_mind_is_stopped_before_the_payment(shop: Shop) 
     assert shop.wp.php(code, id=shop.made().id) == "refused"
 
 
-def test_an_order_that_is_not_cleared_cannot_be_paid(shop: Shop, browser: Browser) -> None:
+def test_an_uncleared_order_cannot_be_paid(shop: Shop, browser: Browser) -> None:
     order, _ = shop.ordered(browser)
     assert "Invalid payment method." in browser.pay(order.url, "cod")
     assert order.see("status", "taken") == ("pending", 0)
 
 
 @pytest.mark.parametrize("outcome", ["underage", "later"])
-def test_a_buyer_who_is_not_verified_cannot_pay(shop: Shop, browser: Browser, outcome: str) -> None:
-    """What is not decided yet is a no."""
+def test_an_unverified_buyer_cannot_pay(shop: Shop, browser: Browser, outcome: str) -> None:
+    """Undecided means no."""
     order, link = shop.ordered(browser)
     browser.identify(browser.open(link), outcome)
     assert "Invalid payment method." in browser.pay(order.url, "cod")
@@ -124,14 +124,14 @@ def test_a_refused_order_can_be_begun_again(shop: Shop, browser: Browser) -> Non
     assert (order.state, order.data["session"] == first) == ("open", False)
 
 
-def test_while_a_session_is_open_there_is_no_other(shop: Shop, browser: Browser) -> None:
+def test_while_a_session_is_open_no_other_begins(shop: Shop, browser: Browser) -> None:
     order, link = shop.ordered(browser)
     assert browser.place().url == link
     assert shop.newest().id == order.id
 
 
-def test_the_address_of_the_return_decides_nothing(shop: Shop, browser: Browser) -> None:
-    """Neither ids that were guessed nor those of an order that is cleared."""
+def test_the_return_address_decides_nothing(shop: Shop, browser: Browser) -> None:
+    """Neither guessed ids nor those of a cleared order."""
     other = shop.cleared(browser)
     mine = shop.browser()
     with mine.client:
@@ -143,7 +143,7 @@ def test_the_address_of_the_return_decides_nothing(shop: Shop, browser: Browser)
     assert (order.state, order.data["ack"]) == ("open", "")
 
 
-def test_only_the_buyer_of_an_order_can_have_the_service_asked(
+def test_only_the_buyer_of_an_order_can_cause_requests_to_the_service(
     shop: Shop, browser: Browser
 ) -> None:
     order, _ = shop.ordered(browser)
@@ -154,8 +154,8 @@ def test_only_the_buyer_of_an_order_can_have_the_service_asked(
     assert order.state == "cancelled"
 
 
-def test_an_address_that_is_changed_afterwards_is_not_cleared(shop: Shop, browser: Browser) -> None:
-    """At the checkout again, which uses the order again; with the payment; or in the admin."""
+def test_an_address_changed_afterwards_is_not_cleared(shop: Shop, browser: Browser) -> None:
+    """At the checkout again, which reuses the order; with the payment; or in the admin."""
     order = shop.cleared(browser)
     elsewhere = {"key": order.key, "shipping_address": ADDRESS | {"postcode": "90210"}}
     app = shop.browser()
@@ -170,7 +170,7 @@ def test_an_address_that_is_changed_afterwards_is_not_cleared(shop: Shop, browse
 
 
 def test_a_free_order_goes_through_the_notice(shop: Shop, browser: Browser) -> None:
-    """WooCommerce pays at once what costs nothing."""
+    """WooCommerce pays a free order at once."""
     order, link = shop.ordered(browser, price="0")
     assert "Continue to the notice" in browser.checkout()
     assert (order.status, link.startswith(shop.server.url)) == ("pending", True)
@@ -181,7 +181,7 @@ def test_a_free_order_goes_through_the_notice(shop: Shop, browser: Browser) -> N
 
 
 def test_a_payment_that_no_hook_stopped_is_not_processed(shop: Shop, browser: Browser) -> None:
-    """A gateway that captured by a way of its own: the order is on hold, and says why."""
+    """A gateway that captured in its own way: the order is on hold, and gives the reason."""
     order, _ = shop.ordered(browser)
     shop.wp.php("wc_get_order($id)->payment_complete('tx'); return 1;", id=order.id)
     assert order.status == "on-hold"
@@ -268,7 +268,7 @@ def test_nothing_is_paid_while_the_service_is_away(shop: Shop, browser: Browser)
         assert order.status == "on-hold"
 
 
-def test_a_clearance_that_has_expired_is_asked_for_again(shop: Shop, browser: Browser) -> None:
+def test_an_expired_clearance_is_requested_again(shop: Shop, browser: Browser) -> None:
     """When the buyer goes on, and not when the page is opened."""
     with shop.without_webhooks():
         order = shop.cleared(browser)
@@ -285,7 +285,7 @@ def test_a_clearance_that_has_expired_is_asked_for_again(shop: Shop, browser: Br
     assert order.data["until"] > time.time()
 
 
-def test_what_the_service_says_is_not_needed_is_paid_at_once(shop: Shop, browser: Browser) -> None:
+def test_an_order_that_needs_nothing_is_paid_at_once(shop: Shop, browser: Browser) -> None:
     browser.put_in_cart(shop.product())
     with shop.options({"tests_residence": "NV"}):
         answer = browser.place(state="NV", postcode="89101")
@@ -303,7 +303,7 @@ def _is_refused(shop: Shop, browser: Browser, said: str, *classes: str, **addres
 
 
 def test_a_barrel_is_not_sold(shop: Shop, browser: Browser) -> None:
-    """What cannot be sold is said before the notice."""
+    """Prohibited goods are named before the notice."""
     _is_refused(shop, browser, "not shipped to buyers", "barrel")
 
 
@@ -329,7 +329,7 @@ def test_an_order_stays_gated_when_its_product_loses_its_class(
     assert "Invalid payment method." in browser.pay(order.url, "cod")
 
 
-def test_a_message_that_is_not_authentic_is_refused(shop: Shop, browser: Browser) -> None:
+def test_an_inauthentic_message_is_refused(shop: Shop, browser: Browser) -> None:
     order, _ = shop.ordered(browser)
     data = {"checkout_session_id": order.data["session"]}
     body, headers = webhook_message("checkout_session.completed", data)
@@ -352,8 +352,8 @@ def test_a_message_that_is_not_authentic_is_refused(shop: Shop, browser: Browser
     shop.settings(webhook_secret=right)
 
 
-def test_an_event_says_nothing_by_itself(shop: Shop, browser: Browser) -> None:
-    """The service is asked: an event that is replayed, or comes too late, changes nothing."""
+def test_an_event_alone_proves_nothing(shop: Shop, browser: Browser) -> None:
+    """The service is asked: a replayed or late event changes nothing."""
     order, _ = shop.ordered(browser)
     data = {"checkout_session_id": order.data["session"]}
     body, headers = webhook_message("checkout_session.completed", data, secret=shop.secret)
@@ -365,7 +365,7 @@ def test_an_event_says_nothing_by_itself(shop: Shop, browser: Browser) -> None:
     assert order.state == "open"
 
 
-def test_what_no_webhook_brought_is_found_within_the_hour(shop: Shop, browser: Browser) -> None:
+def test_states_without_a_webhook_are_found_within_the_hour(shop: Shop, browser: Browser) -> None:
     code = "do_action('countersign_catch_up'); return wp_next_scheduled('countersign_catch_up');"
     with shop.without_webhooks():
         order = shop.cleared(browser, returns=False)
@@ -385,7 +385,7 @@ def test_what_no_webhook_brought_is_found_within_the_hour(shop: Shop, browser: B
         ("no-json", 1, "unexpected_response"),
     ],
 )
-def test_a_request_is_sent_once_more_if_that_is_safe(
+def test_a_request_is_retried_once_if_that_is_safe(
     shop: Shop, case: str, attempts: int, error: str
 ) -> None:
     """With one Idempotency-Key: the faults are those of all clients."""

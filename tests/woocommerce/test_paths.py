@@ -38,7 +38,7 @@ def staff(place: Shop) -> Iterator[Browser]:
 
 
 @pytest.mark.parametrize("name", PATHS)
-def test_no_way_pays_what_is_not_cleared(place: Shop, staff: Browser, name: str) -> None:
+def test_no_way_pays_an_uncleared_order(place: Shop, staff: Browser, name: str) -> None:
     """No gateway is asked for the money, and the order is neither processing nor completed."""
     gateway = GATEWAYS[list(PATHS).index(name) % len(GATEWAYS)]
     buyer = place.browser()
@@ -48,14 +48,14 @@ def test_no_way_pays_what_is_not_cleared(place: Shop, staff: Browser, name: str)
 
 @pytest.mark.parametrize("name", PARCELS)
 def test_no_parcel_leaves_after_a_yes_became_a_no(place: Shop, staff: Browser, name: str) -> None:
-    """The service is asked when an order is completed, also if another program completes it."""
+    """The service is asked when an order is completed, even by another program."""
     buyer = place.browser()
     with buyer.client:
         PARCELS[name](Attempt(shop=place, buyer=buyer, staff=staff, gateway="cod"))
 
 
-def test_no_gateway_was_asked_for_an_order_without_a_clearance(place: Shop) -> None:
-    """All orders of the tests before, also those that a path did not know of."""
+def test_no_gateway_was_used_for_an_order_without_a_clearance(place: Shop) -> None:
+    """All orders of the earlier tests, including those unknown to a path."""
     code = """$wrong = array();
         foreach (wc_get_orders(array('type' => 'shop_order', 'limit' => -1)) as $order) {
             if ($order->get_meta('_tests_taken') && ! $order->get_meta('_countersign')
@@ -89,7 +89,7 @@ WAYS = (
 
 
 def test_each_pair_of_ways_is_walked() -> None:
-    """So a fault that needs two of them to meet is found by one walk."""
+    """So any fault that needs two of them together is found by one walk."""
     rows = [(w.where, w.checkout, w.buyer, w.gateway) for w in WAYS]
     for i in range(4):
         for j in range(i):

@@ -1,4 +1,4 @@
-"""What staff see before the first order: WooCommerce's pages, the set-up check, commands."""
+"""The staff's view before the first order: WooCommerce's pages, the set-up check, commands."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_woocommerce_says_that_it_is_on(shop: Shop) -> None:
     shop.settings(**stored)
 
 
-def test_no_switch_does_nothing(shop: Shop, people: dict[str, Browser]) -> None:
+def test_every_switch_has_an_effect(shop: Shop, people: dict[str, Browser]) -> None:
     """WooCommerce's request for one is answered with the way to the settings."""
     staff = people["administrator"].client
     nonce = shop.wp.php_as(
@@ -54,7 +54,7 @@ def test_no_switch_does_nothing(shop: Shop, people: dict[str, Browser]) -> None:
     url = f"{shop.url}/wp-admin/admin-ajax.php"
     done = staff.post(url, data=form | {"gateway_id": "countersign"}).json()
     assert done == {"success": False, "data": "needs_setup"}
-    # WooCommerce leads somebody who is new to other pages first.
+    # WooCommerce redirects new users to other pages first.
     staff.get(f"{shop.url}/wp-admin/")
     section = f"{shop.url}/wp-admin/admin.php?page=wc-settings&tab=checkout&section=countersign"
     page = staff.get(section).text
@@ -74,7 +74,7 @@ def test_the_settings_are_where_staff_look(shop: Shop, people: dict[str, Browser
         assert MAIN in shop.wp.php(compatible, feature=feature)["compatible"]
 
 
-def test_the_set_up_check_says_what_is_missing(shop: Shop) -> None:
+def test_the_set_up_check_names_what_is_missing(shop: Shop) -> None:
     shop.product()
     good = states(shop)
     assert good == {
@@ -107,7 +107,7 @@ def test_the_set_up_check_says_what_is_missing(shop: Shop) -> None:
 
 @contextmanager
 def unconnected(shop: Shop) -> Iterator[None]:
-    """The webhook is not connected yet; what the test makes of it is undone."""
+    """The webhook is not connected yet; changes of the test are undone."""
     stored = shop.stored()
     shop.settings(webhook_secret="")
     shop.wp.php("delete_option('countersign_events_heard'); return 1;")
@@ -145,7 +145,7 @@ def test_only_administrators_connect_it(shop: Shop, people: dict[str, Browser]) 
 
 
 def test_staff_are_warned_where_they_look(shop: Shop, people: dict[str, Browser]) -> None:
-    """Of a test key and of a shop that is not set up: not on every page, and not on a copy."""
+    """Of a test key and of an unfinished shop: not on every page, and not on a copy."""
     staff = people["administrator"].client
     orders, posts = f"{shop.url}/wp-admin/", f"{shop.url}/wp-admin/edit.php"
     # The shop of the tests is `local`.
@@ -186,8 +186,8 @@ def test_spanish_is_spoken_in_all_countries(shop: Shop, locale: str, word: str) 
     assert shop.wp.php(code, locale=locale) == word
 
 
-def test_words_stand_in_place_of_codes(shop: Shop) -> None:
-    """A code of a later service is shown as it is."""
+def test_words_replace_codes(shop: Shop) -> None:
+    """An unknown code of a later service is shown as it is."""
     code = r"""return array(
         \Countersign\WooCommerce\Words::reasons(array('buyer_revoked', 'of_2030')),
         \Countersign\WooCommerce\Words::classes(array('firearm_accessory')),
@@ -217,7 +217,7 @@ return WP_CLI::$said;"""
 
 
 def test_commands_look_after_orders(shop: Shop, browser: Browser) -> None:
-    """A stand-in for WP-CLI prints what they say."""
+    """A stand-in for WP-CLI prints their output."""
     order, _ = shop.ordered(browser)
 
     def run(name: str, *arguments: object) -> list[str]:
@@ -275,7 +275,7 @@ def test_the_class_is_given_in_the_list_of_products(shop: Shop, people: dict[str
 
 
 def test_the_payment_page_of_older_shops_says_the_same(old_shop: Shop) -> None:
-    """Before WooCommerce had a list of providers, it showed what the gateway says of itself."""
+    """Before WooCommerce had a list of providers, it showed the gateway's own text."""
     code = """$gateway = WC()->payment_gateways()->payment_gateways()['countersign'];
         $gateway->init_settings(); ob_start(); $gateway->admin_options();
         return array($gateway->enabled, ob_get_clean());"""

@@ -50,7 +50,7 @@ class WordPress:
         return self.folder / "wp-content" / "plugins" / Path(MAIN).parent
 
     def php(self, code: str, **given: Any) -> Any:  # noqa: ANN401 - JSON
-        """Run PHP inside WordPress, with these variables; gives what it returns."""
+        """Run PHP inside WordPress, with these variables; returns its result."""
         return self.php_as(httpx2.Cookies(), code, **given)
 
     def php_as(self, person: httpx2.Cookies, code: str, **given: Any) -> Any:  # noqa: ANN401 - JSON
@@ -65,7 +65,7 @@ class WordPress:
         return response.json()["returned"]
 
     def command(self, code: str) -> str:
-        """Run `php -r CODE` in the folder of WordPress; gives what it prints."""
+        """Run `php -r CODE` in the folder of WordPress; returns its output."""
         own = {"PATH": os.environ["PATH"], "BACKSTAGE": self.secret}
         # The program itself is elsewhere, by links.
         line = [command("php"), "-r", f"require 'prepend.php'; {code}"]
@@ -76,7 +76,7 @@ class WordPress:
         return done.stdout
 
     def complaints(self) -> list[str]:
-        """What PHP and WordPress had to say, but for the deprecated code of others."""
+        """Messages of PHP and WordPress, without deprecations in others' code."""
         log = self.folder / "debug.log"
         lines = log.read_text().splitlines() if log.exists() else []
         words = ("PHP ", "WordPress database error")

@@ -1,6 +1,6 @@
 """The pages of this repository as a website: `make site`. Sphinx reads this file.
 
-The pages stay plain Markdown, as a forge shows them. What only the website has is added here.
+The pages stay plain Markdown, as a forge shows them. The additions of the website are here.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ html_use_index = False
 
 
 def read(_app: Sphinx, page: str, source: list[str]) -> None:
-    """Add what only the website has to a page that was read."""
+    """Add the website's own parts to a page."""
     source[0] = tabs(source[0])
     if page == root_doc:
         index = HERE.parents[1] / "docs" / "README.md"
@@ -50,7 +50,7 @@ def read(_app: Sphinx, page: str, source: list[str]) -> None:
 
 
 def adjust(_app: Sphinx, _page: str, _name: str, context: dict[str, str], _tree: object) -> None:
-    """What scrolls sideways can be reached from the keyboard, and headings have a level."""
+    """Make scrollable parts reachable from the keyboard, and set the levels of headings."""
     body = context.get("body", "").replace("<pre>", '<pre tabindex="0">')
     context["body"] = body.replace('class="table-wrapper', 'tabindex="0" class="table-wrapper')
     contents = context["furo_navigation_tree"].replace('"heading">', '"heading" aria-level="2">')
@@ -58,7 +58,7 @@ def adjust(_app: Sphinx, _page: str, _name: str, context: dict[str, str], _tree:
 
 
 def finish(app: Sphinx, error: Exception | None) -> None:
-    """What a web server, or a person with a folder, opens first; and nothing that only we need."""
+    """Add the start page for web servers and folders, and remove internal files."""
     if error is None:
         for page in app.outdir.rglob("README.html"):
             shutil.copyfile(page, page.with_name("index.html"))
@@ -67,7 +67,7 @@ def finish(app: Sphinx, error: Exception | None) -> None:
 
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
-    # Forges draw these diagrams; here they are shown as they are written.
+    # Forges draw these diagrams; here they are shown as text.
     app.add_lexer("mermaid", TextLexer)
     app.connect("source-read", read)
     # After the theme, which makes the contents.

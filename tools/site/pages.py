@@ -1,4 +1,4 @@
-"""From a page as a forge shows it to one of the website: tabs, and the contents at the side."""
+"""Converts a page as a forge shows it to one of the website: tabs, and the contents at the side."""
 
 from __future__ import annotations
 

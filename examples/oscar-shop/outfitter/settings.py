@@ -1,4 +1,4 @@
-"""Settings of the shop: Oscar's, those of Countersign, and a database in a file."""
+"""Settings of the shop: Oscar's settings, those of Countersign, and a database in a file."""
 
 from __future__ import annotations
 
@@ -80,11 +80,11 @@ DATABASES = {
     "default": {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": DATA / "shop.sqlite3",
-        # A webhook and a buyer who comes back change the same order.
+        # A webhook and a returning buyer change the same order.
         "OPTIONS": {"transaction_mode": "IMMEDIATE", "timeout": 20},
     }
 }
-# The search looks into the database itself: there is no index to update, and it says so each time.
+# The search queries the database itself: there is no index to update, and it logs that each time.
 warnings.filterwarnings("ignore", module="haystack")
 HAYSTACK_CONNECTIONS = {"default": {"ENGINE": "haystack.backends.simple_backend.SimpleEngine"}}
 EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"

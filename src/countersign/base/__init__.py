@@ -1,1 +1,1 @@
-"""What everything stands on: ids, time, errors, settings, the database, HTTP."""
+"""The lowest layer: ids, time, errors, settings, the database, HTTP."""

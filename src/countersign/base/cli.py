@@ -117,7 +117,7 @@ def log_to_standard_error() -> None:
 
 
 Report: TypeAlias = Callable[[int, int, str], None]
-"""Is given after each step how much is done, of how much, and of what."""
+"""Called after each step with the amount done, the total and the unit."""
 _PERIOD_SECONDS: Final = 5.0
 
 
@@ -144,7 +144,7 @@ _FORMULA: Final = (
     *("=", "+", "-", "@", "\t", "\r", "\n", "|", "%"),
     *("\uff1d", "\uff0b", "\uff0d", "\uff20"),
 )
-"""Characters with which a spreadsheet begins a formula (OWASP, CSV injection).
+"""Characters that start a formula in a spreadsheet (OWASP, CSV injection).
 
 The last four are the full-width forms of the first: with some languages they count as these.
 """

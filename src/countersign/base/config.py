@@ -57,7 +57,7 @@ _Given: TypeAlias = tuple[str, str | None]
 
 
 class Setting(NamedTuple):
-    """How a setting is read (`ValueError`: what was expected), and its text if none is given."""
+    """How a setting is read (`ValueError`: what was expected), and its default as text."""
 
     read: Callable[[str], object]
     default: str | None
@@ -183,11 +183,11 @@ class Settings:
     7239. Example: `Forwarded`."""
     rate_limit: Rate | None = _setting(to_rate, "6000/60")
     """Requests/seconds allowed for each API key, or `off`. Buyers' pages and client tokens of an
-    account together get 20 times as many, separately in test and live mode; one session gets at
+    account share a limit 20 times as high, separately in test and live mode; one session gets at
     most a hundredth of that, but at least 60 a minute. Above a limit the response is 429 with
     `Retry-After`: a page in the buyer's language, or JSON for a client token. Servers on one
-    PostgreSQL database [share the limits](postgresql.md) if
-    `COUNTERSIGN_LOG_HEAD_DIR` is not `heads` in the data directory. Example: `600/60`."""
+    PostgreSQL database [share the limits](postgresql.md) if `COUNTERSIGN_LOG_HEAD_DIR` is not
+    `heads` in the data directory. Example: `600/60`."""
     time_zone: ZoneInfo = _setting(
         expecting("a time zone such as America/Los_Angeles", ZoneInfo), "America/Los_Angeles"
     )
@@ -357,9 +357,8 @@ def _contradictions(values: Mapping[str, Any]) -> list[str]:
         host = values["host"]
         if values["public_url"] is None and not is_loopback(host):
             found.append(
-                f"{PREFIX}PUBLIC_URL: expected the URL at which clients reach the service, "
-                f"since {PREFIX}HOST is {host}: links, tokens and the names of the logs are made "
-                "from it"
+                f"{PREFIX}PUBLIC_URL: expected the URL at which clients reach the service, since "
+                f"{PREFIX}HOST is {host}: links, tokens and log names contain it"
             )
     if isinstance(values.get("log_head_dir"), str) and values.get("database_url") is None:
         found.append(

@@ -1,9 +1,9 @@
-"""The deadline of a request for the database, one sum for all that it asks; and timers for many.
+"""The time that a request may wait for the database, in all its calls; and cheap timers.
 
-What a request waits for elsewhere, such as an identity provider, does not count.
+Waits for other services, such as an identity provider, do not count.
 
-`asyncio.timeout` has a timer for each wait, and almost none of them ever ends one. Here a loop has
-one timer, for the wait that ends first; when that is over already, it goes on to the next one.
+`asyncio.timeout` creates a timer for each wait, and almost no timer ever fires. Here a loop has one
+timer, for the earliest deadline; if that wait has ended already, the timer moves on to the next.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ T = TypeVar("T")
 
 DEADLINE_SECONDS: Final = 10.0
 RETRY_SECONDS: Final = 2
-"""What a caller is asked to wait before its next attempt."""
+"""How long to ask a caller to wait before a retry."""
 
 
 class TimeLeft(Struct, eq=False):
-    """What is left of a wait; each call on the database takes off how long it took."""
+    """The time left for a request; each call on the database reduces it."""
 
     left: float
     has_written: bool = False
-    """Whether a write was accepted for it: from then on nothing of it is refused for overload."""
+    """Whether a write was accepted for it: from then on it is not refused for overload."""
 
 
 DEADLINE: Final[ContextVar[TimeLeft | None]] = ContextVar("deadline", default=None)
-"""What is left for all calls of this task; None: no request is being answered."""
+"""Time left for all calls of this task; None: no request is in progress."""
 
 
 async def within_deadline(shared: Awaitable[T]) -> T:
-    """Await what others may have begun: a wait for it is one for the database.
+    """Await a task shared with other requests; the wait counts as one for the database.
 
     Raises StorageUnavailable when the request has waited for too long.
     """
@@ -61,14 +61,14 @@ async def within_deadline(shared: Awaitable[T]) -> T:
 
 
 def detached(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-    """Begin what is not for this request alone: it does not use up this request's deadline."""
+    """Start work that outlives or serves more than this request: it does not use this deadline."""
     context = copy_context()
     context.run(DEADLINE.set, None)
     return asyncio.create_task(work, context=context)
 
 
 def shared(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-    """The same for what several requests wait for; all of them may leave before its end."""
+    """The same for work shared by requests: all of them may give up before it ends."""
     task = detached(work)
     task.add_done_callback(lambda done: done.cancelled() or done.exception())
     return task
@@ -120,10 +120,10 @@ class TimeLimit:
 
 
 class _Waits:
-    """Those of one loop."""
+    """The open waits of one loop."""
 
     last: ClassVar[_Waits | None] = None
-    """A process has one loop, and one after the other in tests."""
+    """A process has one loop; tests have several in succession."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop

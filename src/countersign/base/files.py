@@ -44,15 +44,15 @@ _NAME: Final = "server.lock"
 _COMMAND: Final = " command"
 """After the number of a process that only needs the directory for itself for a while."""
 _ORPHANS_SECONDS: Final = 2.0
-"""For so long a lock may outlive the process that took it: its workers end when it has."""
+"""A lock may outlive its process for this long: workers end soon after their parent."""
 _LOOK_SECONDS: Final = 0.02
 
 
 @contextmanager
 def only_server(data_dir: Path, *, serves: bool = False) -> Iterator[bool]:
-    """Hold the lock while serving; gives whether the server before this one did not end in order.
+    """Hold the lock while serving; yields whether the previous server ended uncleanly.
 
-    That is kept for the next server by a command, which only holds the lock meanwhile.
+    A command only holds the lock meanwhile, and keeps that fact for the next server.
 
     Raises:
         DataDirectoryLocked: another server or command holds it.
@@ -92,7 +92,7 @@ def only_server(data_dir: Path, *, serves: bool = False) -> Iterator[bool]:
 
 
 def _end(descriptor: int, own: str, left: str) -> None:
-    """Note a clean end; no-op in a worker, which is not the server that forked it."""
+    """Note a clean end; no-op in a forked worker."""
     if own == str(os.getpid()):
         _note(descriptor, left)
 

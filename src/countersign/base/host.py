@@ -12,7 +12,7 @@ _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
 def ip_or_none(text: str) -> IPv4Address | IPv6Address | None:
-    """The IP address that a text is, if it is one; a zone (`fe80::1%eth0`) is kept."""
+    """The text as an IP address, or None; a zone (`fe80::1%eth0`) is kept."""
     try:
         return ip_address(text)
     except ValueError:
@@ -20,7 +20,7 @@ def ip_or_none(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host, with its port if there is one, is this machine and no other."""
+    """Whether a host, with or without a port, is this machine only."""
     name, address = _read(host)
     if address is None:
         return name == "localhost" or name.endswith(".localhost")
@@ -28,7 +28,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_wildcard(host: str) -> bool:
-    """Whether a host, with its port if there is one, is `0.0.0.0` or `::`: to listen on only.
+    """Whether a host, with or without a port, is `0.0.0.0` or `::`, which are only to listen on.
 
     Or another spelling of an IPv4 address, such as `0` or `127.1`: no name ends in a number.
     """

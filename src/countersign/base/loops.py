@@ -56,10 +56,10 @@ async def forever(
 
 
 class Backoff:
-    """Pauses what sends to one receiver: for a second, then twice as long each time.
+    """Pauses deliveries to one receiver: for a second, then twice as long each time.
 
-    During a pause deliveries wait without using up their attempts; then one of them goes first.
-    Without this, all that waits would fail by the thousand when a receiver restarts.
+    During a pause deliveries wait without using up attempts; then one of them tries first.
+    Otherwise all waiting deliveries would fail at once, by the thousand, when a receiver restarts.
     """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
@@ -99,8 +99,8 @@ async def restarted(
 ) -> NoReturn:
     """Run a loop of the server, and run it again if it ends, until cancelled.
 
-    `ended` counts under its name how often it has ended; `pause` comes between the end and the next
-    beginning: a second, if it is not given.
+    `ended` counts under its name how often it has ended; `pause` is between the end and the next
+    start: a second by default.
     """
     while True:
         failure: BaseException | None = None
@@ -129,7 +129,7 @@ class Throttle:
         self._said: dict[tuple[str | None, ...], tuple[float, int]] = {}
 
     def __call__(self, *kind: str | None) -> int | None:
-        """How many lines of this kind were left out since the last one; None: leave this out."""
+        """How many lines of this kind were left out since the last one; None: omit the field."""
         now = self._monotonic()
         last, unsaid = self._said.get(kind, (float("-inf"), 0))
         if now - last < _THROTTLE_SECONDS:
@@ -153,7 +153,7 @@ class _Unexpected(Exception):
 
 
 def without_values(error: BaseException) -> Exception:
-    """The same traceback without the message, which may quote what a buyer typed."""
+    """The same traceback without the message, which may quote a buyer's input."""
     bare: Exception = _Unexpected(type(error).__name__)
     if isinstance(error, BaseExceptionGroup):
         bare = ExceptionGroup(type(error).__name__, [without_values(e) for e in error.exceptions])

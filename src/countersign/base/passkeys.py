@@ -1,7 +1,7 @@
 """Passkeys (WebAuthn Level 3, https://www.w3.org/TR/webauthn-3/), of buyers and of people.
 
-The person has to be verified by the device (`userVerification: required`), the passkey has to be
-found without an identifier (`residentKey: required`), so that no list of them leaves the service.
+The device must verify the person (`userVerification: required`), and the passkey must be found
+without an identifier (`residentKey: required`), so that the service never sends a list of passkeys.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _log: Final = structlog.get_logger("countersign.passkeys")
 
 
 class RelyingParty(NamedTuple):
-    """For whom passkeys are made: the deployment (WebAuthn Level 3 §4, RP ID)."""
+    """The relying party of passkeys: the deployment (WebAuthn Level 3 §4, RP ID)."""
 
     id: str
     origin: str
@@ -56,7 +56,7 @@ def creation_options(
 ) -> dict[str, Any]:
     """The options of `navigator.credentials.create` (§5.4), with bytes as base64url.
 
-    `name` is what the device shows. A second passkey with one user handle on one device takes the
+    The device shows `name`. A second passkey with one user handle on one device takes the
     place of the first.
     """
     return {
@@ -93,7 +93,7 @@ class NewPasskey(NamedTuple):
 
 
 def registered(party: RelyingParty, challenge: bytes, response: str) -> NewPasskey:
-    """The passkey that was made for this challenge; raises if it is not what was asked for."""
+    """The passkey created for this challenge; raises ValueError if the response is not valid."""
     from webauthn import verify_registration_response  # noqa: PLC0415 - see `checked`
     from webauthn.helpers.cose import COSEAlgorithmIdentifier  # noqa: PLC0415
 
@@ -114,7 +114,7 @@ def registered(party: RelyingParty, challenge: bytes, response: str) -> NewPassk
 def asserted(
     party: RelyingParty, public_key: bytes, user_handle: bytes, challenge: bytes, response: str
 ) -> int:
-    """The counter of the passkey, which its caller judges; raises if it did not sign this."""
+    """The passkey's new counter, for the caller to check; raises if the signature is invalid."""
     from webauthn import verify_authentication_response  # noqa: PLC0415 - see `checked`
     from webauthn.helpers import parse_authentication_credential_json  # noqa: PLC0415
 
@@ -159,7 +159,7 @@ class _Credential(msgspec.Struct):
 
 
 def _refuse_framed(response: str) -> None:
-    """Refuse what was made inside a page of another origin (§13.4.2); ValueError if it was."""
+    """Refuse a response from a frame of another origin (§13.4.2); ValueError if it was."""
     from webauthn.helpers import base64url_to_bytes  # noqa: PLC0415 - see `checked`
 
     sent = msgspec.json.decode(response, type=_Credential).response.clientDataJSON

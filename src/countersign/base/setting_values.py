@@ -52,7 +52,7 @@ class MailServer(NamedTuple):
 
 
 def expecting(expected: str, convert: Callable[[str], object]) -> Callable[[str], object]:
-    """A reader that converts, and says what was expected where that fails or gives nothing.
+    """A reader that converts; if that fails or gives None, it raises ValueError with `expected`.
 
     No message repeats the text: a URL may hold a password.
     """
@@ -93,7 +93,7 @@ def to_url(text: str) -> str | None:
 
 
 def to_issuer(text: str) -> str | None:
-    # As it is written: an issuer is compared letter by letter, also a slash at its end.
+    # Unchanged: an issuer is compared character by character, including a trailing slash.
     is_safe = text.startswith("https://") or is_loopback(urlsplit(text).netloc)
     return text if is_safe and to_url(text) else None
 

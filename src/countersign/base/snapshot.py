@@ -76,7 +76,7 @@ class SharedQuestion(Generic[K, V]):
     def __init__(
         self, ask: Callable[[Sequence[K]], Awaitable[Mapping[K, V]]], seconds: float
     ) -> None:
-        """`ask` is called at most every so many seconds, and not while no caller waits."""
+        """`ask` is called at most once in so many seconds, and not if no caller waits."""
         self._ask = ask
         self._seconds = seconds
         self._keys: dict[K, None] = {}
@@ -107,9 +107,10 @@ class KeyedLocks:
     def __init__(
         self, waiting_max: int, retry_seconds: int = 1, *, of_database: bool = False
     ) -> None:
-        """`waiting_max` may wait for one key; one more is refused, for so many seconds.
+        """`waiting_max` may wait for one key; one more gets `retry_seconds` as Retry-After.
 
-        `of_database`: who has the turn waits for the database alone, and so do those behind.
+        `of_database`: the holder of the lock waits for the database alone, so waiting for the lock
+        counts as waiting for the database.
         """
         self._of_database = of_database
         self._waiting_max = waiting_max
@@ -118,7 +119,7 @@ class KeyedLocks:
 
     @asynccontextmanager
     async def turn(self, key: Hashable) -> AsyncIterator[bool]:
-        """Wait for the turn, and have it until the block ends; returns whether others came before.
+        """Hold the lock of this key until the block ends; yields whether others held it before.
 
         Raises:
             Overloaded: too many wait.
@@ -143,15 +144,15 @@ class KeyedLocks:
 
 
 class SingleFlight:
-    """What many ask at the same moment is done once, for all of them."""
+    """Concurrent calls for the same key share one run."""
 
     def __init__(self) -> None:
         self._running: dict[Hashable, asyncio.Task[Any]] = {}
 
     async def join(self, key: Hashable, begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """The result of what runs under this key; if nothing does, of what `begin` starts.
+        """The result of the run under this key; if there is none, `begin` starts it.
 
-        An error goes to all of them. It runs to its end, also if its first caller gives up.
+        All callers get its error. It runs to its end even if its first caller gives up.
         """
         running = self._running.get(key)
         if running is None:

@@ -10,10 +10,10 @@ from typing import Final
 Begin = Callable[[str], AbstractContextManager[object]]
 
 BEGIN: Final[ContextVar[Begin | None]] = ContextVar("begin_span", default=None)
-"""Begins a span within the request that is being answered; None: nothing is traced."""
+"""Begins a span within the request that is being answered; None: no tracing."""
 
 
 def outgoing(name: str) -> AbstractContextManager[object]:
-    """A span for a request to someone else, such as `GET api.stripe.com`; often there is none."""
+    """A span for a request to another service, such as `GET api.stripe.com`; a no-op untraced."""
     begin = BEGIN.get()
     return nullcontext() if begin is None else begin(name)

@@ -47,7 +47,7 @@ FACT: Final = "rec"
 """A record of something that has no identifier of its own."""
 
 OPAQUE_LENGTH_MAX: Final = 255
-"""In characters: an identifier that a vendor chose, such as that of a session or an order."""
+"""In characters, for identifiers that vendors choose, such as that of a session or an order."""
 
 
 def base32(value: int) -> str:
@@ -146,7 +146,7 @@ class Reason(StrEnum):
     SESSION_NOT_BOUND = "session_not_bound"
     TEST_SESSION = "test_session"
     VERIFICATION_WITHDRAWN = "verification_withdrawn"
-    """The provider has taken back what it said of a session that had verified the buyer."""
+    """The provider has withdrawn its approval of a session that had verified the buyer."""
     # Our decision.
     REVOKED = "revoked"
     AGE_UNKNOWN = "age_unknown"
@@ -155,7 +155,7 @@ class Reason(StrEnum):
     ZIP_MISMATCH = "zip_mismatch"
     DOCUMENT_EXPIRED = "document_expired"
     DOCUMENT_EXPIRY_UNKNOWN = "document_expiry_unknown"
-    # What was proved is less than the asking account wants, or counts only elsewhere.
+    # The proof is weaker than the asking account requires, or counts only for other accounts.
     AGE_NOT_PROVED = "age_not_proved"
     ADDRESS_NOT_PROVED = "address_not_proved"
     SIMULATED_ELSEWHERE = "simulated_elsewhere"

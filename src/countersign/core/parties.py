@@ -24,7 +24,7 @@ from countersign_evidence.canonical import Json
 from countersign_evidence.record import PARTIES_VERSION
 
 DEPLOYMENT: Final = "deployment"
-"""The scope of the operator's records; that of the others is their account."""
+"""The scope of the operator's records; other parties have their account id as scope."""
 TEXT_LENGTH_MAX: Final = 500
 STATEMENT_LENGTH_MAX: Final = 20_000
 _UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
@@ -32,7 +32,7 @@ _UNPRINTABLE_IN_LINES: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\
 
 
 class PartyType(StrEnum):
-    """What a party's record describes; its values are those of `RecordType`."""
+    """The party that a record describes; the values are those of `RecordType`."""
 
     OPERATOR = "operator"
     ACCOUNT = "account"
@@ -65,7 +65,7 @@ class Particulars:
     contact: str | None = None
 
     def over(self, earlier: Particulars) -> Particulars:
-        """These, with the earlier ones where none is given; an empty text removes one.
+        """These, completed with the earlier ones; an empty text removes one.
 
         Raises InvalidArgument if one is too long, or not one line of printable text.
         """
@@ -173,7 +173,7 @@ def record_ids(connection: Connection, digests: Iterable[str]) -> Sequence[str]:
 
 
 def put_in_force(connection: Connection, scope: str, record: NewRecord, number: int) -> None:
-    """Let this record of a party follow the one before it, `number - 1`."""
+    """Let this record of a party succeed number `number - 1`."""
     row = {"scope": scope, "mode": record.mode, "type": record.type.value, "number": number}
     connection.execute(insert(parties), row | {"record_id": record.id, "digest": record.digest})
 
@@ -214,7 +214,7 @@ def described(connection: Connection, scope: str, type_: PartyType) -> Described
 def describe(
     connection: Connection, room: LogRoom, account: Account | None, given: Particulars
 ) -> Described:
-    """Record who an account is; None: who operates the service.
+    """Record who an account is; None: the operator of the service.
 
     Raises InvalidArgument if nothing is stated, or a text is unusable.
     """
@@ -268,7 +268,7 @@ def _record(
     *,
     changed: list[str],
 ) -> Described:
-    """Write the record of each mode, which follows the one before it, and the audit entry."""
+    """Write the next record for each mode, and the audit entry."""
     for mode in Mode:
         before = record_in_force(connection, scope, mode, type_)
         previous = None if before is None else before.digest.hex()

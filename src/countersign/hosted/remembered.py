@@ -49,9 +49,9 @@ COOKIE_KEPT: Final = timedelta(days=90)
 PASSKEY_KEPT: Final = timedelta(days=400)
 """How long a passkey is kept that is not used."""
 USES_KEPT: Final = timedelta(days=365)
-"""How long a buyer can see who asked."""
+"""How long a buyer can see past uses."""
 KEPT_MAX: Final = 10
-"""Passkeys and cookies of one buyer: one more removes the one that was used least recently."""
+"""Maximum passkeys and cookies of one buyer: one more replaces the least recently used."""
 
 
 class Kind(StrEnum):
@@ -79,18 +79,18 @@ class KnownBy(Struct, frozen=True, kw_only=True):
 
 
 class NotKnown(StrEnum):
-    """Why a buyer is not known by what a browser presents; that browser alone learns it."""
+    """Why a browser's passkey or cookie does not identify a buyer; only that browser learns it."""
 
     UNKNOWN = "unknown"
     """Never known here, or removed, erased or expired since."""
     REFUSED = "refused"
     """Wrong challenge: signed for another page, in another way, or earlier."""
     COPIED = "copied"
-    """There is a copy of the passkey, which was removed therefore."""
+    """The passkey has a copy, so it was removed."""
 
 
 class Use(Struct, frozen=True, kw_only=True):
-    """One time that somebody asked about a remembered buyer, with the buyer's consent."""
+    """One use of a remembered verification, with the buyer's consent."""
 
     account_id: str
     kind: Kind
@@ -101,13 +101,13 @@ class Use(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remembered:
-    """Passkeys and cookies of buyers, and who asked about them."""
+    """Passkeys and cookies of buyers, and their uses."""
 
     buyers: Buyers
     party: RelyingParty | None
-    """None: there are no passkeys at the address of this deployment, only cookies."""
+    """None: no passkeys are possible at this deployment's address, only cookies."""
     passes: Counter[str] = field(default_factory=Counter)
-    """How many buyers passed here, by what they were remembered by: for the metrics."""
+    """The number of buyers who passed here, by passkey or cookie: for the metrics."""
 
 
 def lookup_of(room: Remembered, kind: Kind, value: str) -> bytes:
@@ -116,7 +116,7 @@ def lookup_of(room: Remembered, kind: Kind, value: str) -> bytes:
 
 
 def new_row(room: Remembered, mode: Mode, cbid: str, kind: Kind, value: str) -> dict[str, object]:
-    """The row of something by which a buyer is remembered from now on."""
+    """A new row for a passkey or cookie."""
     kept = PASSKEY_KEPT if kind is Kind.PASSKEY else COOKIE_KEPT
     time_ns = room.buyers.access.clock.time_ns()
     now = from_ns(time_ns)
@@ -139,7 +139,7 @@ _c: Final = remembered.c
 def find(
     connection: Connection, mode: Mode | None, kind: Kind, lookup: bytes, now: datetime
 ) -> Row[*tuple[Any, ...]] | None:
-    """The row of what is presented, of this mode if one is named; None: unknown, or expired."""
+    """The row of a passkey or cookie, in `mode` if given; None: unknown, or expired."""
     found = select(remembered).where(_c.lookup == lookup, _c.kind == kind, _c.expires_at > now)
     if mode is not None:
         found = found.where(_c.mode == mode)
@@ -159,7 +159,7 @@ def sign_out(connection: Connection, id_: str, now: datetime) -> None:
 
 
 def add(connection: Connection, row: dict[str, object]) -> bool:
-    """Write a passkey or a cookie of a buyer who is to be changed by no one else meanwhile.
+    """Insert a passkey or a cookie; the caller has locked the buyer.
 
     False: its digest exists already, or the buyer was erased.
     """
@@ -191,12 +191,12 @@ def touch(connection: Connection, id_: str, now: datetime) -> None:
 
 
 def remove(connection: Connection, cbids: Sequence[str], id_: str) -> None:
-    """Remove one of what these buyers are remembered by."""
+    """Delete a passkey or cookie of these buyers."""
     connection.execute(delete(remembered).where(_c.cbid.in_(cbids), _c.id == id_))
 
 
 def remove_by(connection: Connection, lookup: bytes) -> None:
-    """Remove what is found by this."""
+    """Delete the passkey or cookie with this lookup."""
     connection.execute(delete(remembered).where(_c.lookup == lookup))
 
 
@@ -264,7 +264,7 @@ async def use_cookie(room: Remembered, mode: Mode, value: str) -> KnownBy | None
 
 
 async def forget_cookie(room: Remembered, value: str) -> None:
-    """Forget this cookie; no-op if there is none."""
+    """Forget this cookie; no-op if it is unknown."""
     if 0 < len(value) <= _LENGTH_MAX:
         await room.buyers.access.database.write(remove_by, lookup_of(room, Kind.COOKIE, value))
 
@@ -306,11 +306,10 @@ async def assert_passkey(
     response: str,
     asked_at: datetime | None = None,
 ) -> KnownBy | NotKnown:
-    """The buyer whose passkey signed this challenge, in this mode if one is named.
+    """The buyer whose passkey signed this challenge, in `mode` if given.
 
-    A counter that did not grow means that there is a copy of the passkey (§6.1.1): it is removed.
-    `asked_at`, where the challenge itself can be used more than once: a passkey that was used since
-    is refused.
+    A counter that did not grow shows that the passkey has a copy (§6.1.1): it is removed.
+    `asked_at` is for challenges that can be used twice: a passkey used since then is refused.
     """
     party, access = room.party, room.buyers.access
     named = credential_id(response)
@@ -363,7 +362,7 @@ class Informing:
     room: Remembered
     query: StatusQuery
     check: IdentityCheck
-    """Only the status `verified` informs the account; the buyer sees the others, too."""
+    """Only the status `verified` is sent to the account; the buyer sees the others, too."""
     write_record: Callable[..., NewRecord] | None
     use: Mapping[str, object]
     shipping_zip: str | None
@@ -372,7 +371,7 @@ class Informing:
     """The same by the test clock."""
 
     def write(self, connection: Connection) -> None:
-        """Write the record and the use, in the transaction of what follows from them.
+        """Write the record and the use, in the transaction of the act that rests on them.
 
         Raises CheckoutSessionClosed if the buyer was erased, revoked or joined to another one, or
         is for another reason no longer verified; the transaction is to be rolled back.
@@ -407,7 +406,7 @@ async def inform(
 ) -> Informing:
     """Whether this buyer is verified for this account now.
 
-    If so, there is a record of it to write, which the check names as its `verification`.
+    If so, the result makes a record, which the check names as its `verification`.
     """
     check = await judge_known(
         room.buyers, AccountReach(account_id, known.mode), known.cbid, shipping_zip

@@ -1,4 +1,4 @@
-"""`/buyer`: what is remembered of a buyer, who asked about it, and the way to remove it."""
+"""`/buyer`: what is remembered of a buyer, its uses, and how to remove it."""
 
 from __future__ import annotations
 
@@ -65,21 +65,21 @@ SIGNED_IN: Final = timedelta(minutes=15)
 FRESH: Final = timedelta(minutes=5)
 """How long after signing in a buyer may erase everything: it cannot be undone."""
 _COOKIE: Final = "buyer"
-"""One for both modes, as that of the live one."""
+"""One cookie for both modes, with the attributes of live mode."""
 _VISIT_BYTES: Final = 16
 _MS_DIGITS_MAX: Final = 14
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuyerVisit:
-    """A request of a browser, and whom it is from."""
+    """A request of a browser, and the buyer who sends it."""
 
     room: SelfService
     call: Call
     now: datetime
     locale: str
     token: str
-    """Of this browser, for a while: forms and challenges belong to it."""
+    """Identifies this browser for a while: forms and challenges are bound to it."""
     known: KnownBy | None
     """The sign-in of the buyer; None: no one is signed in."""
     signed_in_at: datetime | None = None
@@ -100,7 +100,7 @@ class BuyerVisit:
         return self._made(f"challenge {to_ms(asked_at)}")
 
     def header(self, known: KnownBy | None = None) -> Header:
-        """The cookie of this visit, which says who is signed in by a passkey."""
+        """The cookie of this visit, which contains the sign-in by passkey."""
         value = self.token
         if known is not None:
             ms = to_ms(self.now)
@@ -108,7 +108,7 @@ class BuyerVisit:
         return cookie_header(self.room.checkout, _COOKIE, Mode.LIVE, value, SIGNED_IN)
 
     def renewed(self) -> BuyerVisit:
-        """The same visit with a new token: an earlier one signs no one in."""
+        """The same visit with a new token, so that the earlier one signs no one in."""
         entropy = self.room.checkout.access.entropy(_VISIT_BYTES)
         return replace(self, token=b64url(entropy))
 
@@ -127,7 +127,7 @@ class BuyerVisit:
         return compare_digest(self.csrf.encode(), sent.encode())
 
     def has_signed_in(self, id_: str, ms: str, sent: str) -> bool:
-        """Whether the cookie says truly that this one signed in a while ago."""
+        """Whether the cookie is authentic: this buyer signed in a while ago."""
         return (
             ms.isdecimal()
             and len(ms) <= _MS_DIGITS_MAX
@@ -286,7 +286,7 @@ def _all_of(
 
 
 async def _sign_in(visit: BuyerVisit) -> Reply:
-    """By a passkey, over a challenge that was made for this browser minutes ago."""
+    """Sign in with a passkey, over a challenge made for this browser minutes ago."""
     asked = visit.form.get("asked", "")
     if not (asked.isascii() and asked.isdecimal() and len(asked) <= _MS_DIGITS_MAX):
         return _lead(visit, "refused")
@@ -316,7 +316,7 @@ async def _sign_out(visit: BuyerVisit) -> Reply:
 
 
 async def _remove(visit: BuyerVisit, known: KnownBy) -> Reply:
-    """Remove one of what the buyer is remembered by."""
+    """Delete a passkey or cookie of the buyer."""
     database = visit.room.checkout.access.database
     kept, _ = await database.read(_all_of, known.cbid, visit.now)
     wanted = visit.form.get("id", "")
@@ -345,7 +345,7 @@ async def _erase(visit: BuyerVisit, known: KnownBy) -> Reply:
 
 
 def _without(visit: BuyerVisit, known: KnownBy) -> list[tuple[bytes, bytes]]:
-    """The headers by which this browser loses its cookies of this mode."""
+    """Headers that delete this browser's cookies of this mode."""
     room = visit.room.checkout
     return [
         cookie_header(room, name, known.mode, "", COOKIE_KEPT) for name in (REMEMBERED, PASSKEY)

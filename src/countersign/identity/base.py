@@ -1,4 +1,4 @@
-"""What every adapter of an identity provider is built on.
+"""The base of every adapter of an identity provider.
 
 An adapter is one module: the credentials, and a client that sends the requests and translates the
 provider's bytes to a `ProviderResult`.
@@ -55,8 +55,8 @@ class Credentials(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """The content of an account's credentials file."""
 
     page_hosts: tuple[str, ...] = ()
-    """Hosts of your own at which the provider serves its pages to buyers, such as
-    `verify.example.com`; its own are known."""
+    """Hosts of your own where the provider serves its pages to buyers, such as
+    `verify.example.com`; the provider's hosts are known."""
 
     def __post_init__(self) -> None:
         if not all(map(HOST.fullmatch, self.page_hosts)):
@@ -64,7 +64,7 @@ class Credentials(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
     @property
     def origin(self) -> str:
-        """The address at which they are valid, `https://…`."""
+        """The address where they are valid, `https://…`."""
         raise NotImplementedError
 
     @property
@@ -74,7 +74,7 @@ class Credentials(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is not checked, or does not work, with these; one sentence or more for each."""
+        """Checks or functions that these credentials lack; one or more sentences for each."""
         return ()
 
     def check(self) -> None:
@@ -109,7 +109,7 @@ class Response:
 
     provider: str
     session_id: str
-    """The one that was asked for."""
+    """The requested one."""
     reply: ProviderReply
     evidence: ProviderEvidence
 
@@ -134,7 +134,7 @@ class Response:
         """The result of a status other than 200.
 
         `genuine` is whether the body is an error of the provider: a 404 of another server says
-        nothing about the session, nor about the credentials.
+        nothing about the session or the credentials.
         """
         outcome = outcome_of_status(self.reply.status)
         if outcome is Finding.NOT_FOUND and not genuine:
@@ -146,7 +146,7 @@ class IdentityProvider(ABC, Generic[C]):
     """An identity provider, with the credentials of one account."""
 
     name: ClassVar[str]
-    """That of its entry point, see `registry`."""
+    """The name of its entry point, see `registry`."""
     credentials_type: ClassVar[type[Credentials]]
     session_id: ClassVar[re.Pattern[str]]
     """Compared before anything is sent; one session must have one spelling."""
@@ -195,14 +195,14 @@ class IdentityProvider(ABC, Generic[C]):
     async def start(self, wanted: StartRequest) -> StartedSession:
         """Make a session for a buyer, with `wanted.reference` as its subject.
 
-        Where the provider knows a repetition, the same request again returns the same session, with
-        an address that works: some providers' addresses work once. Veriff and Onfido know none.
+        If the provider recognises repetitions, the same request returns the same session, with a
+        working URL: some providers' URLs work once. Veriff and Onfido know none.
 
         Raises:
             ProviderUnavailable: no usable response. A repetition is safe: at worst a session is
                 left that no one can open.
-            VerificationMisconfigured: the provider refuses the request, or the credentials lack
-                what a new session needs, such as a template.
+            VerificationMisconfigured: the provider refuses the request, or the credentials lack a
+                value for new sessions, such as a template.
         """
         try:
             started = await self._start(wanted, self._http.budget())
@@ -253,11 +253,11 @@ class IdentityProvider(ABC, Generic[C]):
 
     @abstractmethod
     def _request(self, session_id: str) -> ProviderRequest:
-        """What the provider is asked of a session."""
+        """The request to the provider about a session."""
 
     @abstractmethod
     def _session(self, response: Response, body: read.Object) -> ProviderResult:
-        """The result of one with the status 200; raises Unreadable for what it cannot be."""
+        """The result of a response with status 200; raises Unreadable for an impossible one."""
 
     @abstractmethod
     def _error(self, response: Response, body: read.Object | None) -> ProviderResult:
@@ -270,13 +270,13 @@ class IdentityProvider(ABC, Generic[C]):
         Raises:
             TransportFailure: there is no response.
             NotStarted: the provider refuses.
-            Unreadable: the response is not what the provider describes, or of another session.
+            Unreadable: the response is not as the provider documents, or is of another session.
             VerificationMisconfigured: the credentials lack something.
         """
 
     @abstractmethod
     async def _read_webhook(self, headers: Mapping[str, str], body: bytes) -> WebhookHint | None:
-        """See `read_webhook`; raises Unreadable for what the provider does not describe."""
+        """See `read_webhook`; raises Unreadable for an undocumented message."""
 
     async def _retrieve(self, session_id: str, budget: Budget) -> ProviderResult:
         """Send the requests and translate the responses; raises TransportFailure without one."""
@@ -361,7 +361,7 @@ class IdentityProvider(ABC, Generic[C]):
         document: Document | None,
         number: str | None,
     ) -> ProviderResult:
-        """The result with what is proved of a person; `born_by` proves the date of birth."""
+        """The result with the proved facts of a person; `born_by` proves the date of birth."""
         fingerprint = None
         if document is not None:
             if document.type is not None and not is_known_kind(document.type):
@@ -381,7 +381,7 @@ class IdentityProvider(ABC, Generic[C]):
 
 
 def holder(parts: read.Object, given_name: str, family_name: str, born: str) -> Holder:
-    """Whom a document names, by the names of these three members."""
+    """The holder of a document, by the names of these three members."""
     return Holder(
         given_name=read.text(parts, given_name),
         family_name=read.text(parts, family_name),
@@ -390,7 +390,7 @@ def holder(parts: read.Object, given_name: str, family_name: str, born: str) -> 
 
 
 def address(parts: read.Object, source: FactSource, *same: str, **names: str) -> Address | None:
-    """An address, its members named as for `json_reader.texts`; None if there is nothing."""
+    """An address, its members named as for `json_reader.texts`; None if empty."""
     return Address(source=source, **read.texts(parts, *same, **names)) if parts else None
 
 
@@ -404,8 +404,8 @@ def checks(
 ) -> tuple[ProviderCheck, ...]:
     """Checks by name, with the provider's words for their verdicts.
 
-    `other` is the verdict of a word that is not published; without it such a word is not repeated,
-    as it could be anything.
+    `other` is the verdict of unpublished words; without it such a word is not repeated, as it could
+    be anything.
     """
     judged = ((name, raw, verdicts.get(raw, other)) for name, raw in found if raw is not None)
     return tuple(
@@ -418,7 +418,7 @@ def checks(
 def evidence_of(
     reply: ProviderReply, clock: Clock, api_version: str, request_id: str | None
 ) -> ProviderEvidence:
-    """What is kept of a response."""
+    """The stored facts about a response."""
     return ProviderEvidence(
         raw_body=reply.body,
         sha256=sha256(reply.body).hexdigest(),
@@ -432,7 +432,7 @@ def evidence_of(
 
 
 def outcome_of_status(status: int) -> Finding:
-    """What an HTTP status other than 200 means with every provider, unless it says otherwise."""
+    """The default meaning of an HTTP status other than 200, for every provider."""
     if status == 404:
         return Finding.NOT_FOUND
     if status in {408, 409, 425, 429} or status >= 500:

@@ -57,18 +57,18 @@ _LIVE: Final[Mapping[str | None, bool | None]] = {None: None, "live": True}
 """Any other environment is not the live one."""
 _RISK: Final = re.compile(r"[A-Z][A-Z0-9_]{0,79}", re.ASCII)
 _NAME_MATCH_MIN: Final = 90
-"""Of 100: how alike the name on a proof of address has to be to that on the document. Didit's page
+"""Of 100: required similarity of the names on a proof of address and the document. Didit's page
 "Proof of address warnings" says that 90 to 95 is typical; an account can let any mismatch pass, and
 the proof is approved all the same."""
 
 
 class DiditCredentials(Credentials, frozen=True, kw_only=True):
-    """The credentials file for Didit, whose responses say whether a session is live."""
+    """The credentials file for Didit, whose responses state whether a session is live."""
 
     origin: ClassVar[str] = "https://verification.didit.me"
 
     api_key: str
-    """Of the application whose sessions count."""
+    """The API key of the application whose sessions count."""
     webhook_secrets: tuple[str, ...] = ()
     """Of each webhook destination, old and new during a replacement. Without any, webhooks are
     refused, and undecided sessions are only polled."""
@@ -102,7 +102,8 @@ class Didit(IdentityProvider[DiditCredentials]):
             "workflow_id": needed(self.name, "workflow_id", self._credentials.workflow_id),
             "vendor_data": wanted.reference,
             "callback": wanted.return_url,
-            # The device that began and the one that finishes: Didit's page offers to change it.
+            # Any device may finish: Didit's page offers to change it. Didit's page offers to change
+            # it.
             "callback_method": "both",
             "language": wanted.locale,
         }
@@ -174,7 +175,7 @@ class Didit(IdentityProvider[DiditCredentials]):
     def _with_reason(
         self, result: ProviderResult, entries: Sequence[read.Object]
     ) -> ProviderResult:
-        """With Didit's first risk, and the first known one of what is not approved."""
+        """Add Didit's first risk as code, and the first known reason of an unapproved entry."""
         found = [(risk, entry) for entry in entries for risk in _risks(entry) or []]
         reasons = [
             self.words.reasons.get(risk)
@@ -185,10 +186,10 @@ class Didit(IdentityProvider[DiditCredentials]):
         return replace(result, reason_code=code, reason=next(filter(None, reasons), None))
 
     def _with_person(self, result: ProviderResult, session: read.Object) -> ProviderResult:
-        """The result with what is proved of the person; UNPROVED without a document."""
+        """The result with the proved facts of the person; UNPROVED without a document."""
         documents = _approved(session, "id_verifications")
         if not documents:
-            # Without proof of who the person is, an address could be anyone's.
+            # Without proof of identity, an address could be anyone's.
             return replace(result, outcome=Finding.UNPROVED)
         last = documents[-1]
         person = _holder(last)
@@ -218,7 +219,7 @@ class Didit(IdentityProvider[DiditCredentials]):
 def _signed_content(signature: str, body: bytes, secrets: Sequence[str]) -> read.Object:
     """The content of a message by X-Signature-V2.
 
-    It covers what the bytes say, so that it survives proxies that re-encode JSON. The bytes have to
+    It covers the parsed content, so that it survives proxies that re-encode JSON. The bytes have to
     be parsed before it can be checked: only few. X-Signature-Simple covers only some members and is
     not accepted.
 
@@ -294,7 +295,7 @@ def _names_alike(proof: read.Object) -> bool:
 
 
 def _risks(entry: read.Object) -> list[str] | None:
-    """Didit's codes for what it found, without its sentences; None if unreadable."""
+    """Didit's risk codes, without its sentences; None if unreadable."""
     warnings = [] if entry.get("warnings") is None else entry["warnings"]
     if not isinstance(warnings, list) or not all(isinstance(one, dict) for one in warnings):
         read.unreadable("warnings")

@@ -1,8 +1,8 @@
 """A keyed fingerprint of an identity document: the same document, the same buyer.
 
-The one place where a document's words are normalised, so that a licence is the same whichever
-provider has read it, and two licences are not, whatever is missing of them. When in doubt there is
-no fingerprint: a buyer who is recorded twice is better than two who are one.
+The one place that normalises a document's words, so that a licence has the same fingerprint
+whichever provider reads it, and two licences have different ones, whatever is missing. When in
+doubt there is no fingerprint: one buyer recorded twice is better than two buyers merged.
 """
 
 from __future__ import annotations
@@ -24,18 +24,17 @@ The number goes no further than this call.
 """
 
 KeyedHash: TypeAlias = Callable[[str, str, str], bytes]
-"""From issuer, kind and number in one spelling to 32 bytes, under the deployment's key, without
-which numbers cannot be guessed."""
+"""Maps issuer, kind and number in normal form to 32 bytes, under the deployment's key, so that
+numbers cannot be guessed."""
 
 US: Final = "US"
 _WORDS: Final[dict[str, dict[str, str]]] = json.loads(
     (resources.files(__package__) / "documents.json").read_bytes()
 )
-"""Kinds of documents, with the providers' words for them and the spellings close to those; the
-countries (ISO 3166-1) by alpha-2 code; and the states, the district and the territories of the
-United States by the code of the USPS (Publication 28, appendix B), which that of ISO 3166-2:US is
-too. All in capitals without signs. Not the military addresses AA, AE and AP: no licence is issued
-there."""
+"""Kinds of documents, with the providers' words for them and similar spellings; the countries (ISO
+3166-1) by alpha-2 code; and the states, the district and the territories of the United States by
+USPS code (Publication 28, appendix B), which equals that of ISO 3166-2:US. All in capitals without
+signs. Not the military addresses AA, AE and AP: no licence is issued there."""
 _KINDS: Final = by_word(_WORDS["kinds"])
 _STATES: Final = by_word(_WORDS["states"])
 _CODES: Final = frozenset(_WORDS["states"])
@@ -43,19 +42,19 @@ _COUNTRIES: Final = {code: code for code in _WORDS["countries"]} | by_word(_WORD
 _TERRITORIES: Final = frozenset({"AS", "GU", "MP", "PR", "VI"})
 """Of the United States, and with a country code of their own: some providers write that."""
 _OF_THE_US: Final = re.compile(r"\s*U\.?\s?S\.?(?:\s?A\.?)?[\s_,:-]+(?=\S)")
-"""What stands before the state in `US-CA`, `US_CA` and `USA CA`; not in `U.S. Virgin Islands`
+"""The prefix of the state in `US-CA`, `US_CA` and `USA CA`; not of `U.S. Virgin Islands`
 alone, which is a name by itself."""
 _STYLES: Final = ("STATEOF", "COMMONWEALTHOF", "TERRITORYOF")
 _SIGNS: Final = re.compile(r"[\W_]+")
 
 _NATIONAL: Final = frozenset({"passport", "residence_permit"})
-"""Kinds that a whole country numbers, so that a region says nothing about the issuer."""
+"""Kinds with national numbers, so a region says nothing about the issuer."""
 _BY_REGION: Final = frozenset({US, "CA", "AU"})
-"""Countries in which states and provinces number their licences and cards, each by itself."""
+"""Countries where each state or province numbers its own licences and cards."""
 
-# Separators stand one by one and inside: else they are what is left of a mask.
+# Separators are single and inside: others remain from a mask.
 _NUMBER: Final = re.compile(r"[A-Za-z0-9]+(?:[ ./-][A-Za-z0-9]+)*", re.ASCII)
-# Signs in the place of others, and words: no document is numbered by more letters in a row.
+# Masks, and words: no document number has so many letters in a row.
 _MASK: Final = re.compile(r"XX|[A-Z]{6}")
 _DIGIT: Final = re.compile(r"[0-9]")
 _LENGTH_MIN: Final = 5
@@ -67,9 +66,9 @@ def fingerprints(keyed: KeyedHash, base_url: str | None) -> Fingerprint:
     """How documents are identified at one place.
 
     Args:
-        keyed: the deployment's keyed hash.
-        base_url: where the provider is, if not at its usual address. Documents there are other
-            documents: a simulator's must never be taken for those of a person who exists.
+        keyed: the deployment's keyed hash. base_url: where the provider is, if not at its usual
+        address. Test documents are separate: a simulator's must never be mistaken for those of a
+        real person.
     """
     realm = "" if base_url is None else base_url.rstrip("/")
 
@@ -91,12 +90,12 @@ def fingerprints(keyed: KeyedHash, base_url: str | None) -> Fingerprint:
 
 
 def issuer(country: str | None, region: str | None) -> tuple[str, str | None] | None:
-    """Who issued a document: the country, and the part of it; None without a country.
+    """The issuer of a document: the country, and its part; None without a country.
 
-    Providers write `USA`, `US-CA`, `California` and `US_CA`. A country is its alpha-2 code, or what
-    was given, without signs, if that is none that is known. A state or territory of the United
-    States is its two-letter code; None if it is not given, or could be any. A region elsewhere is
-    what was given, without signs.
+    Providers write `USA`, `US-CA`, `California` and `US_CA`. A country is its alpha-2 code, or if
+    unknown the given text without signs. A state or territory of the United States is its
+    two-letter code; None if it is missing or ambiguous. A region elsewhere is the given text
+    without signs.
     """
     given = _word(country)
     if not given:
@@ -123,10 +122,10 @@ def is_known_kind(kind: str) -> bool:
 
 
 def number_of(number: str) -> str | None:
-    """A number as documents are compared, `d 123-4567` as `D1234567`; None if it can be of many.
+    """A number as documents are compared, `d 123-4567` as `D1234567`; None if it is ambiguous.
 
-    A masked one (`*****1234`, `12xxxx89`), what is left of one, a row of zeros, and a word such as
-    `NOT AVAILABLE` would make one buyer of many.
+    A masked number (`*****1234`, `12xxxx89`), the rest of one, a row of zeros, or a word such as
+    `NOT AVAILABLE` would merge many buyers into one.
     """
     given = number.strip(" ")
     if len(given) > _LENGTH_MAX or _NUMBER.fullmatch(given) is None:

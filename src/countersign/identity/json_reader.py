@@ -1,6 +1,6 @@
-"""Reading what a provider sent: no member is assumed to be there, or to have the expected type.
+"""Reading provider responses: no member is assumed to exist, or to have the expected type.
 
-Each reader returns None (or something empty) for what is absent, null or empty, and raises
+Each reader returns None (or something empty) for an absent, null or empty value, and raises
 `Unreadable` for a value of the wrong form. Inside `facts_unknown` such a value counts as absent
 instead: a birth date that a camera misread must not make a session unusable permanently.
 """
@@ -44,7 +44,7 @@ class Expiry(NamedTuple):
 
 
 class Unreadable(Exception):
-    """The body is not what the provider describes; the text names the member, and no value."""
+    """The body is not as the provider documents; the text names the member, and no value."""
 
 
 @contextmanager
@@ -94,7 +94,7 @@ def parse(body: bytes) -> dict[str, Any]:
 
 
 def parsed(body: bytes) -> dict[str, Any] | None:
-    """The same; None if it is none."""
+    """The same; None if it is not valid."""
     try:
         return parse(body)
     except Unreadable:
@@ -222,7 +222,7 @@ def word(found: object, pattern: re.Pattern[str]) -> str | None:
 
 
 def as_text(found: object, label: str) -> str | None:
-    """A value that has to be a string."""
+    """A value that must be a string."""
     text = _typed(found, str, label)
     if text and _HALF.search(text):
         unreadable(label)
@@ -231,12 +231,12 @@ def as_text(found: object, label: str) -> str | None:
 
 
 def as_mapping(found: object, label: str) -> Object:
-    """A value that has to be an object."""
+    """A value that must be an object."""
     return _typed(found, dict, label) or {}
 
 
 def as_date(found: object, label: str) -> date | None:
-    """A value that has to be a date `1990-01-31`."""
+    """A value that must be a date `1990-01-31`."""
     written = as_text(found, label)
     if written is None:
         return None
@@ -250,10 +250,10 @@ def as_date(found: object, label: str) -> date | None:
 
 
 def as_expiry(found: object, label: str) -> Expiry:
-    """A value that has to be the last day of a document.
+    """A value that must be the last day of a document.
 
-    What has one meaning is read: `2030-01-31`, a date-time by its date, a month or a year (as a
-    text, or as an object of which `day`, or `day` and `month`, are null) by its last day.
+    Unambiguous forms are read: `2030-01-31`, a date-time by its date, a month or a year (as text,
+    or as an object whose `day`, or `day` and `month`, are null) by its last day.
     """
     if found is None or found in ("", {}):
         return Expiry(None, unread=False)
@@ -265,7 +265,7 @@ def as_expiry(found: object, label: str) -> Expiry:
 
 
 def _last_day(found: object) -> date | None:
-    """The last day that a document is valid on; ValueError for what is no such day."""
+    """The last day that a document is valid on; ValueError if it is not a day."""
     given: list[Any] = [None]
     if isinstance(found, str) and (written := _LAST_DAY.fullmatch(found)):
         if written[4]:
@@ -318,7 +318,7 @@ def _is_deep(value: object) -> bool:
     return True
 
 
-# What is known of a provider's words, and of the members of its responses.
+# Tables of a provider's words, and of the members of its responses.
 
 _WORD: Final = re.compile(r"[^\s()]+|[()]")
 Tree: TypeAlias = dict[str, "Tree"]
@@ -353,20 +353,20 @@ class Fields:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """What the words of a provider mean."""
+    """The meaning of a provider's words."""
 
     outcomes: Mapping[str, Finding]
-    """By its status; any other is invalid."""
+    """The outcome by its status; any other status is invalid."""
     reasons: Mapping[str, Reason]
-    """What its reasons say that a buyer can act on."""
+    """Its reasons that a buyer can act on."""
     verdicts: Mapping[str, Tri]
     """Of its checks."""
     error_codes: frozenset[str]
-    """Those that it publishes for its errors, and that can be logged."""
+    """Its published error codes, which can be logged."""
     fields: Fields
     """The members of its response about a session."""
     further_fields: Fields
-    """Those of further responses."""
+    """The members of further responses."""
     lists: Mapping[str, tuple[str, ...]]
     """Any others, as the file describes them."""
 

@@ -1,4 +1,4 @@
-"""What an identity provider says of one session, in words that all providers share.
+"""A provider's result for one session, in words shared by all providers.
 
 An adapter translates its provider's answer into a `ProviderResult`; `buyers.decision` judges it.
 Three origins of a fact are kept apart: read from a document, matched against a database, and typed
@@ -15,7 +15,7 @@ from countersign.base.values import Reason
 
 
 class Finding(StrEnum):
-    """What came of asking a provider for a session."""
+    """The outcome of a request to a provider about a session."""
 
     VERIFIED = "verified"
     """The provider's positive, final decision."""
@@ -30,7 +30,7 @@ class Finding(StrEnum):
     CANCELED = "canceled"
     EXPIRED = "expired"
     REDACTED = "redacted"
-    """The session exists, but what it knew of the person is gone: it can never verify anybody."""
+    """The session exists, but its personal data is deleted: it can never verify anybody."""
     NOT_FOUND = "not_found"
     """The identifier is well formed, but there is no such session."""
     PROVIDER_UNAVAILABLE = "provider_unavailable"
@@ -48,7 +48,7 @@ class FactSource(StrEnum):
     DATABASE = "database"
     PROOF_OF_ADDRESS = "proof_of_address"
     OPERATOR = "operator"
-    """A document that an operator has looked at; no provider says so."""
+    """A document that an operator has looked at; no provider vouches for it."""
     USER = "user_entered"
     NONE = "none"
 
@@ -82,7 +82,7 @@ class Address(Private):
     postal_code: str | None = None
     """Raw: it may be a ZIP+4, nine digits in a row, or no ZIP code at all."""
     country: str | None = None
-    """Raw: `US`, `USA` or a name; None where the provider does not say."""
+    """Raw: `US`, `USA` or a name; None if the provider does not give it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -95,12 +95,12 @@ class Document(Private):
     issuing_region: str | None
     expires_on: date | None
     expiry_unread: bool = False
-    """Whether it says when it expires, in a form that cannot be read: that is never a pass."""
+    """Whether it has an expiry in an unreadable form: that is never a pass."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderCheck:
-    """One check that the provider made, under the provider's own name for it."""
+    """One check by the provider, under the provider's own name for it."""
 
     name: str
     verdict: Tri
@@ -110,7 +110,7 @@ class ProviderCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ProviderEvidence(Private):
-    """The provider's exact answer and how it was got: what is kept, encrypted."""
+    """The provider's exact response and its circumstances, stored encrypted."""
 
     raw_body: bytes
     sha256: str
@@ -131,27 +131,27 @@ class ProviderEvidence(Private):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ProviderResult(Private):
-    """What a provider says of one session.
+    """A provider's result for one session.
 
-    The personal members are given only with Outcome.VERIFIED; with any other they may be absent.
+    The personal members are always set with Outcome.VERIFIED; with others they may be absent.
     """
 
     provider: str
     session_id: str
-    """The one that was asked for; the adapter has compared it with the one in the answer."""
+    """The requested one; the adapter has compared it with the one in the response."""
     outcome: Finding
     provider_status: str | None = None
     """The provider's own status, verbatim."""
     reason_code: str | None = None
     """The provider's own reason, verbatim; never a text with personal data in it."""
     reason: Reason | None = None
-    """What that says in our words, where it says more than `outcome` does."""
+    """Our word for the reason code, if it says more than `outcome`."""
     unread: tuple[str, ...] = ()
     """The names of members that could not be read: the facts in them are unknown."""
     unknown_fields: int = 0
     """How many members the adapter does not know: the provider has changed its responses."""
     live: bool | None = None
-    """False for a session of the provider's test mode; None if the provider does not say."""
+    """False for a session of the provider's test mode; None if the provider does not give it."""
     subject_reference: str | None = None
     """The reference to the buyer that the session was made with."""
     decided_at: datetime | None = None
@@ -166,14 +166,14 @@ class ProviderResult(Private):
     """A keyed hash of issuer, type and number; the number itself is dropped in the adapter."""
     checks: tuple[ProviderCheck, ...] = ()
     retry_after: int | None = None
-    """Seconds, where the provider said when to come back."""
+    """Seconds, if the provider said when to retry."""
     evidence: ProviderEvidence | None = None
-    """None if there was no answer."""
+    """None without a response."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartRequest:
-    """What a provider's session is to be made with."""
+    """The data for creating a provider's session."""
 
     reference: str
     """Our own: the session's subject. It says nothing of a person."""
@@ -182,7 +182,7 @@ class StartRequest:
     locale: str
     """`en` or `es`."""
     key: str
-    """The same for each repetition: one that was received before makes no second session."""
+    """The same for each repetition: a repeated one makes no second session."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -193,19 +193,19 @@ class StartedSession(Private):
     url: str
     """Of the provider's page. It lets anybody continue the session: it is kept sealed."""
     expires_at: datetime | None = None
-    """When the provider gives it up; None if it does not say."""
+    """When the provider gives it up; None if unknown."""
     opens_once: bool = False
-    """Whether `url` opens the page only once: a buyer who goes back needs another one."""
+    """Whether `url` opens the page only once: a buyer who goes back needs a new one."""
     leads_back: bool = True
     """Whether the provider leads the buyer to the return address in the end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookHint:
-    """What a provider's authentic webhook says: that it is worth polling a session again."""
+    """The content of an authentic webhook: only that a session is worth polling."""
 
     session_id: str
     """The session; ask again, and believe nothing else of the message."""
     event_key: str
-    """The same for every delivery of one event; where the provider gives no event an identifier,
-    a digest of what was signed."""
+    """Equal for every delivery of one event; if the provider gives events no identifier, a digest
+    of the signed bytes."""

@@ -1,10 +1,10 @@
 """Onfido (Entrust): workflow runs of Studio with their document reports, and the webhooks.
 
 A run does its document report in a task `document_check…`, whose output is the report; where its
-properties or its breakdown are missing, `GET /reports/{uuid}` has them. A run's `output` is what
-the customer mapped in the workflow editor: it counts only where the credentials declare what a
-member is and what proves it. A run's `reasons` are words of the customer, too: what a buyer can
-correct is in the report's breakdown. Source: onfido-openapi-spec.
+properties or its breakdown are missing, `GET /reports/{uuid}` has them. A run's `output` is mapped
+by the customer in the workflow editor: it counts only if the credentials declare the meaning and
+the proof of a member. A run's `reasons` are the customer's words, too: the report's breakdown has
+the reasons that a buyer can correct. Source: onfido-openapi-spec.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _DOCUMENT_TASK: Final = "document_check"
 _TASK_ID: Final = re.compile(r"[0-9a-z_-]{1,128}")
 _LANGUAGES: Final = {"en": "en_US", "es": "es_ES"}
 _NO_ONE: Final = {"first_name": "Anonymous", "last_name": "Buyer"}
-"""An applicant must have names, and we know none: the workflow must not compare them with those on
+"""An applicant must have names, and we have none: the workflow must not compare them with those on
 the document."""
 _EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
 
@@ -80,7 +80,7 @@ class MappedMember(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     source: Literal["document", "database", "proof_of_address"]
 
     def of(self, output: read.Object) -> object:
-        """Its value; None if it is not there."""
+        """Its value; None if absent."""
         found: object = output
         for name in self.member.split("."):
             found = read.as_mapping(found, "output").get(name)
@@ -88,7 +88,7 @@ class MappedMember(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class OnfidoOutput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Which facts the account's workflow writes to `output`."""
+    """The facts that the account's workflow writes to `output`."""
 
     date_of_birth: MappedMember | None = None
     postal_code: MappedMember | None = None
@@ -125,7 +125,7 @@ class OnfidoCredentials(Credentials, frozen=True, kw_only=True):
 
     api_token: str
     environment: Literal["live", "sandbox"]
-    """Onfido's responses do not say it; the token's prefix has to agree."""
+    """Onfido's responses do not give it; the token's prefix must agree."""
     region: Literal["eu", "us", "ca"]
     """Selects the host."""
     webhook_secrets: tuple[str, ...] = ()
@@ -183,7 +183,7 @@ class Onfido(IdentityProvider[OnfidoCredentials]):
         result = self.translate(response)
         report, further = None, list[ProviderEvidence]()
         if result.outcome is Finding.FAILED:
-            # It stays declined, whether or not a report says why.
+            # It stays declined, with or without a report.
             with suppress(TransportFailure, _NoReport, read.Unreadable):
                 report = await self._report(session_id, further, budget, clear=False)
             if report is not None:
@@ -267,7 +267,7 @@ class Onfido(IdentityProvider[OnfidoCredentials]):
             response = await self._ask(run_id, self._get(path), budget)
             further.append(response.evidence)
             if response.reply.status != 200:
-                # The run exists, so that a 404 is none of a provider.
+                # The run exists, so a 404 is not a "not found" of the provider.
                 reason = f"report_http_{response.reply.status}"
                 raise _NoReport(response.error(reason, genuine=False))
             return response.reply.body
@@ -334,7 +334,7 @@ class Onfido(IdentityProvider[OnfidoCredentials]):
     def _proved(
         self, result: ProviderResult, run: read.Object, report: _Report | None
     ) -> ProviderResult:
-        """The result of an approved run with what is proved of the person."""
+        """The result of an approved run with the proved facts of the person."""
         if report is None and not self._credentials.output.proves_all:
             return replace(result, outcome=Finding.UNPROVED, reason_code="no_clear_document_report")
         report = report or _Report(properties={})
@@ -354,7 +354,7 @@ class Onfido(IdentityProvider[OnfidoCredentials]):
             if born is None:
                 born, source = stated, FactSource(declared.date_of_birth.source)
             elif stated not in {None, born}:
-                # The output is of another person than the document: nothing of it is the buyer's.
+                # The output is about another person than the document: none of it is the buyer's.
                 output = {}
         names = {"given_name": "first_name", "family_name": "last_name"}
         numbers = (

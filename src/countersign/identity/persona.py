@@ -1,9 +1,8 @@
 """Persona: inquiries with their verifications, and the webhooks about them.
 
-An inquiry's `fields` are input of the buyer or of the vendor. What is proved is in the
-verifications that it includes. Sources: Persona's API reference and OpenAPI description, version
-2025-12-08; "Idempotence", "One-time links", "Internationalization"; "Webhooks", "Checking
-signatures".
+An inquiry's `fields` are input of the buyer or of the vendor. The proofs are in its included
+verifications. Sources: Persona's API reference and OpenAPI description, version 2025-12-08;
+"Idempotence", "One-time links", "Internationalization"; "Webhooks", "Checking signatures".
 """
 
 from __future__ import annotations
@@ -57,8 +56,8 @@ DOCUMENTS: Final = ("verification/government-id", "verification/government-id-nf
 """Seen, with its chip read, and on a telephone (ISO 18013-5)."""
 _DATABASES: Final = ("verification/database", "verification/database-standard")
 PROOFS: Final = (*DOCUMENTS, AAMVA, *_DATABASES)
-"""The kinds that can prove who a person is, the best first. A selfie or a telephone cannot; nor can
-a bill (`verification/document`), whose description has neither name nor address."""
+"""The kinds that can prove a person's identity, best first. A selfie or a telephone cannot; nor can
+a bill (`verification/document`), which is described without name or address."""
 _WORDS: Final = words_of(__file__)
 _LISTS: Final = _WORDS.lists
 _COMPARISONS: Final = _LISTS["comparisons"]
@@ -80,14 +79,14 @@ class PersonaCredentials(Credentials, frozen=True, kw_only=True):
     """A key with the permissions `inquiry.read` and `verification.read`; to start inquiries, also
     `inquiry.write`."""
     environment: Literal["live", "sandbox"]
-    """What the key's environment is for: Persona calls the live one Production."""
+    """The environment of the key: Persona calls the live one Production."""
     environment_id: str
     """`env_…`; Persona names it in every response, and only responses from it are live."""
     webhook_secrets: tuple[str, ...] = ()
     """Each as Persona shows it; two during a replacement. Without any, webhooks are refused."""
     accept_completed: bool = False
-    """Whether `completed` is final once a verification passed: only for templates on which no
-    person and no workflow approves or declines."""
+    """Whether `completed` is final after a passed verification: only for templates that no person
+    and no workflow approves or declines."""
     inquiry_template_id: str | None = None
     """`itmpl_…`, of a template that asks for a government ID and a selfie; to start inquiries."""
 
@@ -149,7 +148,7 @@ class Persona(IdentityProvider[PersonaCredentials]):
         made = await self._make(making, budget)
         inquiry = self._started(*made, wanted.reference)
         session_id = read.matching(inquiry, "id", SESSION_ID)
-        # Without a key: each link works once, and a further one takes nothing from the others.
+        # No idempotency key: each link works once, and a further one does not end the others.
         path = f"/api/v1/inquiries/{session_id}/generate-one-time-link"
         linking = post(path, {}, self._headers, repeatable=True)
         reply, linked = await self._make(linking, budget)
@@ -198,7 +197,7 @@ class Persona(IdentityProvider[PersonaCredentials]):
         ours = self._credentials.environment_id
         theirs = response.reply.headers.get(_ENVIRONMENT, ours)
         if result.outcome is Finding.NOT_FOUND and theirs != ours:
-            # It was looked up in another environment than that of the settings.
+            # The environment of the response is not that of the settings.
             return response.refused(Finding.PROVIDER_REJECTED, "environment_mismatch")
         return result
 
@@ -239,7 +238,7 @@ class Persona(IdentityProvider[PersonaCredentials]):
     def _with_person(
         self, result: ProviderResult, passed: Sequence[_Verification]
     ) -> ProviderResult:
-        """The result with what the verifications prove of one person."""
+        """The result with the facts that the verifications prove of one person."""
         # Documents before authorities before databases; of one kind the newest.
         best = sorted(passed, key=lambda proof: PROOFS.index(proof.kind))
         theirs = _of_one_person(best)
@@ -310,7 +309,7 @@ class _Verification:
 
     @property
     def is_withheld(self) -> bool:
-        """Whether the key's blocklist removed what a document always has, if only as null."""
+        """Whether the key's blocklist removed a member that documents always have, even if null."""
         always = {"birthdate", "expiration-date"}
         return self.kind in DOCUMENTS and not always <= self.attributes.keys()
 
@@ -322,7 +321,7 @@ class _Verification:
         return holder(self.attributes, "name-first", "name-last", "birthdate")
 
     def source_of(self, check: str, attribute: str) -> FactSource:
-        """What proves a fact: a document, or a record with exactly that value."""
+        """The proof of a fact: a document, or a record with exactly that value."""
         if self.kind in DOCUMENTS:
             return FactSource.DOCUMENT
         name = f"{'aamva' if self.kind == AAMVA else 'database'}_{check}_comparison"
@@ -381,7 +380,7 @@ def _verification(resource: read.Object, inquiry_id: str) -> _Verification:
 
 
 def _of_one_person(best: Sequence[_Verification]) -> list[_Verification]:
-    """The proofs of the person whose birth date is proved; an inquiry can have those of several."""
+    """The proofs of the person with a proved birth date; an inquiry can contain several people."""
     dated = (p for p in best if p.holder.date_of_birth and _proves_birth(p) is not FactSource.USER)
     chosen = next(dated, best[0])
     return [p for p in best if p is chosen or p.holder.may_be(chosen.holder)]
@@ -419,7 +418,7 @@ def _address(proof: _Verification) -> Address | None:
 
 
 def _document(proof: _Verification) -> Document:
-    """A document that was seen, or one that a motor-vehicle authority knows."""
+    """A document that was inspected, or that a motor-vehicle authority knows."""
     country, region, kind = "country-code", "issuing-subdivision", proof.value("id-class")
     if proof.kind == MDOC:
         country, region = "issuing-country", "issuing-jurisdiction"

@@ -3,10 +3,10 @@
 `user` is "either collected from the user or provided via API", so it counts only where `kyc_check`
 says that a data source has exactly that; `extracted_data` is read from the document.
 
-A buyer goes to a verification link (`shareable_url`). Plaid has no way to send the browser back:
-no member of the request names a return address, and Hosted Link, which has one, "will not redirect
-to the `completion_redirect_uri`" with Identity Verification (Plaid's page "Hosted Link"). So the
-buyer comes back without Plaid's help. The link, unlike one of Hosted Link, does not expire.
+A buyer goes to a verification link (`shareable_url`). Plaid cannot send the browser back: no member
+of the request names a return address, and Hosted Link, which has one, "will not redirect to the
+`completion_redirect_uri`" with Identity Verification (Plaid's page "Hosted Link"). So the buyer
+comes back without Plaid's help. The link, unlike one of Hosted Link, does not expire.
 
 Sources: Plaid's published description, API version 2020-09-14; "Webhook verification";
 "Verification links" and "Retries" of "Introduction to Identity Verification".
@@ -57,7 +57,7 @@ _STEPS: Final = _WORDS.verdicts
 """Of the statuses of a step."""
 SESSION_ID: Final = re.compile(r"idv_[A-Za-z0-9]{8,64}", re.ASCII)
 RETRIEVED_MAX: Final = 4096
-"""Sessions that are remembered, so that strangers' messages do not delay those about them."""
+"""Cached session ids, so that strangers' messages do not delay messages about real sessions."""
 _TEMPLATE_ID: Final = re.compile(r"idvtmp_[A-Za-z0-9]{8,64}", re.ASCII)
 _LANGUAGES: Final = {"en": "en-US", "es": "es-US"}
 _WORD: Final = re.compile(r"(?=_*[A-Za-z0-9])[A-Za-z0-9_]{1,64}", re.ASCII)
@@ -69,7 +69,7 @@ _ACCEPTED: Final = frozenset({"success", "manually_approved"})
 _ABSENT: Final = frozenset({"not_applicable", "skipped"})
 """Of a step that this verification did not take."""
 _MATCHES: Final = by_word(
-    # `true` and `false` are whether a motor-vehicle authority knows the licence.
+    # `true` and `false` mean that a motor-vehicle authority knows, or does not know, the licence.
     {
         Tri.PASS: "match true",
         Tri.FAIL: "no_match",
@@ -188,8 +188,8 @@ class Plaid(IdentityProvider[PlaidCredentials]):
             return None
         if read.text(event, "webhook_code") not in _LISTS["webhook_codes"]:
             return None
-        # Plaid's events have no identifier, and two of one session have the same body; what is
-        # signed differs by the time.
+        # Plaid's events have no identifier, and two of one session have the same body; the signed
+        # bytes differ by the time.
         session_id = read.matching(event, "identity_verification_id", SESSION_ID)
         return WebhookHint(session_id=session_id, event_key=signed)
 
@@ -210,7 +210,7 @@ class Plaid(IdentityProvider[PlaidCredentials]):
         elif outcome is Finding.PROVIDER_UNAVAILABLE:
             pass
         elif body is None or (status == 404 and kind is None):
-            # Of another server: it says nothing about the session or the credentials.
+            # From another server: it says nothing about the session or the credentials.
             outcome = Finding.INVALID_RESPONSE
         elif outcome in {Finding.PROVIDER_REJECTED, Finding.NOT_FOUND}:
             about_id = kind in _LISTS["errors_about_the_id"] and status in {400, 404}
@@ -259,7 +259,7 @@ class Plaid(IdentityProvider[PlaidCredentials]):
     def _unproved(
         self, body: read.Object, steps: Mapping[str, str], document: read.Object
     ) -> tuple[str, str] | None:
-        """The step, and its status, because of which `success` proves nothing.
+        """The step and its status that make `success` worthless, if any.
 
         `success` says that every step of the template is settled, no more.
         """
@@ -269,7 +269,7 @@ class Plaid(IdentityProvider[PlaidCredentials]):
         if selfie not in _ACCEPTED | _ABSENT:
             return "selfie_check", selfie
         if shown in _ACCEPTED and document:
-            # The section may still say what Plaid found where a reviewer decided the step.
+            # The section may still show Plaid's findings if a reviewer decided the step.
             if read.text(body, "documentary_verification.status") not in _ACCEPTED:
                 raise read.Unreadable("documentary_verification.status")
             return None
@@ -285,7 +285,7 @@ class Plaid(IdentityProvider[PlaidCredentials]):
         steps: Mapping[str, str],
         document: read.Object,
     ) -> ProviderResult:
-        """With what is proved by the document if there is one, else by a data source."""
+        """Add the facts proved by the document if there is one, else by a data source."""
         shown, user = read.mapping(document, "extracted_data"), read.mapping(body, "user")
         matched = _is_matched(body, steps) and (not document or _is_same_person(document))
         name = read.mapping(shown if document else user if matched else {}, "name")
@@ -297,8 +297,8 @@ class Plaid(IdentityProvider[PlaidCredentials]):
         expiry = read.expiry(document, "extracted_data.expiration_date")
         found = _code(document, "analysis.extracted_data.expiration_date")
         if expiry.on is None and found == "expired":
-            # Expired documents are a matter of the account's rules. Without a date it is the latest
-            # one that was over everywhere when Plaid decided.
+            # Expired documents are a matter of the account's rules. Without a date, assume the
+            # latest one that was over everywhere when Plaid decided.
             decided_at = result.decided_at
             last = date.min if decided_at is None else decided_at.date() - timedelta(days=2)
             expiry = read.Expiry(last, unread=False)
@@ -345,7 +345,7 @@ def _session_named(body: bytes) -> str:
 
 
 def _accepted_document(body: read.Object) -> read.Object:
-    """The last attempt that was accepted, of at most three; empty if there is none."""
+    """The last accepted attempt, of at most three; empty if there is none."""
     documents = read.objects(body, "documentary_verification.documents")
     accepted = [each for each in documents if read.text(each, "status") in _ACCEPTED]
     return max(accepted, key=_attempt, default={})
@@ -359,7 +359,7 @@ def _attempt(document: read.Object) -> int:
 
 
 def _match_checks(body: read.Object, document: read.Object) -> tuple[ProviderCheck, ...]:
-    """What matched a data source, and what was found of the document."""
+    """Matches with a data source, and findings about the document."""
     codes = [(f"kyc_check.{name}", _summary(body, name)) for name in _LISTS["summaries"]]
     codes.append(("document.authenticity", read.text(document, "analysis.authenticity")))
     verified = read.flag(document, "analysis.aamva_verification.is_verified")
@@ -378,7 +378,7 @@ def _is_matched(body: read.Object, steps: Mapping[str, str]) -> bool:
 
 
 def _is_same_person(document: read.Object) -> bool:
-    """Whether the document is that of the person of the input.
+    """Whether document and input are of the same person.
 
     Otherwise one could show one's licence with the name and address of another person as input.
     """

@@ -1,6 +1,7 @@
-"""The identity providers that are installed: those of the service, and those of other packages.
+"""The installed identity providers: those of the service, and those of other packages.
 
-Each is an entry point, by its name, so that one more is a package that changes nothing here:
+Each is an entry point, by its name, so that another provider is a package that changes nothing
+here:
 
     [project.entry-points."countersign.identity_providers"]
     gatekeeper = "countersign_gatekeeper.adapter:Gatekeeper"
@@ -30,7 +31,7 @@ _GROUP: Final = "countersign.identity_providers"
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{1,19}", re.ASCII)
 """It stands in addresses, metrics and columns."""
 _TAKEN: Final = frozenset({"sandbox", "remembered", "operator"})
-"""What records name in the place of a provider: a record must not be mistaken for one of these."""
+"""Names used in records in place of a provider: no provider may have one of these."""
 _SAID: Final = (
     "credentials_type",
     "session_id",
@@ -50,7 +51,7 @@ def refuse_unusable() -> None:
     """Load each provider that another package brings; the service's own are known to work.
 
     Raises:
-        IdentityProviderRefused: one of them cannot be used, or has the name of another one.
+        IdentityProviderRefused: one of them is unusable, or has the name of another one.
     """
     for entry in _installed():
         if not entry.module.startswith(f"{__package__}."):
@@ -88,7 +89,7 @@ class IdentityProviders:
         )
 
     def origin(self, name: str, credentials: bytes) -> str:
-        """The address at which these credentials are valid; InvalidArgument: they cannot work."""
+        """The address where these credentials are valid; InvalidArgument: they cannot work."""
         origin: str = _read(name, _adapter(name).credentials_type, credentials).origin
         return origin
 
@@ -128,8 +129,8 @@ def _adapter(name: str) -> type[IdentityProvider[Any]]:
     if len(offered) > 1:
         packages = " and ".join(sorted(map(_package, offered)))
         raise IdentityProviderRefused(
-            f"The packages {packages} bring an identity provider of one name, {name}. Which of "
-            "them would decide about buyers is a matter of chance: uninstall all but one."
+            f"The packages {packages} bring an identity provider of one name, {name}. It is a "
+            f"matter of chance which of them would decide about buyers: uninstall all but one."
         )
     [entry] = offered
     found: Any = None
@@ -148,7 +149,7 @@ def _adapter(name: str) -> type[IdentityProvider[Any]]:
 
 
 def _problem(name: str, found: object) -> str | None:
-    """Why this cannot be the provider of that name; None if nothing speaks against it."""
+    """Why this cannot be the provider of that name; None: usable."""
     if _NAME.fullmatch(name) is None or name in _TAKEN:
         return "a name has 2 to 20 small letters, digits and underscores, and is not reserved"
     if not (isinstance(found, type) and issubclass(found, IdentityProvider)):
@@ -171,7 +172,7 @@ def _read(name: str, kind: type[Credentials], credentials: bytes) -> Credentials
         read = msgspec.json.decode(credentials, type=kind)
         read.check()
     except msgspec.ValidationError as error:
-        # The text names the member and what it should be; of a wrong word also the word.
+        # The text names the member and the expected value, and repeats an unknown word.
         detail = str(error)
         if detail.startswith("Invalid enum value"):
             place = detail.partition(" - ")[2]

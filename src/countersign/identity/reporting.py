@@ -19,7 +19,7 @@ _LEVELS: Final = {
     Finding.INVALID_RESPONSE: logging.ERROR,
     Finding.PROVIDER_UNAVAILABLE: logging.WARNING,
 }
-"""Of what decides nothing: an unavailable provider needs no person to look at it."""
+"""Levels of undecided results: an unavailable provider needs no action by a person."""
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9_.:-]{1,128}", re.ASCII)
 _KIND: Final = re.compile(r"[A-Za-z][A-Za-z_' -]{0,39}", re.ASCII)
 _HTTP: Final = re.compile(r"(?:report_)?http_[1-5][0-9]{2}", re.ASCII)
@@ -28,7 +28,7 @@ _REASONS: Final = frozenset(
         # Of the transport.
         "breaker_open no_place timeout body_too_large encoded_body certificate_refused",
         "connection_refused name_not_resolved network_unreachable tls_failure",
-        # httpx2's names for what can go wrong with a connection.
+        # httpx2's names for connection failures.
         "CloseError ConnectError ConnectTimeout DecodingError LocalProtocolError PoolTimeout",
         "ProtocolError ProxyError ReadError ReadTimeout RemoteProtocolError TooManyRedirects",
         "UnsupportedProtocol WriteError WriteTimeout",
@@ -42,7 +42,7 @@ _REASONS: Final = frozenset(
 def reason_word(
     reason: str | None, status: int | None = None, published: Container[str] = ()
 ) -> str:
-    """A reason as it can be logged; the HTTP status in place of an unknown word.
+    """A reason that is safe to log; the HTTP status in place of an unknown word.
 
     `published` are the error codes that the provider documents.
     """
@@ -65,11 +65,11 @@ def report_kind(provider: str, kind: str) -> None:
 def report(
     result: ProviderResult, published: Container[str], event: str = "provider_no_result"
 ) -> None:
-    """Log a result that decides nothing, or that could not be read completely."""
+    """Log an undecided result, or one that could not be read completely."""
     unread = {"members": list(result.unread)} if result.unread else {}
     if result.outcome not in _LEVELS:
         if unread:
-            # What is unknown may refuse a buyer; the response is kept as evidence.
+            # A missing fact may refuse a buyer; the response is stored as evidence.
             _log.warning("provider_facts_unreadable", provider=result.provider, **unread)
         return
     evidence = result.evidence

@@ -21,12 +21,12 @@ class Holder(Private):
     date_of_birth: date | None
 
     def may_be(self, other: Holder) -> bool:
-        """Whether nothing says that they are two people, and enough says that they are one.
+        """Whether nothing shows two different people, and enough shows the same one.
 
         Where both have a birth date, the dates have to agree, and then the family names need only
         one part in common, or the given names agree: documents and databases write `SMITH JR`,
         `GARCIA LOPEZ` or a maiden name each in another way. Without a birth date the whole names
-        have to agree, the given name too: a family name alone is that of a whole family.
+        must agree, including the given name: a family name alone is shared by a family.
         """
         births = _agree(self.date_of_birth, other.date_of_birth)
         family, other_family = _Name(self.family_name), _Name(other.family_name)
@@ -40,7 +40,7 @@ class Holder(Private):
 
 
 def _agree(one: object, other: object) -> bool | None:
-    """None if either is unknown."""
+    """None if one of them is unknown."""
     return None if one is None or other is None else one == other
 
 
@@ -50,7 +50,7 @@ class _Name:
     def __init__(self, name: str | None) -> None:
         words = (name or "").translate(_JOINED).casefold()
         parts = re.split(r"[^\w]+|_", unicodedata.normalize("NFC", words))
-        # In another script it cannot be compared: that says nothing.
+        # Names in different scripts cannot be compared: that says nothing.
         self.parts = [spelled for spelled in map(_spellings, parts) if all(spelled)]
 
     def is_same(self, other: _Name) -> bool:
@@ -85,7 +85,7 @@ def _spellings(part: str) -> tuple[str, str]:
 
 
 def _alike(one: tuple[str, str], other: tuple[str, str]) -> bool:
-    """Whether two parts agree, or a long one is the other cut short, as registers cut names."""
+    """Whether two parts agree, or one is a truncated form of the other, as in some registers."""
     return any(
         mine == theirs or (min(len(mine), len(theirs)) >= _CUT_MIN and _begins(mine, theirs))
         for mine in one

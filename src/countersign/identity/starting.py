@@ -1,7 +1,7 @@
-"""What every adapter's `start` is built on: what a session needs, its page, and its refusals.
+"""The base of every adapter's `start`: the needs of a session, its page, and refusals.
 
-A provider's response names the page that a buyer's browser is sent to. Somebody who could forge
-that response, or a mistake at the provider, must not send buyers to a page that looks the same.
+A provider's response names the page that a buyer's browser is sent to. A forged response, or a
+mistake at the provider, must not send buyers to a look-alike page.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PAGE: Final = re.compile(rf"https://({HOST.pattern}){_REST}", re.ASCII)
 _AFTER_ORIGIN: Final = re.compile(_REST, re.ASCII)
 _URL_MAX: Final = 4096
 ADDRESS: Final = re.compile(r"https?://[!-~]+", re.ASCII)
-"""What a response must have where the page's address is expected; `is_page` judges it."""
+"""Expected in a response where the page's address should be; `is_page` judges it."""
 
 
 class NotStarted(Exception):
@@ -38,7 +38,7 @@ class NotStarted(Exception):
 
 
 def refusal(result: ProviderResult) -> ProviderUnavailable | VerificationMisconfigured:
-    """The error for what came of a request that should have made a session."""
+    """The error for the failed creation of a session."""
     if result.reason_code == "page_elsewhere":
         return VerificationMisconfigured(
             f"{result.provider} serves its page at a host that is not its own. If the host is "
@@ -67,7 +67,7 @@ def needed(provider: str, member: str, value: str | None) -> str:
 
 
 def check_form(member: str, value: str | None, form: re.Pattern[str], example: str) -> None:
-    """Refuse an optional member of the credentials that cannot be what it should.
+    """Refuse an optional member of the credentials with an invalid value.
 
     Raises:
         ValueError: the text says what is expected.
@@ -92,7 +92,7 @@ def post(
 def is_page(url: str, domains: Collection[str], base_url: str | None) -> bool:
     """Whether a buyer may be sent there: to a page of these domains, over HTTPS.
 
-    At another base URL, such as a simulator's, also to a page of its own.
+    At another base URL, such as a simulator's, also to a page there.
     """
     if len(url) > _URL_MAX:
         return False

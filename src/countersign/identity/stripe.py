@@ -1,7 +1,7 @@
 """Stripe Identity: VerificationSessions, and the webhooks about them.
 
-Sources: Stripe's API reference, version 2026-10-28.endive; "Access verification results" for which
-key may read what; "Idempotent requests"; "Verify webhook signatures manually".
+Sources: Stripe's API reference, version 2026-10-28.endive; "Access verification results" for the
+rights of each key; "Idempotent requests"; "Verify webhook signatures manually".
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Stripe(IdentityProvider[StripeCredentials]):
         if response.reply.status != 403:
             return self.translate(response)
         # A key without access to sensitive results makes the whole request fail. The outcome is
-        # useful without them, and the decision sees what is missing.
+        # useful without them, and the decision detects missing facts.
         response = await self._ask(session_id, self._expanding(session_id), budget)
         evidence = replace(response.evidence, sensitive_complete=False)
         return self.translate(replace(response, evidence=evidence))
@@ -158,7 +158,7 @@ class Stripe(IdentityProvider[StripeCredentials]):
         reply, session = await self._make(making, budget)
         session_id = read.matching(session, "id", SESSION_ID)
         if reply.headers.get("idempotent-replayed") == "true":
-            # The address works once: a buyer who comes back needs that of today.
+            # The URL works once: a returning buyer needs the current one.
             asking = replace(self._expanding(session_id), query=())
             _, session = await self._make(asking, budget)
         read.expect(session, "object", "identity.verification_session")
@@ -222,7 +222,7 @@ class Stripe(IdentityProvider[StripeCredentials]):
     def _with_person(
         self, result: ProviderResult, session: read.Object, report: read.Object
     ) -> ProviderResult:
-        """The result with what a verified session and its report say about a person."""
+        """The result with the facts about the person in a verified session and its report."""
         by_document = read.value(report, "document.status") == "verified"
         by_number = read.value(report, "id_number.status") == "verified"
         # Without either, all of it can be input of the buyer.
@@ -263,7 +263,7 @@ class Stripe(IdentityProvider[StripeCredentials]):
 
 
 def _is_transient(reply: ProviderReply) -> bool:
-    """Stripe can say itself whether to try again; 409 is an object locked for a moment."""
+    """Stripe itself can say whether to try again; 409 is a momentarily locked object."""
     advice = reply.headers.get("stripe-should-retry")
     if advice in {"true", "false"}:
         return advice == "true"
@@ -271,13 +271,13 @@ def _is_transient(reply: ProviderReply) -> bool:
 
 
 def _report(session: read.Object) -> read.Object:
-    """The report; empty if there is none, or only its identifier."""
+    """The report; empty if it is missing, or has only an identifier."""
     name = "last_verification_report"
     return {} if isinstance(session.get(name), str) else read.mapping(session, name)
 
 
 def _withholds_sensitive(session: read.Object, report: read.Object) -> bool:
-    """Whether a verified session came without members that were requested.
+    """Whether requested members are missing in a verified session.
 
     Stripe leaves them out for a restricted key without an allow-list 48 hours after the
     verification; a document that has none shows null instead.

@@ -1,7 +1,6 @@
 """HTTP to an identity provider: one host, bounded in time, size and number of attempts.
 
-Nothing that is sent or received here reaches a log: the paths contain session ids, the bodies
-personal data.
+No request or response is logged: the paths contain session ids, the bodies personal data.
 """
 
 from __future__ import annotations
@@ -40,10 +39,10 @@ class Allowance:
 
     @asynccontextmanager
     async def spend(self) -> AsyncIterator[None]:
-        """What is done inside is on this allowance.
+        """Work in the block uses up this allowance.
 
         Raises:
-            TimeoutError: nothing is left of it.
+            TimeoutError: the allowance is used up.
         """
         clock = asyncio.get_running_loop().time
         began = clock()
@@ -61,12 +60,12 @@ class Budget:
     sending: Allowance
     """For requests and responses, with every repetition."""
     waiting: Allowance
-    """For a place among those that are sent at a time: that is our load, and no fault of the
-    provider."""
+    """Maximum wait for one of the concurrent places: a longer one is our overload, not a fault of
+    the provider."""
 
 
 class Breaker:
-    """Closed; open after FAILURES in a row; after OPEN_SECONDS one request tries whether it works.
+    """Closed; open after FAILURES in a row; after OPEN_SECONDS one request is tried.
 
     A provider that is down does not delay every checkout. It belongs to one event loop.
     """
@@ -78,7 +77,7 @@ class Breaker:
         self._trying = False
 
     def lets_through(self) -> bool:
-        """Whether a request may be sent now; each that is must end in one of the three below."""
+        """Whether a request may be sent now; each one must end in one of the methods below."""
         if self.is_open():
             return False
         self._trying = self._closed_again_at is not None
@@ -113,9 +112,9 @@ class Breaker:
 
 
 RETRY_AFTER_SECONDS: Final = 5
-"""What our caller has to wait if the provider does not say."""
+"""Retry-After for our caller if the provider sends none."""
 RETRIED: Final = frozenset({408, 429, 500, 502, 503, 504})
-"""Statuses after which a second attempt can succeed, with every provider."""
+"""Statuses after which a retry can succeed, with every provider."""
 _RETRY_AFTER_MAX: Final = 3600
 _EPOCH_MIN: Final = 1_000_000_000
 """Larger numbers are a time in Unix seconds (since 2001), smaller ones a number of seconds."""
@@ -209,8 +208,8 @@ class ProviderRequest(Private):
     is_transient: Callable[[ProviderReply], bool] = is_transient
     """Whether a second attempt can succeed after this response."""
     repeatable: bool = True
-    """False if a second one would make a second thing: then it is sent again only if nothing of
-    it reached the provider, or if the provider turned it away unread (429)."""
+    """False if a retry would create a second object: then it is retried only if none of it reached
+    the provider, or if the provider refused it unread (429)."""
 
     def repeats_after(self, reply: ProviderReply) -> bool:
         """Whether it is sent again after this response."""
@@ -245,7 +244,7 @@ class Outbound:
     proxy_url: str | None = field(default=None, repr=False)
     """A forward proxy (CONNECT); it may hold a password. None: providers are reached directly."""
     ca_file: Path | None = None
-    """Certificates (PEM) that are trusted in addition to those of the system."""
+    """Trusted certificates (PEM), in addition to those of the system."""
 
 
 DIRECT: Final = Outbound()
@@ -255,8 +254,8 @@ class ProviderHttp:
     """Sends requests to one host.
 
     Certificates are checked, redirects refused, proxies of the environment not used, so that a
-    credential goes nowhere but to the provider. A proxy of the settings carries what is encrypted
-    for the provider; a simulator on this machine, over plain HTTP, is reached without it.
+    credential goes nowhere but to the provider. A configured proxy carries encrypted requests to
+    providers; a simulator on this machine, over plain HTTP, is reached without it.
     """
 
     def __init__(
@@ -353,7 +352,7 @@ class ProviderHttp:
             else:
                 pause = reply.retry_after or pause
                 if not request.repeats_after(reply) or pause > _LONGEST_PAUSE:
-                    # Longer than a response may take: our caller has to come back.
+                    # Longer than a response may take: our caller has to retry.
                     return reply
             await asyncio.sleep(pause)
         return await self._send_once(request)
@@ -383,7 +382,7 @@ class ProviderHttp:
     ) -> ProviderReply:
         async with asked as response:
             if response.headers.get("content-encoding", "identity") != "identity":
-                # None was requested, and a small body could unpack to gigabytes.
+                # No compression was requested, and a small body could unpack to gigabytes.
                 raise TransportFailure(Finding.INVALID_RESPONSE, "encoded_body")
             body = bytearray()
             async for chunk in response.aiter_raw():
@@ -427,7 +426,7 @@ def _trusted(ca_file: Path | None) -> SSLContext:
 
 
 def _kind(error: BaseException) -> str:
-    """What went wrong, as the operator can look for it; else the name of the error's type."""
+    """The kind of failure, for the operator to search for; else the name of the error's type."""
     seen: BaseException | None = error
     while seen is not None:
         inner = seen.exceptions[0] if isinstance(seen, BaseExceptionGroup) else seen

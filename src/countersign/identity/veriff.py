@@ -54,8 +54,8 @@ class VeriffCredentials(Credentials, frozen=True, kw_only=True):
 
     api_key: str
     shared_secrets: tuple[str, ...]
-    """The first signs our requests; any of them may have signed a response or a webhook, so that
-    the secret can be changed without a gap."""
+    """The first one signs our requests; any of them may sign a response or a webhook, so that the
+    secret can be replaced without a gap."""
     integration_id: str | None = None
     """The integration whose sessions are started, and count: a response that names another one is
     not live. Usually API key and secret belong to one integration; with Veriff's flexible API keys
@@ -128,7 +128,7 @@ class Veriff(IdentityProvider[VeriffCredentials]):
             "vendorData": wanted.reference,
             "lang": wanted.locale,
         }
-        # What is asked for belongs to the integration. Veriff knows no repetition.
+        # The requested members belong to the integration. Veriff knows no repetition.
         making = post("/v1/sessions", {"verification": verification}, {}, repeatable=False)
         ours = self._credentials.integration_id
         # "Required when the flexible API keys solution is used", says Veriff's page of this call,
@@ -157,7 +157,7 @@ class Veriff(IdentityProvider[VeriffCredentials]):
         return _hint(read.parse(body))
 
     def translate(self, response: Response) -> ProviderResult:
-        """The result of a response, the only one of a provider's that is signed."""
+        """Translate a response; no other response of a provider is signed."""
         reply = response.reply
         signature = _header(reply, "hmac-signature") or ""
         if _SIGNATURE.fullmatch(signature):
@@ -208,7 +208,7 @@ class Veriff(IdentityProvider[VeriffCredentials]):
         return ours.environment == "live"
 
     def _with_person(self, result: ProviderResult, verification: read.Object) -> ProviderResult:
-        """The result with what an approved verification says about the person."""
+        """The result with the facts about the person in an approved verification."""
         kind = read.text(verification, "document.type")
         # Checks without a document return the input: that proves nothing.
         source = FactSource.DOCUMENT if kind else FactSource.USER
@@ -235,7 +235,7 @@ class Veriff(IdentityProvider[VeriffCredentials]):
 
 
 def _header(reply: ProviderReply, name: str) -> str | None:
-    """A header under either of its names; empty, which is never valid, if the two differ.
+    """A header under either of its names; empty, and so never valid, if the two differ.
 
     Veriff's reference of this call says `x-`, its older pages and the Feedback API say `vrf-`.
     """
@@ -249,7 +249,7 @@ def _same(one: str, other: str) -> bool:
 
 
 def _hint(message: read.Object) -> WebhookHint | None:
-    """What a decision or event webhook is about.
+    """The subject of a decision or event webhook.
 
     Veriff's messages carry no time, so they can be replayed: the key of an event is made of
     session, attempt and status.

@@ -33,8 +33,8 @@ NO_KEY_SECONDS: Final = 600.0
 """How long an identifier without a key is not looked up again."""
 FETCHES_MAX: Final = 6
 FETCHES_SECONDS: Final = 60.0
-"""So many new identifiers are looked up in so many seconds: anyone can invent one. As many again
-for messages about a session that was retrieved."""
+"""Limit of lookups of new identifiers per interval: anyone can invent one. As many again for
+messages about a retrieved session."""
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{1,2048}\.[A-Za-z0-9_-]{1,2048}\.[A-Za-z0-9_-]{86}")
 _KID: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _UNKNOWN_KEY: Final = "The message is signed with an unknown key."
@@ -62,7 +62,7 @@ class WebhookKeys:
     def __init__(self, fetch: FetchKey, clock: Clock) -> None:
         self._fetch = fetch
         self._clock = clock
-        # One for each key that is fetched: a slow one delays no other.
+        # One for each key being fetched: a slow one does not delay others.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._keys: OrderedDict[str, tuple[PublicKey, float]] = OrderedDict()
         self._no_keys: OrderedDict[str, float] = OrderedDict()
@@ -71,7 +71,7 @@ class WebhookKeys:
         }
 
     async def verify(self, token: str, body: bytes, now: int, *, expected: bool) -> str:
-        """The SHA-256 of what an authentic token signs, in hexadecimal.
+        """The SHA-256 of the content that an authentic token signs, in hexadecimal.
 
         Args:
             token: a JWT, from anybody.
@@ -94,9 +94,8 @@ class WebhookKeys:
     async def get(self, kid: str, *, expected: bool) -> EllipticCurvePublicKey:
         """The key, if it exists and has not expired.
 
-        `expected` is whether the message, which is not authenticated yet, names a session that was
-        retrieved. Strangers cannot name one, so what they send does not use up the fetches for
-        those.
+        `expected` is whether the message, not authenticated yet, names a retrieved session.
+        Strangers cannot name one, so their messages do not use up the fetches for those.
 
         Raises:
             WebhookRefused: there is none.

@@ -1,1 +1,1 @@
-"""What an operator runs: start, doctor, backup, move, commands."""
+"""The operator's tools: start, doctor, backup, move, commands."""

@@ -1,12 +1,12 @@
 """Backups of the embedded database, with the shred keys apart.
 
-A backup that lives long must not hold what erasing destroys. So the copy of the database has no
-shred keys in it, and those go into a small file of their own, which is replaced each time and kept
-no longer than erased data may still exist. On PostgreSQL its own tools do this: see the manual.
+A backup that lives long must not hold what erasing destroys. So the copy of the database contains
+no shred keys: those are in a small separate file, which is replaced each time and kept only as long
+as erased data may still exist. On PostgreSQL its own tools do this: see the manual.
 
-A copy is made page by page within one read transaction, so that what servers write meanwhile
-neither begins it again nor is in it by half. Copies need no memory for their content: SQLite
-may be built to keep temporary tables and rollback journals in memory, so there are none.
+A copy is made page by page within one read transaction, so that concurrent writes neither restart
+it nor get into it partially. Copies need little memory: they use no temporary tables and no
+rollback journals, which some builds of SQLite keep in memory.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _RESERVE: Final = 64 << 20
 _TABLES: Final = frozenset({"made", "shred_keys", "erased_buyers"})
 """Of a file of shred keys."""
 _SHRED_KEY_BYTES: Final = 256
-"""Of the disk, at most, for one shred key."""
+"""At most, on the disk, for one shred key."""
 _MB: Final = 1 << 20
 _RESTORED: Final = (
     "This database was restored from a backup. Checkpoints may have been published after the "
@@ -106,7 +106,7 @@ def back_up(url: URL, target: Path, shred_keys: Path | None, made_ns: int, repor
     a file of shred keys is compared with a backup.
 
     Raises:
-        BackupFailed: with what to do, also where there is too little room; nothing is left then.
+        BackupFailed: says what to do, for example if space is short; no file is left then.
         NotInitialised: there is no database.
         DatabaseMoved: its data is elsewhere by now.
     """
@@ -155,7 +155,7 @@ def restore(source: Path, url: URL, shred_keys: Path | None, report: Report) -> 
     """Make a database from a backup; sealing is suspended until the operator has decided.
 
     `shred_keys` is the newest file of shred keys; None: that of the backup, if it has one. Without
-    shred keys nothing personal can be read.
+    shred keys personal data cannot be read.
     """
     if not is_embedded(url):
         raise BackupFailed(
@@ -244,7 +244,7 @@ def _take_keys_out(copy: Any, keys: Path, made_ns: int) -> None:  # noqa: ANN401
     copy.execute("INSERT INTO keys.made VALUES (?)", (made_ns,))
     copy.execute("INSERT INTO keys.shred_keys SELECT record_id, key FROM main.shred_keys")
     copy.execute("DELETE FROM main.shred_keys")
-    # Buyers erased by now, whom an earlier backup still contains.
+    # Erased buyers, whom an earlier backup still contains.
     copy.execute("CREATE TABLE keys.erased_buyers (name TEXT PRIMARY KEY, value BLOB)")
     copy.execute(
         "INSERT INTO keys.erased_buyers SELECT name, value FROM main.deployment WHERE name GLOB ?",
@@ -290,7 +290,7 @@ def _put_back(connection: Any, shred_keys: Path | None) -> Restored:  # noqa: AN
         age = KeysAge.SAME
         if made != backup_made:
             age = KeysAge.NEWER if made > backup_made else KeysAge.OLDER
-        # Only of what the backup knows, and of nothing that was erased by then.
+        # Only buyers that the backup contains, and that were not erased at the time.
         done = connection.execute(
             "INSERT OR IGNORE INTO main.shred_keys SELECT record_id, key FROM keys.shred_keys"
             " AS k WHERE EXISTS (SELECT 1 FROM main.disclosures WHERE record_id = k.record_id)"
@@ -327,7 +327,7 @@ def _journals(database: Path) -> list[Path]:
 
 @contextmanager
 def _draft(path: Path) -> Iterator[None]:
-    """While a file is written under this name; nothing of it is left that was not renamed."""
+    """While a file is written under this name; any file not renamed is deleted at the end."""
     files = [path, *_journals(path)]
     for file in files:
         file.unlink(missing_ok=True)  # of an attempt that was killed

@@ -137,7 +137,7 @@ async def initialise(
         raise InvalidConfiguration(
             f"The data directory {settings.data_dir} cannot be used: {error.strerror}."
         ) from error
-    # A server of before would go on with a schema that it does not know.
+    # A server of an older release would continue with a schema that it does not know.
     alone = is_embedded(url) and schema.is_older(url)
     with only_server(settings.data_dir) if alone else nullcontext():
         upgraded = schema.upgrade(url)
@@ -157,9 +157,9 @@ async def initialise(
 def remains(settings: Settings) -> Mapping[str, bool]:
     """The parts of a deployment outside its database, in words, and whether each is there.
 
-    The last one is what was published.
+    The last one is the published head.
 
-    HeadUnavailable: what was published last cannot be read, and may be there.
+    HeadUnavailable: the published head may exist, but cannot be read.
     """
     heads, key = open_heads(settings.log_head_dir), key_file(settings.key_encryption_key)
     published = any(heads.read(mode) is not None for mode in Mode)
@@ -171,7 +171,7 @@ def remains(settings: Settings) -> Mapping[str, bool]:
 
 
 def _refuse_absence(settings: Settings, url: URL, *, founds: bool) -> None:
-    """Refuse to take what is away (a disk, a file, a database) for what never was."""
+    """Refuse to mistake a missing disk, file or database for a new deployment."""
     if schema.is_there(url, founded=True):
         return
     parts = remains(settings)
@@ -186,7 +186,7 @@ def _refuse_absence(settings: Settings, url: URL, *, founds: bool) -> None:
     raise DeploymentIncomplete(
         f"Missing: {', '.join(missing)}. Still here: {', '.join(left)}. Mount the disk that is "
         "away, correct COUNTERSIGN_DATA_DIR or COUNTERSIGN_DATABASE_URL, or restore a backup "
-        "(docs/backup.md). Only to give that deployment up: move away what is still here."
+        "(docs/backup.md). Only to give that deployment up: move the remaining parts away."
     )
 
 
@@ -201,7 +201,7 @@ async def open_deployment(
 ) -> AsyncIterator[Deployment]:
     """Open an initialised deployment; `turn` is shared with the other workers of a server.
 
-    With `while_moving` also one whose data is still moving in, to look at it.
+    `while_moving` also opens a deployment whose data is still being moved in, to inspect it.
     """
     clock, entropy = clock or SystemClock(), entropy or os.urandom
     url = database_url(settings.database_url, settings.data_dir, settings.database_pooler)
@@ -318,7 +318,7 @@ def _provider(settings: Settings, console_url: str, clock: Clock) -> Provider | 
     if issuer is None or client_id is None or secret is None:
         raise InvalidConfiguration(
             "COUNTERSIGN_OIDC_ISSUER, COUNTERSIGN_OIDC_CLIENT_ID and "
-            "COUNTERSIGN_OIDC_CLIENT_SECRET are set together, or none of them."
+            "COUNTERSIGN_OIDC_CLIENT_SECRET must be set together."
         )
     try:
         from countersign.staff.people.provider import Provider  # noqa: PLC0415 - an extra

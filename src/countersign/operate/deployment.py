@@ -26,7 +26,7 @@ _IN_PROCESS: Final = (
     *("disk", "key_files", "limits", "database", "schema", "rights", "durability", "keys"),
     *("logs", "log_keys", "webhooks", "notices", "backup"),
 )
-"""The checks of `countersign doctor` that ask no one on the network, and are quick."""
+"""The checks of `countersign doctor` that need no network, and are quick."""
 _SECONDS: Final = 5.0
 _ORIGIN: Final = "evidence.example.com/v1/log/live/1"
 

@@ -90,7 +90,7 @@ async def delete_outdated(database: Database, now: datetime) -> int:
 async def thin_checkpoints(database: Database, looked: dict[int, int]) -> int:
     """Delete the checkpoints that may go, in chunks; returns their number.
 
-    `looked` is up to which size each log was looked through before; it is brought up to date.
+    `looked` has the size up to which each log has been checked; it is updated.
     """
     deleted = 0
     for log in await database.read(logs_sql.all_logs):

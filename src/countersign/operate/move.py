@@ -1,9 +1,9 @@
-"""Moving the embedded database into an empty PostgreSQL, which is given its schema.
+"""Moving the embedded database into an empty PostgreSQL, which gets the schema first.
 
 Rows are copied in slices in the order of their keys, tables in the order of their references. Each
-slice is committed together with the place up to which everything is there, so a move that is killed
-goes on where it was. Then each row is read back and compared. Until all of that is done neither
-database may be used, and afterwards only the new one: two that sign would fork the log.
+slice is committed together with its end position, so a killed move continues where it stopped. Then
+each row is read back and compared. Until the end neither database may be used, and afterwards only
+the new one: two that sign would fork the log.
 """
 
 from __future__ import annotations
@@ -44,15 +44,16 @@ _Row: TypeAlias = tuple[Any, ...]
 
 _SLICE_ROWS: Final = 5000
 _TABLES: Final = tuple(t for t in metadata.sorted_tables if t not in {blind_recent, blind_runs})
-"""All but what finds disclosures on the embedded database: PostgreSQL has indexes instead."""
+"""All but the tables that index disclosures on the embedded database: PostgreSQL has indexes
+instead."""
 _DIALECT: Final = postgresql()  # type: ignore[no-untyped-call]
 _OWN: Final = (MOVED, FILLING)
-"""Rows of `deployment` that say what this module does; they are not moved."""
+"""Rows of `deployment` with the state of this module; they are not moved."""
 _MAY_CREATE: Final = "SELECT coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)"
 _CONTINUE_NUMBERS: Final = (
     "SELECT setval('events_seq_seq', max(seq)) FROM events HAVING count(*) > 0"
 )
-"""The only numbers that PostgreSQL gives: the next comes after all that were moved."""
+"""The only numbers assigned by PostgreSQL: the next one comes after all moved ones."""
 _AGAIN: Final = "Run the command again to go on from there."
 _BEGIN_AGAIN: Final = (
     "Nothing was changed in the old database. Create another new one, and begin again after "
@@ -66,11 +67,11 @@ class _Plan:
 
     table: Table
     is_whole: bool
-    """Whether its rows refer to each other, so that no slice of them can be there alone."""
+    """Whether its rows refer to each other, so that it must be copied as a whole."""
     key_of: Callable[[_Row], Any]
     """The values of the key of a row: one, or a tuple of several."""
     flags: Sequence[int]
-    """Which of the columns are Booleans: SQLite keeps numbers."""
+    """Indexes of the Boolean columns: SQLite keeps numbers."""
     types: Sequence[str]
     first: str
     next: str
@@ -116,9 +117,9 @@ class _Plan:
 
 
 class Move:
-    """A move that has begun; made by `begun_move`, within which no one else writes to the source.
+    """A move in progress, made by `begun_move`, which keeps others from writing to the source.
 
-    `report` is given after each step how much is done, of how much, and of what.
+    `report` is called after each step with the amount done, the total and the unit.
     """
 
     def __init__(self, source: Connection, target: Connection, slice_rows: int) -> None:
@@ -253,7 +254,7 @@ def begun_move(source: URL, target: URL, slice_rows: int = _SLICE_ROWS) -> Itera
 def moved_to(source: URL, target: URL | None = None) -> str | None:
     """The target of a complete move of this database; None: the data is still here.
 
-    With the target, this also does what a kill at the very end has left undone.
+    With the target, it also completes a move that was killed at the very end.
 
     Raises MoveFailed if the target is another database, or has lost its tables.
     """
@@ -301,14 +302,14 @@ def cancel_move(source: URL) -> bool:
 
 
 def place_of(url: URL) -> str:
-    """The URL as it may be shown: without a password, also not among its parameters."""
+    """The URL for display: without a password, in its parameters either."""
     parameters = {name: value for name, value in url.query.items() if "pass" not in name}
     where = (url.host, url.port, url.database)
     return URL.create("postgresql", url.username, None, *where, query=parameters).render_as_string()
 
 
 def _is_made(target: URL, note: Mapping[str, Any]) -> bool:
-    """Whether a target has its tables; refuses one that neither is empty nor is this move's."""
+    """Whether a target has its tables; refuses one that is not empty and not part of this move."""
     with connected(target, Purpose.READ) as new:
         encoding = new.execute(text("SHOW server_encoding")).scalar_one()
         if encoding != "UTF8":

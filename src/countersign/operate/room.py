@@ -34,7 +34,7 @@ from countersign.core.notices.room import Notices
 # Reserved disk space: a file that is deleted when the disk is full.
 #
 # Accepted records are then still sealed and published, the server can stop cleanly, and a command
-# that frees space can run. Until there is space again, nothing is accepted.
+# that frees space can run. Until there is space again, writes are refused.
 
 NAME: Final = "reserve"
 RESERVE_BYTES: Final = 4 * 2**20
@@ -51,7 +51,8 @@ _log: Final = structlog.get_logger("countersign.storage")
 def lent_space(data_dir: Path) -> Iterator[None]:
     """Around a whole server: when it ends, commands have the space of its reserve.
 
-    A worker that leaves this has forked from the process that entered it: others still serve then.
+    In a worker this does nothing: it has forked from the process that entered it, and others still
+    serve.
     """
     server = os.getpid()
     _delete(data_dir.glob(f"{NAME}.[0-9]*"))  # a process was killed while it made one
@@ -119,14 +120,15 @@ class VitalSigns:
     """The last measurements of this process."""
 
     def __init__(self, database: Database, clock: Clock, places: Mapping[str, Path]) -> None:
-        """`places` are directories, by what they are for."""
+        """`places` are directories by purpose."""
         self._database = database
         self._clock = clock
         self._places = places
         self.free: dict[str, tuple[int, float]] = {}
         """For each directory: free bytes, and their share of the disk."""
         self.clock_ahead: float | None = None
-        """By how many seconds this clock is ahead of the database's; None: it has none."""
+        """By how many seconds this clock is ahead of the database's; None: it has no clock of its
+        own."""
 
     async def run(self) -> None:
         """Measure until cancelled."""
@@ -147,7 +149,7 @@ class VitalSigns:
 
 
 _FRESH_SECONDS: Final = 1.0
-"""Nothing is written more often than this, whatever the number of requests."""
+"""Minimum interval between two test writes, whatever the number of requests."""
 _PATIENCE_SECONDS: Final = 1.0
 _RETRY_SECONDS: Final = 2
 _ACT_BYTES: Final = 128 * 1024
@@ -168,12 +170,12 @@ class WriteCheck:
         self._trouble: StorageUnavailable | None = None
         self._keeps_heads = True
         self._waited = False
-        """Whether the last try had no end in time, which is believed once to pass by itself."""
+        """Whether the last test write timed out; one time-out is taken as temporary."""
         self._looking: asyncio.Task[None] | None = None
         """At the place for heads: a hung mount holds one thread, and not one for each look."""
 
     async def __call__(self) -> bool:
-        """Return if writing works, or did a second ago, and say whether checkpoints can be kept.
+        """Return if writes work, or worked a second ago; the result says whether heads can be kept.
 
         Raises StorageUnavailable if the database cannot be written, or calls wait for it.
         """
@@ -199,8 +201,8 @@ class WriteCheck:
                 # After a failed act, a smaller row may still fit.
                 await self._database.write(_try_writing, _ACT_BYTES if failure else 0)
         except (Overloaded, TimeoutError) as error:
-            # Much to do, or a command holds the lock: that passes by itself. But where nothing was
-            # done in the time of two tries, callers are better off elsewhere.
+            # Much to do, or a command holds the lock: that passes by itself. But after two
+            # time-outs in a row, callers are better off elsewhere.
             self._waited = isinstance(error, TimeoutError)
             if failure or (waited and self._waited):
                 return StorageUnavailable(_STUCK, retry_after=_RETRY_SECONDS)
@@ -225,7 +227,7 @@ class WriteCheck:
 
 
 def _try_writing(connection: Connection, size: int) -> None:
-    """Write so many bytes and some more, and leave everything as it was."""
+    """Write at least `size` bytes, then delete them."""
     # The table is nearly always empty, and servers may insert and delete here.
     row = {"record_id": "readiness", "mode": Mode.TEST, "digest": bytes(size)}
     connection.execute(insert(log_pending), row)

@@ -13,7 +13,7 @@ from countersign.base.db.schema import connected
 from countersign.base.errors import DatabasePermissionDenied, InvalidConfiguration
 
 _GRANTED: Final = {
-    # It stores why sealing must stop, and where heads are kept; it deletes nothing.
+    # It stores why sealing must stop, and the directory of heads; it deletes nothing.
     "SELECT, INSERT": "deployment",
     "SELECT": "alembic_version notice_versions notice_events erasures legal_holds logs "
     "log_keys verification_settings further_providers clearance_keys clearance_settings "
@@ -24,8 +24,8 @@ _GRANTED: Final = {
     "SELECT, UPDATE": "log_heads",
     "INSERT, SELECT": "records disclosures deployment_records data_keys log_entries log_tiles "
     "anchors clearances fulfilments audit_log audit_chain audit_owners",
-    # Of the shred keys it deletes those of pending sessions; a trigger keeps those of records.
-    # Of the checkpoints it deletes those whose end the trigger allows.
+    # Shred keys: it deletes those of pending sessions; a trigger keeps those of records.
+    # Checkpoints: it deletes those whose deletion the trigger allows.
     "SELECT, INSERT, DELETE": "checkpoints zip_attempts idempotency_keys shred_keys log_pending "
     "provider_messages events",
     "SELECT, INSERT, UPDATE": "buyers verifications buyer_documents provider_sessions "
@@ -42,11 +42,11 @@ _FOR_CONSOLE: Final = (
     ("INSERT, DELETE", "account_origins, buyer_blocks"),
     ("INSERT", "notice_versions, notice_events, buyer_references"),
 )
-"""What staff do through a server besides; nothing of it destroys evidence or personal data."""
+"""Further rights for acts of staff through a server; none destroys evidence or personal data."""
 RIGHTS: Final[Mapping[str, str]] = {
     table: rights for rights, tables in _GRANTED.items() for table in tables.split()
 }
-"""Of every table; a column in brackets narrows the right before it."""
+"""Rights by table; a column in brackets narrows the right before it."""
 
 _MISSING: Final = text(
     """
@@ -67,7 +67,7 @@ _MISSING: Final = text(
 
 
 def grants(role: str, *, console: bool = False) -> list[str]:
-    """The statements that give a role what servers need, and take from it all else.
+    """The statements that grant a role exactly the rights of a server.
 
     `console`: also what staff do with accounts, keys, notices and holds.
     """

@@ -71,7 +71,7 @@ QUERY_BYTES_MAX: Final = 8192
 _HELD_BYTES_MAX: Final = 64 * BODY_BYTES_MAX
 """Bytes of request bodies without a key in memory at once, per route."""
 _HELD_EACH_MAX: Final = (4, 8)
-"""Of these, for one session (or for the messages of providers for one account), and for all of one
+"""At most, for one session (or for the messages of providers for one account), and for all of one
 account.
 """
 _AT_A_DOOR_MAX: Final = 3
@@ -216,7 +216,7 @@ class App:
         return Reply(b"" if call.method == "HEAD" else body, complete, status)
 
     def _find(self, call: Call) -> tuple[Route[Any], str]:
-        """The route, and its parameter; those of the console only at its own host, if it has one.
+        """The route and its parameter; console routes only at the console's own host, if set.
 
         Raises NotFound or MethodNotAllowed, or InvalidRequest without the host that it needs.
         """
@@ -292,7 +292,7 @@ class App:
         return room
 
     async def _admit_stranger(self, call: Call, incoming: Incoming, route: Route[Any]) -> Reply:
-        """Let the handler say whom one without a key comes for, before anything of it is read."""
+        """Let the handler name the quotas of an unauthenticated request before its body is read."""
         if self._visits:
             call.count_visit = self._visits.count
         held, room = self._held.get(route.address), self._rooms[route.address]
@@ -398,7 +398,7 @@ def _held(route: Route[Any]) -> Held:
 
 
 def _request_ids(entropy: Entropy) -> Iterator[str]:
-    """Random: a number in them would show everyone how many requests there are.
+    """Random, because a number would reveal how many requests there are.
 
     Many are made at once: asking the system for a few bytes releases the interpreter each time.
     """

@@ -1,8 +1,8 @@
 """Drafts of certifications: a deployment's facts about one record, for a person to certify.
 
-The templates are `certifications/*.md`. A draft asserts nothing: what only a person can state is a
-blank, and it is never signed. No text of a law is in it that `docs/certifications.md` does not name
-a source of.
+The templates are `certifications/*.md`. A draft asserts nothing: facts that only a person can state
+are blanks, and it is never signed. No text of a law is in it that `docs/certifications.md` does not
+name a source of.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def _decided(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _section(known: Mapping[str, str], exhibit: Exhibit | None, processes: str) -> str:
     rows = [f"| {name.replace('_', ' ')} | {_plain(value)} |" for name, value in known.items()]
-    lines = ["## What the deployment recorded", "", "| Fact | Value |", "| --- | --- |", *rows]
+    lines = ["## Facts recorded by the deployment", "", "| Fact | Value |", "| --- | --- |", *rows]
     if exhibit is not None:
         lines += ["", "### The records in the exhibit", ""]
         lines += ["| Type | Record | SHA-256 |", "| --- | --- | --- |"]
@@ -158,7 +158,7 @@ def _section(known: Mapping[str, str], exhibit: Exhibit | None, processes: str) 
 
 
 def _party(facts: CertificationFacts, member: str) -> Mapping[str, Any] | None:
-    """The record whose digest is in this member; None if there is none."""
+    """The record whose digest is in this member; None if there is no party."""
     named = facts.subject.record.get(member)
     return next((one.record for one in facts.dossier.records if one.digest == named), None)
 

@@ -54,17 +54,18 @@ _LOOKING: Final[set[asyncio.Task[None]]] = set()
 @click.option(
     "--time-stamps",
     metavar="NAME,…",
-    help="Public time-stamp authorities to ask from now on, such as sigstore,digicert; none ends "
-    "that. Left out: as before.",
+    help="Public time-stamp authorities to ask from now on, such as sigstore,digicert; `none` "
+    "asks no more. Left out: as before.",
 )
 @click.option(
     "--upgrade",
     is_flag=True,
-    help="Found nothing: only a deployment that is there is upgraded. For what starts servers.",
+    help="Do not create a deployment: only upgrade an existing one. For scripts that start "
+    "servers.",
 )
 @command
 def init(*, time_stamps: str | None, upgrade: bool, as_json: bool) -> None:
-    """Found a new deployment, or upgrade the one that is there. Running it again is safe."""
+    """Create a new deployment, or upgrade the existing one. Running it again is safe."""
     settings = load_settings()
     names = None if time_stamps is None else read_choice(time_stamps)
     done = asyncio.run(initialise(settings, time_stamps=names, founds=not upgrade))
@@ -182,7 +183,7 @@ def _serve(settings: Settings, *, demo: bool) -> None:
             await serve_http(deployment, ready)
 
     async def run_as(worker: Worker) -> None:
-        # What is allowed to a server is divided among its processes.
+        # Processes share the concurrency that the server is allowed.
         share = max(1, settings.provider_concurrency // settings.workers)
         own = replace(settings, provider_concurrency=share)
         async with open_deployment(own, turn=worker.turn) as deployment:
@@ -210,7 +211,7 @@ async def _look_for_damage(deployment: Deployment) -> None:
 
 
 async def _say_anchors(deployment: Deployment) -> None:
-    """With live keys: whether anyone else has seen the live log, and how much of it."""
+    """With live keys: whether third parties have seen the live log, and up to which size."""
     now = from_ns(deployment.clock.time_ns())
     if await deployment.database.read(has_live_key, now):
         last = await deployment.log.anchor.last()
@@ -239,7 +240,7 @@ async def _greet(deployment: Deployment) -> None:
     # As this command was typed: from a checkout, or wherever a wheel put it.
     program = sys.argv[0] if Path(sys.argv[0]).name == "countersign" else "countersign"
     if deployment.settings.console:
-        # The command has settings of its own: without this one it warns that the console is off.
+        # The command has its own settings: without this one it warns that the console is off.
         line = f"COUNTERSIGN_CONSOLE=true {program} staff invite 'Your Name' --role compliance"
         say(f"A link to the console:  {line}")
     notice_id = parse_notice_file(next(iter(shipped_notice_files().values()))).id

@@ -56,7 +56,7 @@ ROOT: Final = "/console"
 SESSION: Final = "session"
 """The cookie with the token of a session."""
 DOORS: Final = ("sign-in", "link", "provider/return")
-"""The pages whose forms come from those who are not signed in: of 4 KiB at most."""
+"""Pages with forms for people who are not signed in: at most 4 KiB each."""
 _OWN: Final = frozenset({b"same-origin", b"none"})
 _JSON: Final = "application/json"
 _FORM_KEY_BYTES: Final = 16
@@ -66,7 +66,7 @@ VENDOR_SCOPES: Final = tuple(scope.value for scope in Scope if scope in OF_VENDO
 STAFF_SCOPES: Final = tuple(
     s.value for s in Scope if s in OF_STAFF - PEOPLE_SCOPES - MACHINE_SCOPES
 )
-"""Those of keys for what staff do: no one gives a key one without having it."""
+"""Scopes of keys for acts of staff: only a person who has such a scope can grant it."""
 READABLE: Final = CONTRAST
 """The contrast that text needs."""
 EVENT_TYPES: Final = tuple(one.value for one in EventType)
@@ -90,12 +90,12 @@ class Answer:
 
     @property
     def code(self) -> str:
-        """The stable code of a refusal; "" of what is none."""
+        """The stable code of a refusal; "" if the response is no error."""
         return "" if self.ok else str(self.data["error"]["code"])
 
     @property
     def message(self) -> str:
-        """The message of a refusal; "" of what is none."""
+        """The message of a refusal; "" if the response is no error."""
         return "" if self.ok else str(self.data["error"]["message"])
 
 
@@ -104,19 +104,19 @@ class PageRequest:
     """A request of a browser."""
 
     method: str
-    """`GET` or `POST`; of a `HEAD` the body of the reply is left out."""
+    """`GET` or `POST`; the response to a `HEAD` has no body."""
     path: str
     """Below /console, without a slash before it: `orders/ack_…`, or "" for the first page."""
     query: Mapping[str, str]
-    """Of several parameters with one name the last."""
+    """If a parameter is repeated, its last value."""
     form: Mapping[str, str]
-    """What a POST sends; it comes from a page of this console: see `_refuse_foreign`. Without a
-    session nothing is read but at `DOORS`."""
+    """The fields of a POST; its origin was checked: see `_refuse_foreign`. Without a session,
+    bodies are read only at `DOORS`."""
     cookies: Mapping[str, str]
     headers: Mapping[str, str]
     """By their names in lower case."""
     address: str = ""
-    """Of the browser, as the configured proxies tell it; "": without any."""
+    """The browser's address as reported by the configured proxies; "": no proxies."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,8 +176,8 @@ class Host:
     ) -> Answer:
         """Call an operation of the API for the person with this session.
 
-        `account` and `mode` are what the call is about; without an account it is one of staff about
-        the deployment. `reason` is why the person looks at personal data.
+        The call is about `account` and `mode`; without an account it is a staff call about the
+        deployment. `reason` is why the person looks at personal data.
         """
         headers = {b"authorization": f"Bearer {session}".encode()}
         said = {ACCOUNT: account, MODE: mode, REASON: reason, b"idempotency-key": idempotency_key}
@@ -197,9 +197,9 @@ class Host:
         return _answer(await self._handle(call, Incoming(_Whole(sent))))
 
     async def notice_in(self, file: str) -> Mapping[str, Any] | str:
-        """What the API takes of this notice file; or what is wrong with the file.
+        """The request body for this notice file; or the error in the file.
 
-        In a thread, one at a time: reading TOML takes long.
+        In a thread, one at a time: parsing TOML is slow.
         """
         async with self._reading:
             try:
@@ -213,20 +213,20 @@ class Host:
         return await sign_in.signed_in(self._people, session)
 
     def scopes(self, role: str, *, staff: bool, acts: bool = False) -> frozenset[str]:
-        """What a role lets a person ask for: `staff` of the whole service, else in one account.
+        """The scopes of a role: of the whole service for `staff`, else of an account.
 
-        `acts`: without what the person only looks at.
+        `acts`: without read-only scopes.
         """
         never, allowed = frozenset[Scope]() if staff else OF_DEPLOYMENT, ROLES[Role(role)]
         own = allowed.acts if acts else allowed.scopes
         return frozenset(scope.value for scope in own - never)
 
     async def names(self, person_ids: Sequence[str]) -> Mapping[str, str]:
-        """The names of people (`per_…`) whom the audit names; without a name: there is none."""
+        """The names of people (`per_…`) in the audit; unknown ids are left out."""
         return await self._people.access.database.read(sql.names_of, person_ids)
 
     async def link_says(self, link: str) -> LinkSays | None:
-        """Whom a link is for; None: it is unknown, used, replaced or expired.
+        """The holder of a link; None: the link is unknown, used, replaced or expired.
 
         The token of a link stands behind the # of its URL (`/console/link#csign_pl_…`), where no
         server sees it: the page sends it by a POST.
@@ -238,7 +238,7 @@ class Host:
         return await sign_in.link_options(self._people, link)
 
     async def use_link(self, link: str, response: str) -> SignedIn | None:
-        """Come in by a link with a new passkey, `response` as JSON; None: it was refused.
+        """Come in by a link with a new passkey, `response` as JSON; None: refused.
 
         It ends the sessions and passkeys that the person had before.
         """
@@ -253,7 +253,7 @@ class Host:
         return sign_in.sign_in_options(self._people, session)
 
     async def sign_in(self, state: str, response: str) -> SignedIn | None:
-        """Sign in: a new session, whose token goes into a cookie. None: it was refused."""
+        """Sign in: a new session, whose token goes into a cookie. None: refused."""
         return await sign_in.sign_in(self._people, state, response)
 
     async def freshen(self, session: str, state: str, response: str) -> bool:
@@ -262,15 +262,15 @@ class Host:
 
     @property
     def provider(self) -> str:
-        """The host of the provider of OpenID Connect where people sign in; "": there is none."""
+        """The host of the provider of OpenID Connect where people sign in; "": not configured."""
         return self._people.provider.host if self._people.provider else ""
 
     async def go_to_provider(
         self, use: str, *, session: str = "", link: str = ""
     ) -> tuple[str, str] | ProviderRefusal:
-        """Where to send the browser, and what it keeps until it is back: see `ProviderUse`.
+        """The redirect for the browser, and the value that it keeps meanwhile: see `ProviderUse`.
 
-        For `link` with the token of a link, for `again` with that of a session.
+        `link` needs the token of a link, `again` that of a session.
         """
         return await by_provider.begin(self._people, use, session=session, link=link)
 
@@ -283,9 +283,9 @@ class Host:
         link: str = "",
         address: str = "",
     ) -> SignedIn | ProviderRefusal | None:
-        """What becomes of it: a new session; None: the session of before is fresh now; or why not.
+        """A new session; None: the earlier session is fresh now; or the reason for a refusal.
 
-        `response` are the parameters with which the browser came back, from this address.
+        `response` has the parameters with which the browser returned, `address` its IP address.
         """
         return await by_provider.finish(
             self._people, flow, response, session=session, link=link, address=address
@@ -296,9 +296,9 @@ class Host:
         await sign_in.sign_out(self._people, session)
 
     def form_code(self, session: str) -> str:
-        """What one form of a person who is signed in has, and sends back: see `is_form`.
+        """A token for one form of a signed-in person, sent back with the form: see `is_form`.
 
-        It begins with a key of its own: see `form_key`.
+        It begins with a random key: see `form_key`.
         """
         return self._form_code(session, b64url(self._people.access.entropy(_FORM_KEY_BYTES)))
 
@@ -309,7 +309,7 @@ class Host:
 
     @staticmethod
     def form_key(sent: str) -> str:
-        """The `Idempotency-Key` of a form, by what it sent: sent twice, it acts once."""
+        """The `Idempotency-Key` of a form, from its token: a form sent twice acts once."""
         return sent.partition(".")[0]
 
     def _form_code(self, session: str, key: str) -> str:
@@ -334,9 +334,9 @@ class Host:
 
 @dataclass(slots=True)
 class ConsoleHost:
-    """What the routes of the console work with: the pages, loaded when they are asked for.
+    """The pages of the console for its routes, loaded on first use.
 
-    A console that is off has no routes, so it loads nothing.
+    A disabled console has no routes, so it loads nothing.
     """
 
     deployment: Deployment
@@ -349,7 +349,7 @@ class ConsoleHost:
 
     @property
     def pages(self) -> Pages | None:
-        """What answers below /console; None: the package is not installed."""
+        """The pages below /console; None: the package is not installed."""
         if self._pages is None:
             for entry in entry_points(group=GROUP, name=ENTRY):
                 factory: Factory = entry.load()
@@ -395,9 +395,9 @@ async def show(room: ConsoleHost, call: Call) -> Reply:
 
 
 def _refuse_foreign(room: ConsoleHost, call: Call) -> None:
-    """Refuse a form that no page of this console sends, or a browser that does not say which.
+    """Refuse a form from another origin, or from a browser that sends no origin.
 
-    The pages have `Referrer-Policy: same-origin`, with which browsers name their origin.
+    The pages have `Referrer-Policy: same-origin`, with which browsers send their origin.
 
     Raises:
         OriginNotAllowed: it is of another site.

@@ -83,7 +83,7 @@ def _openapi() -> dict[str, Any]:
 
 
 def _reference() -> dict[str, Reply]:
-    """The document as pages; what its operations share is shown with each of them."""
+    """The OpenAPI document as pages; each operation includes the components that it uses."""
     document = _openapi()
     components = document["components"]
 
@@ -148,7 +148,7 @@ def _plain(content_type: Header, body: bytes) -> Reply:
 
 
 def _code(text: str) -> Markup:
-    """Plain text in which `backquoted` parts become code and empty lines paragraphs."""
+    """Plain text as HTML, with `backquoted` parts as code and empty lines between paragraphs."""
     pieces = Markup().escape(text).split("`")
     marked = "".join(f"<code>{p}</code>" if i % 2 else p for i, p in enumerate(pieces))
     return Markup("<p>" + marked.replace("\n\n", "</p><p>") + "</p>")  # noqa: S704 - escaped above

@@ -1,4 +1,4 @@
-"""How a package that is installed next to the service takes part in its server processes.
+"""How a package installed next to the service takes part in its server processes.
 
 It names a factory as the entry point `test-mode` of the group `countersign.server`:
 
@@ -41,7 +41,7 @@ class Extension:
 
 
 def installed_extension(deployment: Deployment) -> Extension | None:
-    """The extension of the package that is installed, if one is."""
+    """The extension of the installed package, if any."""
     for entry in entry_points(group=_GROUP, name=_NAME):
         found: Extension = entry.load()(deployment)
         return found

@@ -1,7 +1,7 @@
 """The guides of docs/ as pages of the service: rendered from Markdown, and listed for the search.
 
-The index, docs/README.md, decides which guides there are: its headings are the groups, its links
-the pages. A wheel carries the files; a checkout reads its own.
+The index, docs/README.md, lists the guides: its headings are the groups, its links the pages. A
+wheel carries the files; a checkout reads its own.
 """
 
 from __future__ import annotations

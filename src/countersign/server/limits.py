@@ -21,7 +21,7 @@ _ROUNDING: Final = 1e-3
 """Share of one request's time, at most of a second: the tolerated rounding error of sums."""
 
 Admission: TypeAlias = "tuple[int, tuple[Header, Header]]"
-"""The seconds to wait (0: it is let through), and the headers that state what is left."""
+"""The seconds to wait (0: admitted), and the headers that state the remaining quota."""
 
 
 class Arrivals:
@@ -32,7 +32,7 @@ class Arrivals:
         self._tidy_at = _KEYS_MAX
 
     def add(self, key_id: str, now: float, interval: float, most: float) -> float:
-        """When it is after one request more, which counts if that is at most `most` from now."""
+        """When the bucket is empty after one more request; it counts if at most `most` from now."""
         arrival = max(self._times.get(key_id, now), now) + interval
         if arrival - now <= most:
             if len(self._times) >= self._tidy_at:
@@ -52,7 +52,7 @@ class RateLimiter:
     """
 
     def __init__(self, rate: Rate, clock: Clock, arrivals: Arrivals | None = None) -> None:
-        """`arrivals` are shared with the other workers of a server, if there are any."""
+        """`arrivals` are shared with the other workers of a server."""
         self._clock = clock
         self._interval = rate.seconds / rate.requests
         self._slack = min(self._interval, 1.0) * _ROUNDING
@@ -68,7 +68,7 @@ class RateLimiter:
         return self.admit(key_id)
 
     def admit(self, key_id: str) -> Admission:
-        """Count one request at this server, if there is room for it."""
+        """Count one request on this server only, if there is room for it."""
         now = self._clock.monotonic()
         ahead = self._arrivals.add(key_id, now, self._interval, self._most) - now
         wait = max(1, math.ceil(ahead - self._most)) if ahead > self._most else 0
@@ -88,7 +88,7 @@ class Visits:
     """
 
     def __init__(self, rate: Rate, limiter: Callable[[str, Rate], RateLimiter]) -> None:
-        """`rate` is that of a key; `limiter` makes what counts a kind of names."""
+        """`rate` is the rate of a key; `limiter` makes the limiter for a kind of names."""
         of_account = Rate(rate.requests * _ACCOUNT_TIMES, rate.seconds)
         of_session = Rate(of_account.requests // _SESSIONS, rate.seconds)
         if of_session.requests < of_session.seconds:
@@ -97,7 +97,7 @@ class Visits:
         self._accounts = limiter("account", of_account)
 
     async def count(self, session: str, account: str) -> None:
-        """Count one request; what its session may not ask is not counted for its account."""
+        """Count one request; one refused for its session does not count against its account."""
         for limiter, name in ((self._sessions, session), (self._accounts, account)):
             wait, _ = await limiter.count(name)
             if wait:
@@ -107,8 +107,8 @@ class Visits:
 class Held:
     """Bytes of bodies that are in memory before anything in them is authenticated.
 
-    Bounded in all, so that strangers cannot fill the memory; and for each owner, such as a session
-    and its account, so that those who know of one keep out nothing for another.
+    Bounded in total, so that strangers cannot fill the memory; and for each owner, such as a
+    session and its account, so that clients of one session cannot block another.
     """
 
     def __init__(self, most: int, *each: int) -> None:

@@ -15,7 +15,7 @@ BACKLOG: Final = 1024
 _SILENT_SECONDS_MAX: Final = 1
 """How long a new connection may be silent before a server accepts it."""
 _UNREAD_MILLISECONDS_MAX: Final = 30_000
-"""How long a client may leave what was sent to it unread or unacknowledged."""
+"""How long a client may leave a response unread or unacknowledged."""
 
 
 def opener(host: str, port: int) -> Callable[[], socket.socket]:
@@ -51,8 +51,8 @@ def _set_options(listening: socket.socket) -> None:
         # long.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNREAD_MILLISECONDS_MAX)
     if hasattr(socket, "TCP_DEFER_ACCEPT"):
-        # A server that ends closes a connection on which nothing was sent. One that waits for its
-        # first bytes in a socket that stays open is left to the next server.
+        # A server that stops closes idle new connections. With this option a connection without
+        # data waits in the socket for the next server, if the socket stays open.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, _SILENT_SECONDS_MAX)
 
 

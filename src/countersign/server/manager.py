@@ -19,11 +19,11 @@ ALIVE: Final = "WATCHDOG=1"
 _SEND_SECONDS_MAX: Final = 0.5
 _FIRST_SOCKET: Final = 3
 _BEATS: Final = 3
-"""So many for each period after which the manager ends a process that it has not heard of."""
+"""Heartbeats per watchdog period of the manager."""
 
 
 def notify(state: str) -> None:
-    """Send this state to the manager, if there is one; nothing depends on its arrival."""
+    """Send this state to the manager, if there is one, without waiting for its receipt."""
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address:
         return
@@ -34,7 +34,7 @@ def notify(state: str) -> None:
 
 
 def beat_seconds() -> float | None:
-    """The seconds between two signs of life that the manager wants; None: it wants none."""
+    """The seconds between two signs of life that the manager wants; None: no heartbeats wanted."""
     period, pid = (os.environ.get(name, "") for name in ("WATCHDOG_USEC", "WATCHDOG_PID"))
     if not period.isdigit() or int(period) == 0 or pid not in {"", str(os.getpid())}:
         return None

@@ -42,7 +42,7 @@ response."""
 
 
 def _family(kind: Callable[..., Any], name: str, of: Mapping[Any, float] | None = None) -> Any:  # noqa: ANN401 - of that kind
-    """A metric with its values by labels: a text where there is one label, else all of them."""
+    """A metric with its values by labels: text for a single label, else a tuple."""
     declared = _DECLARED[name]
     family = kind(f"countersign_{name}", declared["meaning"], labels=declared.get("labels", ()))
     for what, value in dict(of or {}).items():
@@ -181,7 +181,7 @@ async def serve_metrics(
         metrics: what to serve.
         host: the address to listen on.
         port: the port there; 0: any.
-        seconds_max: what a connection may take, from its beginning to the end of the response.
+        seconds_max: deadline of a connection, from its beginning to the end of the response.
 
     Raises:
         OSError: the address is taken.

@@ -41,9 +41,9 @@ _ONE_WAY: Final = (
 def migrate_database(*, to: str | None, cancel: bool, as_json: bool) -> None:
     """Move the embedded database to an empty PostgreSQL database. Stop the server first.
 
-    Killed or failed, it goes on where it was when it is run again. Each row is compared, and the
-    logs are checked in the new database; until then neither can be used, afterwards only the new
-    one. It requests no confirmation.
+    After a kill or failure, run it again: it continues where it stopped. Each row is compared, and
+    the logs are checked in the new database; until then neither can be used, afterwards only the
+    new one. It requests no confirmation.
     """
     settings = load_settings()
     source = database_url(None, settings.data_dir)

@@ -14,7 +14,7 @@ from countersign.core.gate.route import Call, Reply, Route, reason
 
 _LOOKS: Final = frozenset({"GET", "HEAD"})
 _NOTE_NOTHING: Final = frozenset({Scope.SANDBOX_MANAGE, Scope.CHECKOUT_SESSIONS_CREATE})
-"""Scopes of acts that have no own command and write no audit entry."""
+"""Scopes of acts that have no command of their own and write no audit entry."""
 _DEPLOYMENT: Final = "deployment"
 _SUBJECT_MAX: Final = 80
 _ERRORS_FROM: Final = 300
@@ -76,8 +76,8 @@ async def by_person(
 ) -> Reply:
     """Run a person's call in the person's name.
 
-    Reading personal data is audited, with its reason, before the data is shown. An act that notes
-    nothing by itself is noted before it is done.
+    Reading personal data is audited, with its reason, before the data is shown. An act without an
+    audit entry of its own is recorded before it runs.
     """
     audit, who = call.audit, call.principal
     if audit is None:

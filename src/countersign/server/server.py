@@ -48,9 +48,9 @@ _OWN_FILES: Final = 64
 """File descriptors for everything but connections, with reserve."""
 _HEADER_MILLISECONDS_MAX: Final = 10_000
 _HEADER_BYTES_MAX: Final = 32 * 1024
-"""Of a request line and its headers, which need no key; one read more can be taken."""
+"""For a request line and its headers, before authentication; one more read may exceed it."""
 _METRICS_SECONDS: Final = 0.25
-"""How old what the other workers have counted is at most in the metrics."""
+"""Maximum age of the other workers' counts in the metrics."""
 _COLLECTOR_THRESHOLDS: Final = (20_000, 20, 50)
 _SWITCH_INTERVAL_SECONDS: Final = 0.0005
 
@@ -70,7 +70,7 @@ async def serve(
     Args:
         deployment: what to serve.
         ready: called once, when the server is about to accept connections.
-        worker: which of several processes this is; None: it is the only one.
+        worker: which of several processes this is; None: this process is the only one.
     """
     settings = deployment.settings
     open_socket = opener(settings.host, settings.port) if worker is None else worker.open_socket
@@ -147,7 +147,7 @@ def _loops(
     deployment: Deployment, extension: Extension | None, worker: Worker | None
 ) -> dict[str, _Loop]:
     """The work in the background of this process, by name."""
-    # A server has to know the state of the logs, and any process may seal what waits.
+    # A server must know the state of the logs, and any process may seal waiting entries.
     everywhere: dict[str, _Loop] = {
         "sealing": deployment.log.seal.run,
         "clock": deployment.log.clock_guard.run,
@@ -181,7 +181,7 @@ def _loops(
 
 
 async def _serve_metrics(app: App, host: str, port: int, worker: Worker | None) -> dict[str, _Loop]:
-    """Serve what this process or all workers have counted; what to do for it in the background."""
+    """Serve the metrics of this process or of all workers; returns the background loop for them."""
     metrics: Collector = app.metrics
     loops: dict[str, _Loop] = {}
     if worker is not None:
@@ -218,7 +218,7 @@ class _Server(Server):
 
 
 def _connections_max() -> int:
-    """Each takes a file descriptor: use as many as the operator allows, but for some.
+    """Each connection takes a file descriptor: use all that the operator allows, except a reserve.
 
     These remain for the database, the checkpoints and outgoing requests.
     """
@@ -241,7 +241,7 @@ def _app(deployment: Deployment, *args: Any) -> App:  # noqa: ANN401 - those of 
 
 
 def _calm_the_collector() -> None:
-    """Exempt what is loaded by now from collections: it stays until the process ends.
+    """Exempt all objects loaded so far from collections: they live until the process ends.
 
     A full collection stops the event loop; answering requests leaves almost no cycles behind.
     """

@@ -1,6 +1,6 @@
 """Memory that the workers of one server share: requests by key, and counters for the metrics.
 
-It is made before they are forked, and stays when one of them dies.
+It is created before the fork, and survives the death of a worker.
 """
 
 from __future__ import annotations
@@ -46,13 +46,14 @@ _decode: Final = msgspec.msgpack.Decoder(list[_Row]).decode
 class SharedArrivals(Arrivals):
     """The requests of every key at all workers.
 
-    A table of fixed size: in a full group of eight keys, the one that empties soonest is replaced.
+    A table of fixed size: in a full group of eight keys, a new key replaces the one whose bucket
+    empties soonest.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._memory = mmap.mmap(-1, _GROUPS * _GROUP.size)
-        # It is taken in microseconds and without letting go of the interpreter.
+        # It is held for microseconds, without releasing the interpreter's lock.
         self._lock = get_context("fork").Lock()
 
     def add(self, key_id: str, now: float, interval: float, most: float) -> float:
@@ -86,9 +87,10 @@ class SharedArrivals(Arrivals):
 
 
 class Boards:
-    """The counters of each worker, for the one that serves the metrics.
+    """The counters of each worker, for the worker that serves the metrics.
 
-    A board has two halves, written in turn: who dies while writing leaves the other half.
+    A board has two halves, written in turn: if a worker dies while writing, the other half is
+    intact.
     """
 
     def __init__(self, workers: int) -> None:
@@ -96,7 +98,7 @@ class Boards:
         self._workers = workers
 
     def write(self, worker: int, rows: Sequence[_Row]) -> None:
-        """Replace what a worker, counted from 0, has written."""
+        """Replace the rows of a worker, counted from 0."""
         data = _encode(rows)
         if len(data) > _BOARD_BYTES - _HEAD.size:
             return
@@ -106,7 +108,7 @@ class Boards:
         _HEAD.pack_into(self._memory, at, number, len(data), zlib.crc32(data))
 
     def read(self, worker: int) -> list[_Row]:
-        """The newest that a worker has written."""
+        """The newest rows of a worker."""
         newest = max(self._halves(worker), default=None)
         return [] if newest is None else _decode(newest[1])
 
@@ -125,7 +127,7 @@ class Boards:
 
 
 class Pulses:
-    """How often the event loop of each worker has ticked."""
+    """The number of ticks of each worker's event loop."""
 
     def __init__(self, workers: int) -> None:
         self._memory = mmap.mmap(-1, workers * _BEATS.size)
@@ -140,12 +142,12 @@ class Pulses:
         return beats
 
     def forget(self, worker: int) -> None:
-        """Begin again with 0."""
+        """Reset the ticks to 0."""
         _BEATS.pack_into(self._memory, worker * _BEATS.size, 0)
 
 
 class SummedMetrics(Collector):
-    """The metrics of all workers as those of one server.
+    """The metrics of all workers, combined as those of one server.
 
     The counts of a dead worker stay in the sums: a counter never decreases.
     """
@@ -162,7 +164,7 @@ class SummedMetrics(Collector):
         self._write(list(self._own.collect()))
 
     def collect(self) -> Iterator[Metric]:
-        """The current values of this worker with the last ones of the others."""
+        """This worker's current values combined with the last ones of the others."""
         families = list(self._own.collect())
         self._write(families)
         of_family: dict[str, list[_Row]] = {family.name: [] for family in families}

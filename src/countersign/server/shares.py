@@ -1,9 +1,9 @@
 """Limits shared by several servers: each process leases shares of the remainder.
 
-PostgreSQL has a bucket for each name, as `Arrivals` has one in memory. A process takes some
-requests out of it at once, lets them through by itself, and asks for more when few are left. Unused
-shares are returned. A process that dies has leased a hundredth at most, which refills with time.
-See docs/decisions/operations.md.
+PostgreSQL has a bucket for each name, as `Arrivals` has one in memory. A process leases some
+requests at once, admits them by itself, and leases more when few are left. Unused shares are
+returned. A process that dies holds at most a hundredth of the burst, which refills with time. See
+docs/decisions/operations.md.
 """
 
 from __future__ import annotations
@@ -33,16 +33,17 @@ from countersign.base.values import Clock
 from countersign.server.limits import Admission, Arrivals, RateLimiter
 
 LEASE_SECONDS: Final = 5.0
-"""A share lasts about so long; one that was not used for so long is returned."""
+"""About how long a share lasts; an unused one is returned after that time."""
 _PARTS: Final = 100
 """A share is at most this part of the burst."""
 _PAUSE: Final = 0.02
 _PAUSE_SECONDS_MAX: Final = 0.25
-"""After a share smaller than requested, this part of the window passes before the next request."""
+"""After a share smaller than requested, pause for this part of the window."""
 _EARLY: Final = 4
-"""A share of at least so many requests is renewed when this part of it is left."""
+"""A share of at least this many requests is renewed when at most one in this many is left."""
 _WAIT_SECONDS: Final = 1.0
-"""How long a request waits for a share, and a process without the database asks for none."""
+"""How long a request waits for a share; after a failure the process counts alone for the same
+time."""
 
 _NOW: Final = "(extract(epoch FROM statement_timestamp()) * 1e6)::bigint"
 _LEASE: Final = f"""
@@ -53,10 +54,10 @@ FROM (SELECT set_config('lock_timeout', '500ms', true) OFFSET 0) AS patience,
 ON CONFLICT (name) DO UPDATE SET (empty_at, granted) = (
   SELECT {_NOW} + ahead + (given * %(interval)s)::bigint, given
   FROM (
-    -- At most full, also where another machine with another clock goes on after a failover.
+    -- At most full, even if the clock differs after a failover.
     SELECT least(greatest(kept.empty_at - {_NOW}, 0), %(most)s::bigint) AS ahead
   ) AS bucket,
-  -- Of the last ones a part: the other processes ask for them, too.
+  -- When few are left, only a part: other processes ask for them, too.
   LATERAL (
     SELECT least(excluded.granted, ceil(floor((%(most)s - ahead) / %(interval)s) / 2)::integer)
       AS given
@@ -97,8 +98,8 @@ def lease_together(
     """The shares of these, on PostgreSQL; no two of a name in one statement.
 
     By rate and name: in one transaction, all servers lock in the same order. Overloaded if another
-    transaction keeps one of them locked for half a second: the batch's look-ups are answered
-    already.
+    transaction keeps one of the rows locked for half a second: by then the batch's reads have their
+    responses.
     """
     found: dict[int, Share] = {}
     left = dict(enumerate(asks))
@@ -121,9 +122,9 @@ def lease_together(
 
 
 class Limiters:
-    """Makes limiters: shared ones, where servers share a place for heads.
+    """Makes limiters: shared ones, if servers share a directory for heads.
 
-    More than one server needs that; else what this server counts by itself is all there is.
+    Several servers need shared ones; a single server counts alone.
     """
 
     def __init__(self, settings: Settings, database: Database, clock: Clock) -> None:
@@ -133,10 +134,10 @@ class Limiters:
         self._lease = partial(database.read_batched, lease_together)
         self._clock = clock
         self.leases: Counter[str] = Counter()
-        """How often the database was asked for a share, by what came of it."""
+        """How often the database was asked for a share, by outcome."""
 
     def __call__(self, arrivals: Arrivals | None, kind: str, rate: Rate) -> RateLimiter:
-        """That of a kind of names; `arrivals` are those of this server's workers."""
+        """The limiter for a kind of names; `arrivals` are shared by this server's workers."""
         if self._is_alone:
             return RateLimiter(rate, self._clock, arrivals)
         return SharedLimiter(kind, rate, self._clock, self._lease, arrivals, self.leases)
@@ -151,7 +152,7 @@ class _Held(Struct, eq=False):
     """Size of the next share."""
     leased_at: float = -math.inf
     ahead: float = 0.0
-    """Of the bucket, when the last share was taken."""
+    """Seconds until the bucket is empty, when the last share was leased."""
     closed_until: float = -math.inf
     """No request for a share before this time."""
     waiting: int = 0
@@ -159,7 +160,7 @@ class _Held(Struct, eq=False):
 
 
 class SharedLimiter(RateLimiter):
-    """A limit over all servers of a database; over this one's alone where that is out of reach."""
+    """A limit over all servers of a database; over this server alone if the database fails."""
 
     def __init__(  # noqa: PLR0917 - that of `RateLimiter`, and where it asks
         self,
@@ -170,7 +171,7 @@ class SharedLimiter(RateLimiter):
         arrivals: Arrivals | None = None,
         leases: Counter[str] | None = None,
     ) -> None:
-        """`kind` is of the names, `lease` asks the database, and `leases` counts that."""
+        """`kind` is the kind of names, `lease` asks the database, `leases` counts outcomes."""
         super().__init__(rate, clock, arrivals)
         self._leases = Counter() if leases is None else leases
         self._kind = kind
@@ -184,7 +185,7 @@ class SharedLimiter(RateLimiter):
         self._throttle = Throttle(clock.monotonic)
 
     async def count(self, key_id: str) -> Admission:
-        """See `RateLimiter`. Waits for the database only where no share is left."""
+        """See `RateLimiter`. Waits for the database only when the share is used up."""
         now = self._clock.monotonic()
         held = self._held.get(key_id)
         if held is None:
@@ -252,7 +253,7 @@ class SharedLimiter(RateLimiter):
         return Ask(name, want, self._interval, self._most)
 
     def _ask_for_more(self, key_id: str, held: _Held) -> asyncio.Task[None]:
-        """Begin to ask; once at a time for each name."""
+        """Lease more; at most one request at a time for each name."""
         held.asking = task = detached(self._get(key_id, held))
         return task
 
@@ -277,7 +278,7 @@ class SharedLimiter(RateLimiter):
             held.closed_until = now + max(self._pause, ahead + self._interval - self._most)
 
     def _go_alone(self, why: str) -> None:
-        """Without the database, this server counts for itself."""
+        """Count on this server alone for a while."""
         self._leases["failed"] += 1
         self._alone_until = self._clock.monotonic() + _WAIT_SECONDS
         unsaid = self._throttle(why)

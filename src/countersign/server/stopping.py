@@ -27,7 +27,7 @@ class Stopping:
         interrupt: Callable[[], None],
         serving: asyncio.Task[None],
     ) -> None:
-        """`interrupt` makes the server close its sockets; `serving` ends when all is answered."""
+        """`interrupt` closes the server's sockets; `serving` ends after the last response."""
         self._draining = draining
         self._drain_seconds = drain_seconds
         self._streams = streams
@@ -36,7 +36,7 @@ class Stopping:
         self._loop = asyncio.get_running_loop()
 
     def stop(self) -> None:
-        """At the first signal: drain. At another one, or without a time for it: close."""
+        """At the first signal: drain. At a later one, or without drain seconds: close."""
         notify(STOPPING)
         if self._draining.is_set() or not self._drain_seconds:
             self._close()

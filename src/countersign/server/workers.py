@@ -1,8 +1,8 @@
-"""Several processes as one server: a parent that watches, and workers that serve.
+"""Several processes as one server: a parent that supervises, and workers that serve.
 
 The parent opens a listening socket for each worker, forks them before there is an event loop or a
-connection to a database, forks another in the place of one that dies, and ends when all have ended.
-It serves nothing itself. Workers end with it, however it ends. See docs/decisions/operations.md.
+database connection, replaces each one that dies, and ends when all have ended. It serves nothing
+itself. Workers end with it, however it ends. See docs/decisions/operations.md.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _READY: Final = b"\0"
 _TICK_SECONDS: Final = 1.0
 """Seconds between two ticks of a worker's event loop, and between two checks by the parent."""
 _FROZEN_SECONDS: Final = 10.0
-"""A worker whose event loop has not ticked for so long is replaced."""
+"""A worker is replaced if its event loop has not ticked for this long."""
 _LAST_WORDS_SECONDS: Final = 2.0
 """Time for it to print its traceback."""
 _LAST_WORDS_BYTES_MAX: Final = 16 * 1024
@@ -79,16 +79,16 @@ class Worker:
 
     @property
     def in_background(self) -> bool:
-        """Whether this one does what only one process has to do."""
+        """Whether this process does the work that only one process must do."""
         return self.number == 1
 
     @property
     def begins_server(self) -> bool:
-        """Whether no other worker has been before it."""
+        """Whether it is the server's first worker to begin."""
         return self.in_background and self.forks == 1
 
     def summed(self, own: Collector) -> SummedMetrics:
-        """The metrics of all workers, with those of this one."""
+        """The metrics of all workers, including this one."""
         return SummedMetrics(own, self.shared.boards, self.number - 1)
 
     def open_socket(self) -> socket.socket:
@@ -107,7 +107,7 @@ class Worker:
 
 @dataclass(slots=True, kw_only=True)
 class _Place:
-    """One of the workers as the parent sees it."""
+    """A worker as the parent sees it."""
 
     number: int
     forks: int = 0
@@ -126,9 +126,9 @@ class _Place:
     """Traceback of a worker that a signal kills (faulthandler)."""
     beats: int = 0
     still: float = 0.0
-    """For how long it has had these beats, of the time in which the parent was there to look."""
+    """Seconds without a new beat, counting only time in which the parent was running."""
     asked: bool = False
-    """True if it was told to stop and to print its traceback."""
+    """True once it was sent SIGABRT, to print its traceback."""
 
     def leave(self) -> None:
         """Stop listening here: the others take its connections meanwhile."""
@@ -138,7 +138,7 @@ class _Place:
 
 
 def fork_workers(number: int, host: str, port: int, ready: Callable[[], None]) -> Worker:
-    """Fork so many workers: returns in each of them, and in the parent never.
+    """Fork this many workers: returns in each worker, and never in the parent.
 
     The first begins alone: if it cannot serve, it says why, and the server ends with its status.
 
@@ -229,7 +229,7 @@ class _Parent:
                     self._end_frozen(place)
 
     def _end_frozen(self, place: _Place) -> None:
-        """At first by SIGABRT, at which it says where it is, then by SIGKILL."""
+        """Send SIGABRT first, so that it prints its traceback, then SIGKILL."""
         if not place.asked:
             place.asked = True
             _log.error("worker_frozen", worker=place.number, seconds=round(place.still))
@@ -252,7 +252,7 @@ class _Parent:
         """Fork the worker of a place; the worker, in itself."""
         # A signal that arrives meanwhile is handled here until the other process is known.
         signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
-        if self._stopping:  # since it was looked at last
+        if self._stopping:  # since the last check
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
             return None
         theirs, ours = socket.socketpair()
@@ -310,7 +310,7 @@ class _Parent:
         )
 
     def _hear(self, place: _Place) -> None:
-        """A worker is ready, says where it dies, or has ended."""
+        """A worker is ready, says where it stood when it died, or has ended."""
         assert place.channel is not None  # noqa: S101 - it has spoken
         said = place.channel.recv(_LAST_WORDS_BYTES_MAX)
         if said:
@@ -340,7 +340,7 @@ class _Parent:
         if pause:
             place.leave()
         place.due = time.monotonic() + pause
-        # The list of modules that follows it has nothing to do with it.
+        # The list of modules that follows is irrelevant.
         stack = place.last_words.decode(errors="replace").partition("\n\nExtension modules")[0]
         said_last = {"stack": stack} if stack else {}
         named = {"worker": place.number, "status": status, "next_in_seconds": pause}

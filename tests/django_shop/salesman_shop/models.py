@@ -1,4 +1,4 @@
-"""Both ways in which a shop's order has the fields, on the order of django-salesman."""
+"""Both ways to give a shop's order the fields, on the order of django-salesman."""
 
 from __future__ import annotations
 

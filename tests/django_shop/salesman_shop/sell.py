@@ -1,4 +1,4 @@
-"""A django-salesman shop in a process of its own: it sells to a buyer, and prints what it kept.
+"""A django-salesman shop in its own process: it sells to a buyer, and prints the stored order.
 
 The argument says how its order has the fields: `base` or `related`.
 """
@@ -48,7 +48,7 @@ def configure(order_model: str) -> None:
 
 
 def main(*, is_base: bool) -> list[dict[str, Any]]:
-    """Sell to a buyer who does all that is asked, and to one whose order is cancelled."""
+    """Sell to a buyer who does everything required, and to one whose order is cancelled."""
     configure("salesman_shop.Purchase" if is_base else "salesmanorders.Order")
     from salesman.core.utils import get_salesman_model  # noqa: PLC0415 - only after the set-up
 

@@ -1,4 +1,4 @@
-"""The fork of Oscar's checkout: what is not in this folder is Oscar's."""
+"""The fork of Oscar's checkout: everything outside this folder is Oscar's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The address form: what an order needs depends on the state, by its code."""
+"""The address form: an order's needs depend on the state, by its code."""
 
 from __future__ import annotations
 

@@ -31,10 +31,10 @@ class PaymentDetailsView(oscar.PaymentDetailsView):
         self.add_payment_event("Authorised", total.incl_tax, reference=order_number)
 
     def handle_successful_order(self, order: Any) -> HttpResponse:  # noqa: ANN401 - Oscar's
-        """The order is placed. Its page asks what it needs, and leads to the notice.
+        """The order is placed. Its page asks for the needed data and redirects to the notice.
 
-        What was asked about above does not count: in another tab, basket and address could still
-        be changed.
+        The answer from above does not count: basket and address could still be changed in another
+        tab.
         """
         super().handle_successful_order(order)
         Purchase.objects.create(order=order)

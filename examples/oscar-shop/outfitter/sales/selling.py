@@ -24,7 +24,7 @@ def classes_of(lines: Iterable[Any]) -> list[str]:
 
 
 def needed(basket_or_order: Any, address: Any) -> orders.Needed | None:  # noqa: ANN401 - Oscar's
-    """What an order needs; where the buyer lives is not asked here, so it is not known.
+    """An order's needs; the residence is not asked here, so it is unknown.
 
     Raises CannotSell, and CountersignError.
     """
@@ -125,7 +125,7 @@ def as_decided(purchase: Purchase) -> bool:
 
 @receiver(order_changed, sender=Purchase)
 def follow(order: Purchase, **_: object) -> None:
-    """Once for each change: what is cleared is paid, and what is not is stopped."""
+    """Once for each change: cleared orders are paid, others stopped."""
     customer = order.order.user
     match order.state:
         case State.NONE | State.OPEN | State.UNDECIDED:

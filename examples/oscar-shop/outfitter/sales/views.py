@@ -1,4 +1,4 @@
-"""The products, the page of an order, and the page of those who pack."""
+"""The products, the page of an order, and the packing page."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class OrderView(CheckoutMixin, View):
             return self._page(purchase, status=503)
 
     def _begin(self, purchase: Purchase) -> HttpResponse:
-        """What the order needs, as it was placed; again, if the service did not respond then."""
+        """The order's needs, as it was placed; asked again if the service did not respond then."""
         order = purchase.order
         try:
             needed = selling.needed(order, order.shipping_address)
@@ -83,7 +83,7 @@ class OrderView(CheckoutMixin, View):
 
 @method_decorator(staff_member_required, name="dispatch")
 class DispatchView(View):
-    """Paid orders with what has to be done with each parcel."""
+    """Paid orders with the duties for each parcel."""
 
     def get(self, request: HttpRequest) -> HttpResponse:
         waiting = Purchase.objects.filter(order__status__in=["Released", "Shipped"])

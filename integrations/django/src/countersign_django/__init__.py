@@ -1,1 +1,1 @@
-"""Countersign for Django: an app with what a shop needs around notices and clearances."""
+"""Countersign for Django: an app with everything that a shop needs for notices and clearances."""

@@ -37,14 +37,14 @@ FIELDS: Final = (
 
 
 class EvidenceAdmin(admin.ModelAdmin):
-    """For the model of your orders: what Countersign said cannot be edited here."""
+    """For the model of your orders: Countersign's results cannot be edited here."""
 
     def get_readonly_fields(self, request: HttpRequest, obj: object = None) -> tuple[str, ...]:
         return (*super().get_readonly_fields(request, obj), *FIELDS)
 
     @admin.display(description="evidence")
     def evidence(self, order: CountersignOrder) -> SafeString | str:
-        """Links to what can be downloaded."""
+        """Links to the downloads."""
         if not order.is_own:
             return "-"
         kinds = ["dossier"] if order.ack_id or order.clearance_id else []
@@ -66,7 +66,7 @@ class EvidenceAdmin(admin.ModelAdmin):
         return f"admin:{meta.app_label}_{meta.model_name}_countersign"
 
     def download(self, request: HttpRequest, object_id: str, kind: str) -> HttpResponse:
-        """A file of the evidence, for those who may view the order."""
+        """A file of the evidence, for people who may view the order."""
         order = self.get_object(request, object_id)
         if not self.has_view_permission(request, order):
             raise PermissionDenied

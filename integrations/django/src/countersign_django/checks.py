@@ -1,4 +1,4 @@
-"""System checks: what is wrong with the settings is found before a buyer finds it."""
+"""System checks: wrong settings are found before a buyer notices."""
 
 from __future__ import annotations
 

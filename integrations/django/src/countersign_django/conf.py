@@ -32,7 +32,7 @@ class Configuration:
 
     @property
     def is_test(self) -> bool:
-        """Whether the key is one of the sandbox, in which nothing counts."""
+        """Whether the key is a sandbox key, with which nothing counts."""
         return self.api_key.startswith(("csign_sk_test_", "csign_rk_test_"))
 
 

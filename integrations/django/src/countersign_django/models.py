@@ -12,7 +12,7 @@ class State(StrEnum):
     """Where an order is. Only `CLEARED` is a yes."""
 
     NONE = "none"
-    """Nothing was begun, or what was begun was about another address or class."""
+    """Nothing was begun, or it was about another address or class."""
     OPEN = "open"
     """It waits for the buyer."""
     CLEARED = "cleared"
@@ -65,7 +65,7 @@ class CountersignOrder(models.Model):
     def save(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Django's own
         """Save the other fields; a stale `session_status` would have an order paid twice.
 
-        A new row, also one that is made of another order, begins with none of them.
+        A new row begins with none of these values, even if it is a copy of another order.
         """
         chosen = args or kwargs.get("force_insert") or kwargs.get("update_fields") is not None
         if self._state.adding or self.pk is None:
@@ -98,7 +98,7 @@ class CountersignOrder(models.Model):
 
     @property
     def is_own(self) -> bool:
-        """Whether what is stored is about this order, and not copied from another one."""
+        """Whether the stored data is about this order, and not copied from another one."""
         return self.bound_to == self.itself()
 
     @property

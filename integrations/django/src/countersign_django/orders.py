@@ -1,7 +1,7 @@
 """The acts on an order: these functions call Countersign and store its responses.
 
 All raise a `CountersignError` of the client if the service refuses or does not respond. It is
-logged, nothing is stored then, and the order is as it was: treat it as a no.
+logged, nothing is stored, and the order is unchanged: treat it as a no.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def needs(
 ) -> Needed | None:
     """The requirements of an order of these classes to this place; None: nothing.
 
-    `state` is the two-letter code of the Postal Service. Without `residence_state` it is not known
-    where the buyer lives, and what is not known is needed.
+    `state` is the two-letter code of the Postal Service. Without `residence_state` the residence is
+    unknown, and unknown requirements count as needed.
 
     Raises CannotSell, also for an address that is not one.
     """
@@ -114,19 +114,19 @@ def begin(
 ) -> str:
     """Create a checkout session for an order that is saved; returns the buyer's link.
 
-    `cbid` is that of the customer's record, if there is one: only the notice is shown then.
+    `cbid` is the buyer identifier of the customer's record, if any: then only the notice is shown.
     `origin` is the scheme, host and port of your page, if it has the component in it. An order that
     was not cleared can be begun again. While a session is open its link is returned, and for a
     cleared order `return_url`; but if `needed` is for another ZIP code or class than before, the
     open session is cancelled, a clearance no longer counts, and another session is created.
-    An order that is a copy of another one is a new order.
+    A copied order is a new order.
     """
     if not _is_own(order) and (order.bound_to or order.reference):
         # Copied without `save`: not even the random name of another order is its own.
         rows = type(order)._base_manager.filter(pk=order.pk, bound_to=order.bound_to)  # noqa: SLF001 - as below
         rows.update(**nothing())
         order.refresh_from_db()
-    # Whatever became of a session of another address, nothing may be paid by it: it is not read.
+    # A session for another address must not lead to a payment, so it is not fetched.
     if _is_about_another(order, needed):
         _drop(order)
     match settle(order):
@@ -224,11 +224,11 @@ def settle(order: CountersignOrder) -> State:
 def decide(order: CountersignOrder, needed: Needed | None = None) -> State:
     """Ask whether the order may ship, and store the decision: the last one counts.
 
-    Call it before the parcel leaves, with what `needs` says of the order as it is now: if that is
-    for another ZIP code or class than what was begun, the state becomes `none`, and the order has
-    to be begun again. Without `needed` the order is taken to be as it was. An order that was
-    reported as shipped is not decided again, and one whose buyer is not done not yet. If the notice
-    was initialed for an order with another `order_reference()`, this one was not begun.
+    Call it before the parcel leaves, with the present result of `needs`: if its ZIP code or class
+    is not the one that was begun, the state becomes `none`, and the order must be begun again.
+    Without `needed` the order counts as unchanged. An order that was reported as shipped is not
+    decided again, and an order whose buyer has not finished is not decided yet. If the notice was
+    initialed for an order with another `order_reference()`, this one was not begun.
     """
     if not _is_own(order):
         return order.state
@@ -277,13 +277,13 @@ def report(
     adult_signature_obtained: bool | None = None,
     confirm_order_of_events: bool | None = None,
 ) -> None:
-    """Report what was done with the parcel of a cleared order; repeat it with what comes later.
+    """Report the fulfilment of a cleared order; repeat it with later facts.
 
     `confirm_order_of_events`: the times are right, although the parcel left before the order was
     cleared, or came before it left. The evidence shows that you confirmed it.
 
     Raises ValueError for an order that was not begun, such as a copy of a cleared one, and
-    `errors.FulfilmentContradicted` for such times without it: nothing is stored.
+    `errors.FulfilmentContradicted` for such times without the confirmation: nothing is stored.
     """
     if not _is_own(order):
         raise ValueError("This order was not begun: there is no clearance for it.")
@@ -318,10 +318,10 @@ def cancel(order: CountersignOrder) -> State:
 
 
 def _is_own(order: CountersignOrder) -> bool:
-    """`order.is_own`, after a look at an order of a release that did not note what it is about.
+    """`order.is_own`, after a check of orders from releases that did not note the subject.
 
-    Its session is its own if the service has this order's reference for it; without a reference,
-    if no other order has the session.
+    Its session is its own if the service has this order's reference for it; without a reference, if
+    no other order has the session.
     """
     if order.bound_to or not order.session_status:
         return order.is_own
@@ -343,7 +343,7 @@ def _is_own(order: CountersignOrder) -> bool:
 
 @_logged()
 def take_over(order: CountersignOrder) -> bool:
-    """Look at an order of a release that did not note what it is about: whether it goes on."""
+    """Check an order from a release that did not note its subject: whether it continues."""
     return _is_own(order)
 
 
@@ -360,7 +360,7 @@ def _is_about_another(order: CountersignOrder, needed: Needed) -> bool:
 
 
 def _drop(order: CountersignOrder) -> None:
-    """Give up what was begun: nothing is cleared, and the link collects nothing more.
+    """Give up a begun order: nothing is cleared, and the link collects nothing more.
 
     The ids stay: the next session has another key by them, and the receipt can be collected.
     """
@@ -411,5 +411,5 @@ def _store(
             locked.save(update_fields=list(values))
             if locked.state != before:
                 order_changed.send(sender=model, order=locked, before=before)
-    # All of it: receivers changed other fields, and related objects, of the locked one.
+    # All fields: receivers changed other fields, and related objects, of the locked one.
     order.refresh_from_db()

@@ -30,8 +30,8 @@ NEW_DECISION: Final = {
 def receive(event: Event) -> bool:
     """Process an event once; returns whether it was new.
 
-    An event only says that something changed: what it is now is read from the service. So a part
-    that was done before a failure is done again without harm.
+    An event only says that something changed: the present state is read from the service. So if a
+    part was done before a failure, repeating it does no harm.
     """
     if ReceivedEvent.objects.filter(pk=event.id).exists():
         return False
@@ -47,7 +47,7 @@ def receive(event: Event) -> bool:
 
 
 def take_over() -> None:
-    """Look at the orders of a release that did not note what they are about."""
+    """Check the orders from releases that did not note their subject."""
     _for_each(Q(bound_to="") & ~Q(session_status=""), orders.take_over)
 
 

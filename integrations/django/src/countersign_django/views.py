@@ -22,7 +22,7 @@ logger: Final = logging.getLogger("countersign_django")
 @csrf_exempt
 @require_POST
 def webhook(request: HttpRequest) -> HttpResponse:
-    """Take a message: 400 if it is not authentic, 503 if it has to be sent again."""
+    """Receive a message: 400 if it is not authentic, 503 if it must be sent again."""
     conf = configuration()
     try:
         event = Webhooks().unwrap(request.body, request.headers, secret=conf.webhook_secret)
@@ -41,7 +41,7 @@ def webhook(request: HttpRequest) -> HttpResponse:
 
 
 class CheckoutMixin:
-    """For the views of a checkout: the way to the notice, and what follows."""
+    """For the views of a checkout: the way to the notice, and the return from it."""
 
     request: HttpRequest
 
@@ -72,7 +72,7 @@ class CheckoutMixin:
                 return self.order_not_cleared(order)
 
     def order_open(self, order: CountersignOrder) -> HttpResponse:
-        """The buyer came back too early: by default, lead to the notice again."""
+        """The buyer came back too early: by default, redirect to the notice again."""
         return redirect(order.notice_url)
 
     def order_cleared(self, order: CountersignOrder) -> HttpResponse:

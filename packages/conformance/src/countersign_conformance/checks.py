@@ -237,7 +237,7 @@ def idempotency_keys(history: History) -> Finding:
 
 
 def clearance_first(history: History) -> Finding:
-    """A clearance is requested, with what belongs to the order, before it ships."""
+    """A clearance is requested, with the order's identifiers, before it ships."""
     asked = [one for one in history.of(CLEAR) if one.status == 200]
     wrong = [
         one
@@ -300,7 +300,7 @@ def _first(found: Iterable[Observation]) -> Observation | None:
 
 
 def _has_same(mark: str | None, other: str | None) -> bool:
-    """Whether both have the same; two that have none have nothing in common."""
+    """Whether both have the same value; missing values are never the same."""
     return mark is not None and mark == other
 
 

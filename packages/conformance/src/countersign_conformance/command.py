@@ -53,7 +53,7 @@ _WIDTH: Final = 98
     type=Duration(),
     default="30s",
     show_default=True,
-    help="How long to watch that an order that was not cleared does not ship.",
+    help="How long to watch that an uncleared order does not ship.",
 )
 @command
 def conformance(

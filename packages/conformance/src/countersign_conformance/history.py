@@ -1,4 +1,4 @@
-"""The observations of a conformance run, and how findings are made from them."""
+"""The observations of a conformance run, and the findings from them."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ def failed(seen: str, *by: Observation) -> Finding:
 
 
 def not_seen(seen: str) -> Finding:
-    """A check for which there was nothing to see."""
+    """A check without anything to observe."""
     return Finding(verdict=Verdict.NOT_SEEN, seen=seen)
 
 
 def many(number: int, noun: str) -> str:
-    """So many of them, in words for people."""
+    """The number with its noun, in words for people."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 

@@ -1,7 +1,7 @@
 """Requests of an account under a conformance run: observed, and provoked if it is their turn.
 
-Nothing in a response says that it was provoked, because an integration could then treat it
-differently; the report lists the times.
+No response says that it was provoked, because an integration could then treat it differently; the
+report lists the times.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Interceptor:
 
 
 class _Request:
-    """One request under a run; everything before its handler is done as usual."""
+    """One request under a run; all steps before its handler are the usual ones."""
 
     def __init__(
         self, deployment: Deployment, watch: WatchVendors, run: Run, route: Route[Any], call: Call
@@ -114,7 +114,7 @@ class _Request:
             case Provocation.ORDER_NOT_CLEARED:
                 cbid = _text(_object(call.body).get("cbid")) or ""
                 if await _is_verified(self._deployment, call, cbid) and await self._take(armed):
-                    # A real decision, which can be read back; the buyer stays as it is.
+                    # A real decision, which can be read back; the buyer stays unchanged.
                     return await clear(room, call, input_required=True)
         return await handler(room, call)
 

@@ -1,6 +1,6 @@
 """Conformance runs: a vendor's integration is watched in test mode while failures are provoked.
 
-A run sees what a server can see: requests, their responses, and the responses of webhook receivers.
+A run sees what a server sees: requests, their responses, and the responses of webhook receivers.
 See docs/conformance.md; reasons: docs/decisions/interface.md.
 """
 
@@ -21,11 +21,11 @@ LEASE: Final = timedelta(seconds=15)
 DURATION_MAX: Final = timedelta(hours=4)
 HOLD_MAX: Final = timedelta(minutes=2)
 OBSERVATIONS_MAX: Final = 5000
-"""Per run; whatever comes after them is not looked at."""
+"""Per run; later ones are ignored."""
 KEPT: Final = timedelta(days=7)
 """How long a run and its observations are kept."""
 LINGER: Final = timedelta(seconds=30)
-"""The default time for which a run watches that nothing happens that must not happen."""
+"""How long a run watches by default that something forbidden does not happen."""
 RETRY_AFTER_SECONDS: Final = 2
 """`Retry-After` of the provoked `provider_unavailable`."""
 
@@ -41,7 +41,7 @@ ACTS: Final = (ACKNOWLEDGE, VERIFY, CLEAR, FULFIL)
 
 
 class Provocation(StrEnum):
-    """Something that is done once to one request of the vendor."""
+    """Something done once to one request of the vendor."""
 
     ACKNOWLEDGMENT_REFUSED = "acknowledgment_refused"
     """409 `notice_version_mismatch`; nothing is stored."""
@@ -67,7 +67,7 @@ class Probe(StrEnum):
 
     GENUINE = "genuine"
     AGAIN = "again"
-    """The genuine one once more, with the same `webhook-id`."""
+    """The genuine message again, with the same `webhook-id`."""
     UNSIGNED = "unsigned"
     FOREIGN_KEY = "foreign_key"
     """Signed, with keys that are not the endpoint's."""
@@ -164,7 +164,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     at: tuple[datetime, ...] = ()
     """The times of the requests that decided it, for the vendor's own log."""
     due: datetime | None = None
-    """Until when to watch on: it is passed then, if nothing has spoken against it."""
+    """End of watching: it is passed then, unless something has contradicted it."""
 
 
 class Report(Struct, frozen=True, kw_only=True):
@@ -173,9 +173,9 @@ class Report(Struct, frozen=True, kw_only=True):
     run: Run
     ended_at: datetime
     observed: int
-    """How many requests and messages were looked at."""
+    """The number of observed requests and messages."""
     complete: bool
-    """Whether there was room for all of them."""
+    """Whether all observations could be stored."""
     findings: tuple[tuple[Check, Finding], ...]
 
     def count(self, verdict: Verdict) -> int:
@@ -189,7 +189,7 @@ class Report(Struct, frozen=True, kw_only=True):
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """A part of a run: what to provoke, and what the vendor's side is asked to do."""
+    """A part of a run: what to provoke, and what the vendor must do."""
 
     ask: str
     check: str

@@ -1,4 +1,4 @@
-"""Which of the requests seen in a conformance run belong to one order."""
+"""Which requests of a conformance run belong to one order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Order(NamedTuple):
 
     @property
     def is_known(self) -> bool:
-        """Whether its requests differ from those of other orders."""
+        """Whether its requests can be distinguished from those of other orders."""
         return self.session is not None or self.buyer is not None
 
     def has(self, one: Observation) -> bool:
@@ -30,8 +30,8 @@ class Order(NamedTuple):
 def order_of(history: History, acknowledgment: Observation) -> Order:
     """The order of an acknowledgment, as far as it differs from the orders before.
 
-    A session or buyer that has acknowledged the same notice before stands for more than one order:
-    a shop may send one word as the session of all, and test all with one buyer.
+    A session or buyer that acknowledged the same notice before counts as more than one order: a
+    shop may send one word as the session of all orders, and test all with one buyer.
     """
     earlier = [
         one
@@ -50,7 +50,7 @@ def was_fetched_again(
 ) -> bool | None:
     """Whether the notice was fetched for this order between two acknowledgments of it.
 
-    None: it was fetched, but maybe for another order, as nothing in that request names one.
+    None: it was fetched, but possibly for another order, as that request names none.
     """
     between = _until(history.after(refused), again)
     fetches = [place for place, one in enumerate(between) if _fetches(one, refused)]

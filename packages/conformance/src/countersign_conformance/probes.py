@@ -75,7 +75,7 @@ class ProbeWebhooks:
         began = self._now()
         genuine = self._example(endpoint, type_, began)
         for number, probe in enumerate(Probe):
-            # Each has an id of its own, but for the second of the same.
+            # Each has its own id, except the second copy of the same event.
             at = began + number * _MILLISECOND
             event = genuine if probe is Probe.AGAIN else self._example(endpoint, type_, at)
             headers, body = self._message(probe, keys, event)

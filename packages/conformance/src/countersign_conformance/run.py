@@ -35,7 +35,7 @@ from countersign_conformance.watch import STALENESS_SECONDS, WatchVendors
 _POLL_SECONDS: Final = 0.25
 _PROLONG_SECONDS: Final = 3.0
 _QUIET: Final = timedelta(seconds=2)
-"""An order of which nothing was heard for this long is over."""
+"""An order without requests for this long is over."""
 _LATE: Final = timedelta(seconds=10)
 _REACTION: Final = timedelta(seconds=5)
 """Upper limit of the time to watch for reactions to a webhook."""
@@ -78,9 +78,9 @@ class RunConformance:
             duration: after this long it ends.
             step_limit: after this long a step that brought nothing gives way to the next.
             hold: for how long to withhold a response.
-            linger: for how long to watch that nothing comes of what must not go on.
+            linger: how long to watch that nothing forbidden follows.
             stop: ends the run early when it is set.
-            say: gets a sentence for people, as things go on.
+            say: gets sentences for people during the run.
 
         Raises:
             InvalidArgument: a time is too long, or a run is under way for this account.
@@ -113,7 +113,7 @@ class RunConformance:
         return await conduct.report()
 
     async def _go_through(self, conduct: _Conduct, step_limit: timedelta, say: Say) -> None:
-        # Every server that is asked from now on knows of the run.
+        # From now on every server knows of the run.
         await asyncio.sleep(STALENESS_SECONDS)
         for number, step in enumerate(STEPS, 1):
             if conduct.stop.is_set():

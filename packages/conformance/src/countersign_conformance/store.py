@@ -191,7 +191,7 @@ def _begin(connection: Connection, run: Run) -> bool:
 
 def _change(connection: Connection, items: Sequence[_Change]) -> list[bool]:
     changed = [False] * len(items)
-    # In the order of the rows: two processes never wait for each other.
+    # In the order of the rows, so that no deadlock is possible.
     for place in sorted(range(len(items)), key=lambda place: items[place].run_id):
         item = items[place]
         statement = update(_runs_table).where(

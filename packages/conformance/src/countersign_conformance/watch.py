@@ -60,7 +60,7 @@ class WatchVendors:
         return run if run is not None and self.now() < run.active_until else None
 
     async def take(self, run: Run, provocation: Provocation) -> bool:
-        """Whether this is the one request that is to be provoked."""
+        """Whether this is the one request to provoke."""
         return await self._store.take(run.id, provocation, self.now())
 
     async def note(self, run: Run, observation: Observation) -> None:
@@ -75,7 +75,7 @@ class WatchVendors:
             _log.warning("observation_lost", code=error.code)
 
     def mark(self, account_id: str, field: str, value: str) -> str:
-        """A keyed digest, in hex, by which a value is recognised without being stored."""
+        """A keyed digest, in hex, that identifies a value without storing it."""
         return self._secret.blind_index(account_id, "conformance", value, f" {field}").hex()
 
     async def _runs(self) -> Mapping[str, Run]:

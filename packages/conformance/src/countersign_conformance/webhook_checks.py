@@ -24,7 +24,7 @@ _NOTHING_TAKEN: Final = "Genuine messages were refused too, so this refusal prov
 _REACTION_MAX: Final = timedelta(seconds=10)
 """An act this long after the last message is not a reaction to it."""
 _BUSY: Final = 429
-"""Says that there were too many messages, and nothing of this one."""
+"""Says that there were too many messages, and nothing about this one."""
 
 
 def duplicate_accepted(history: History) -> Finding:

@@ -47,7 +47,7 @@ class Accounts(ListPage):
         return await super().do(visit, action)
 
     async def _preview(self, visit: Visit) -> PageReply:
-        """To the page that buyers see, of a link in test mode that is for this look alone."""
+        """Redirect to the page that buyers see, by a link in test mode for this preview."""
         there = visit.of(Place(account_id=visit.parameter, mode="test"))
         notices = await there.page_of("/v1/notices", limit="1")
         if not notices["data"]:

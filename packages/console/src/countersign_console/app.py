@@ -1,9 +1,9 @@
 """Finds the page of a request: sessions, codes of forms, errors.
 
 Addresses below /console are `sign-in`, `link`, `provider`, `sessions`, and
-`{account}/{mode}/{page}`, with `/{parameter}` and `/{action}` where there are some; `all` stands in
-the place of account and mode for pages of the whole service, and `-` in the place of a parameter
-where an act is about no item. None has a personal value in it.
+`{account}/{mode}/{page}`, with `/{parameter}` and `/{action}` where there are some; `all` stands
+for account and mode on pages of the whole service, and `-` for the parameter of an act without an
+item. No address contains a personal value.
 """
 
 from __future__ import annotations

@@ -23,9 +23,9 @@ _FIELDS: Final = (
 )
 _COLUMNS: Final = ("audit_id", "at", "actor", "action", "subject", "details")
 _ROWS_MAX: Final = 10_000
-"""From so many on a time has to be said, so that no file lacks what was asked for."""
+"""For more entries the form requires a time, so that no file is incomplete."""
 _FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r")
-"""Characters with which a spreadsheet begins a formula (OWASP, CSV injection)."""
+"""Characters that start a formula in a spreadsheet (OWASP, CSV injection)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

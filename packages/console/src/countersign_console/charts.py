@@ -30,7 +30,7 @@ _LEAST: Final = 1.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """A rectangle: of which series (from 1), or (0) of what was not measured."""
+    """A rectangle of a series (from 1), or (0) of missing measurements."""
 
     series: int
     x: float
@@ -79,7 +79,7 @@ class Period:
     name: str
     figures: Sequence[Mapping[str, Any]]
     most: int
-    """A figure of so many stands for that many or more."""
+    """A figure of this size means "at least this many"."""
     locale: str
     words: Mapping[str, str]
 
@@ -146,7 +146,7 @@ def draw(period: Period, name: str, series: Sequence[str]) -> Chart:
 
 
 def _says(period: Period, sums: Sequence[int | None]) -> str:
-    """In a sentence: when there was most."""
+    """A sentence with the time of the maximum."""
     known = [(whole, -at) for at, whole in enumerate(sums) if whole is not None]
     if not known:
         return period.words["chart_unknown"]

@@ -1,4 +1,4 @@
-"""Erasing: what would go and what a hold keeps, first; then the act, which cannot be undone."""
+"""Erasing: first a preview of the erased and the held data; then the act, which is final."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Erasures:
         return await self.show(visit)
 
     async def do(self, visit: Visit, action: str) -> PageReply:
-        """Show what would go; or erase; or the next page of requests."""
+        """Show what would be erased; or erase; or show the next page of requests."""
         if action == "more":
             return await self.show(visit)
         body = {

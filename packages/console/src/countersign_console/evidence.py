@@ -25,12 +25,12 @@ _VERIFIER: Final = re.compile(
     r"<script>(?P<script>.*?)</script>",
     re.DOTALL,
 )
-"""The parts of the page at /verify: what a reader sees, the policies of the service, the code."""
+"""The parts of the page at /verify: its text, the policies of the service, the code."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dossier:
-    """A dossier as it was given out just now."""
+    """A dossier as it was just served."""
 
     name: str
     data: bytes
@@ -53,7 +53,7 @@ async def read_dossier(visit: Visit, ack_id: str, reason: str) -> Dossier:
 
 
 async def check(visit: Visit, order: Any, dossier: Dossier) -> PageReply:  # noqa: ANN401 - JSON
-    """The dossier and the verifier that is in it, which checks it in the browser.
+    """The dossier with its own verifier, which checks it in the browser.
 
     It is the page at /verify of this service, with the service's own policies.
     """

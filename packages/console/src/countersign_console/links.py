@@ -1,4 +1,4 @@
-"""Checkout links: made here for one buyer and one order, where the shop has no page for it."""
+"""Checkout links: made here for one buyer and one order if the shop has no page for it."""
 
 from __future__ import annotations
 

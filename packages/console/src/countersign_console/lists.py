@@ -1,6 +1,6 @@
 """List pages: a list, its items and their acts, declared in data.
 
-A list page shows what one operation of the API returns, a line an item. An item has a page with all
+A list page shows the items of one operation of the API, one a line. An item has a page with all
 its members and a form for each act. Names of columns, fields and acts are words of `words.toml`.
 """
 
@@ -25,15 +25,15 @@ class Field:
     name: str
     kind: str = "text"
     """`text` (or one of `options`), `number`, `check`, `day`, `ticks` (of several options), `keys`
-    (some of those in the item).
+    (some of the item's keys).
     """
     required: bool = False
     options: Sequence[Any] = ()
     """The choices; none: any text."""
     own: frozenset[str] = frozenset()
-    """Options, scopes, that are shown only to those who have them."""
+    """Options, scopes, that are shown only to people who have them."""
     is_reason: bool = False
-    """Whether it is no member of the body, but the reason that the audit keeps."""
+    """Whether it is the reason for the audit, not a member of the body."""
 
     def read(self, form: Mapping[str, str]) -> object:
         """The member as the API takes it; None: left out."""
@@ -75,7 +75,7 @@ class Act:
     danger: bool = False
     """Whether it cannot be undone: it says so, and is confirmed by a tick."""
     fresh: bool = False
-    """Whether it needs a passkey used now, which is asked for before the form is filled."""
+    """Whether it needs a passkey used now, requested before the form is filled."""
     shows: Sequence[str] = ()
     """Members of the response that are shown once, such as a new key."""
     sends: Mapping[str, Any] = field(default_factory=dict)
@@ -114,10 +114,10 @@ class ListPage:
     name: str
     path: str
     identifier: str
-    """The member by which an item is named."""
+    """The member that names an item."""
     columns: Sequence[str]
     item_path: str = ""
-    """By which one item is read, with `{id}`; "": the list has all of it."""
+    """The path of one item, with `{id}`; "": the list has all of it."""
     new: Sequence[Act] = ()
     acts: Sequence[Act] = ()
     filters: Sequence[Field] = ()

@@ -10,13 +10,13 @@ from urllib.parse import urlencode
 from countersign.server.console_host import ROOT
 
 DEPLOYMENT: Final = "all"
-"""In an address, in the place of an account and a mode."""
+"""Stands for account and mode in an address."""
 
 _PAGE: Final = 4
 """Position of the page's name in an account page's address."""
 
 Scopes: TypeAlias = Mapping[tuple[bool, str], str]
-"""(whether of the deployment, page) → scope with which it is read, in the order of the menu."""
+"""(is it of the deployment?, page) → scope for reading it, in the order of the menu."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class Signed:
     """Whether the passkey was used in the last minutes."""
 
     def may(self, account_id: str, scope: str) -> bool:
-        """Whether a role allows this there: that of the account, or that of staff."""
+        """Whether a role allows this there: the role in the account, or that of staff."""
         return _allowed(self.scopes, account_id, scope)
 
     def may_do(self, account_id: str, scope: str) -> bool:

@@ -1,4 +1,4 @@
-"""Notices: each version and how it stands; a new one from a file; a second person's review."""
+"""Notices: each version and its state; a new one from a file; a second person's review."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class Notices:
 
 
 async def _body(visit: Visit) -> dict[str, Any]:
-    """The notice in the form's file, parsed for those who may publish it."""
+    """The notice in the form's file, parsed for people who may publish it."""
     if not visit.may_do("notices:manage"):
         raise Refused(403, "forbidden", visit.words["problem_forbidden"])
     read = await visit.host.notice_in(visit.form.get("file", ""))

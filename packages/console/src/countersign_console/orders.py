@@ -1,4 +1,4 @@
-"""Finding an order, and the order: what happened, what is missing, its evidence, a hold on it."""
+"""Finding an order, and its page: history, missing parts, evidence, a hold."""
 
 from __future__ import annotations
 

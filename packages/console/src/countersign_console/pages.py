@@ -1,4 +1,4 @@
-"""The pages: which there are, of an account and of the whole deployment."""
+"""All pages of an account and of the whole deployment."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _works(key: Mapping[str, Any]) -> bool:
 
 
 def _due(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A record with the reason in words: which period it is that ends."""
+    """A record with the reason in words: the period that ends."""
     held = "held" if record["hold_id"] else record["record_id"].partition("_")[0]
     return {**record, "due": f"due_{held}"}
 
@@ -211,7 +211,7 @@ _DECLARED: Final[Mapping[tuple[bool, str], tuple[str, Page]]] = {
     (True, "people"): ("staff:manage", _STAFF),
     (True, "audit"): ("audit:read", Audit()),
 }
-"""(whether of the deployment, name) → scope with which it is read, page; in the menu's order."""
+"""(is it of the deployment?, name) → scope for reading it, page; in the menu's order."""
 PAGES: Final = {key: page for key, (_, page) in _DECLARED.items()}
 SCOPES: Final = {key: scope for key, (scope, _) in _DECLARED.items()}
 

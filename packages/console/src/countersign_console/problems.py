@@ -1,4 +1,4 @@
-"""A refusal of the API in the words of the page: which field, and in which language."""
+"""A refusal of the API in the words of the page: the field, in the reader's language."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ _PLACE: Final = re.compile(r" - at `\$\.?(\w*)[^`]*`\.?$")
 def in_words(code: str, message: str, words: Mapping[str, str]) -> str:
     """The text of a refusal on a page.
 
-    A frequent code has words of its own. Of the others the message is shown as the API has it, in
-    English, which a page in another language says; in place of a path in JSON it has the label of
-    the field.
+    A frequent code has words of its own. Otherwise the API's message is shown in English, marked as
+    such on a page in another language; a path in JSON is replaced by the label of the field.
     """
     if own := words.get(f"problem_{code}"):
         return own

@@ -1,7 +1,7 @@
 """The way over a provider of OpenID Connect: there, and back by one page with one button.
 
-A browser that comes from another site sends no `SameSite=Strict` cookie. So what the provider leads
-to is a page whose form, sent from here, has them; a script presses its button.
+A browser that comes from another site sends no `SameSite=Strict` cookie. So the provider redirects
+to a page whose form, sent from here, has them; a script presses its button.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _UNAVAILABLE: Final = "unavailable"
 
 
 def is_provider(host: Host, path: str) -> bool:
-    """Whether the page is one of the way over the provider, and there is one."""
+    """Whether the page belongs to the sign-in at the provider, and there is a provider."""
     return bool(host.provider) and path in {_THERE, _BACK}
 
 

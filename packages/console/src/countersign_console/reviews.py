@@ -59,7 +59,7 @@ class Reviews:
         )
 
     async def do(self, visit: Visit, action: str) -> PageReply:
-        """Decide, or show what the provider found, for a reason that the audit keeps."""
+        """Decide, or show the provider's findings, for a reason that the audit keeps."""
         if not visit.parameter:
             return await self.show(visit)
         cbid, reason = (await self._waiting(visit))["cbid"], visit.form.get("reason", "").strip()

@@ -1,4 +1,4 @@
-"""The browsers in which the person is signed in, each of which the person can end."""
+"""The browsers where the person is signed in; the person can end each session."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def _show(visit: Visit) -> PageReply:
 
 
 async def _end(visit: Visit) -> PageReply:
-    """End the one that the form names, or all of them, this one too."""
+    """End the session named in the form, or all of them, including this one."""
     one = visit.form.get("session", "")
     await visit.call("POST", f"{_PATH}/{one}/end" if one else f"{_PATH}/end", body={})
     if await visit.host.who(visit.session) is None:

@@ -28,7 +28,7 @@ _BY_NAME: Final = "http://localhost"
 
 
 def is_door(path: str) -> bool:
-    """Whether the page is one for those who are not signed in."""
+    """Whether the page is for people who are not signed in."""
     return path in _DOORS
 
 
@@ -173,11 +173,11 @@ class Door:
         return self.let_in(signed.token)
 
     async def link(self) -> PageReply:
-        """The page that a link leads to: it has no token, which stands behind the #."""
+        """The page of a link: it has no token, which is after the #."""
         return self.show("link.html", "link_title", says=None, options="", link="")
 
     async def use_link(self) -> PageReply:
-        """First what the link says, then, with a new passkey, in."""
+        """First show the purpose of the link, then sign in with a new passkey."""
         link = self.request.form.get("link", "")
         if credential := self.request.form.get("credential", ""):
             signed = await self.host.use_link(link, credential)

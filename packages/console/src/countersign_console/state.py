@@ -24,7 +24,7 @@ ON_THE_MACHINE: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """`state`: nothing can be done here; a line to type says what can be done on the machine."""
+    """`state`: nothing can be done here; a command shows what to do on the machine."""
 
     async def show(self, visit: Visit) -> PageReply:
         """The state as the API has it now."""
@@ -43,5 +43,5 @@ class State:
         return await self.show(visit)
 
     async def do(self, visit: Visit, action: str) -> PageReply:  # noqa: ARG002 - a page's form
-        """Nothing can be done."""
+        """No acts are possible."""
         return await self.show(visit)

@@ -68,7 +68,7 @@ class Today:
         return await self.show(visit)
 
     async def do(self, visit: Visit, action: str) -> PageReply:  # noqa: ARG002 - a page's form
-        """Nothing can be done here."""
+        """No acts are possible here."""
         return await self.show(visit)
 
     @staticmethod

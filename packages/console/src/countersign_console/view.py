@@ -34,7 +34,7 @@ _SAFE: Final = {
 
 
 def locale_of(host: Host, request: PageRequest) -> str:
-    """The language that was chosen, or the first one of the browser's that there is."""
+    """The chosen language, or the first available one of the browser's."""
     chosen = request.query.get("lang") or request.cookies.get(host.cookie_name(_LANGUAGE), "")
     if chosen in LOCALES:
         return chosen
@@ -64,7 +64,7 @@ def render(
 ) -> PageReply:
     """A page; `script` is the name of a file among the templates.
 
-    `verifier` is more code, which comes after it, and `reach` where that may connect to.
+    `verifier` is further code, appended, and `reach` the addresses that it may connect to.
     """
     style, style_digest = _part("style.css")
     scripts = [*([_part(script)] if script else ()), *([_digested(verifier)] if verifier else ())]
@@ -114,7 +114,7 @@ def _templates() -> Environment:
 
 @cache
 def _part(name: str) -> tuple[str, str]:
-    """A file of the page as it stands in it, and its digest for the policy."""
+    """A file included in the page, and its digest for the policy."""
     return _digested((files(__package__) / "templates" / name).read_text("utf-8"))
 
 

@@ -111,8 +111,8 @@ class Visit:
     ) -> Any:  # noqa: ANN401 - JSON
         """The API's response to this call, made as this person.
 
-        A call that a form makes has the key of the form, so that a form that is sent again gets the
-        response of the first time; `is_look`: a POST that changes nothing, and needs none.
+        A call made by a form has the key of the form, so that a form sent again gets the first
+        response; `is_look`: a POST that changes nothing, and needs no key.
 
         Raises Refused if it refuses.
         """
@@ -150,7 +150,7 @@ class Visit:
     async def all_of(
         self, path: str, query: Mapping[str, str] | None = None, at_most: int = 1000
     ) -> Sequence[Any]:
-        """All items of a list that is short, page after page; of a long one so many."""
+        """All items of a short list, page after page; of a long one, at most a limit."""
         items: list[Any] = []
         after = ""
         while len(items) < at_most:

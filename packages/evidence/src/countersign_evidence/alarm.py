@@ -1,7 +1,7 @@
-"""Alarms: what somebody who watches a log found, in one file that others can check.
+"""Alarms: findings of a person who watches a log, in one file that others can check.
 
-An alarm is proved if the log's own signatures contradict each other, or what its entries may be. It
-is an observation if it rests on its writer's word that the log served this.
+An alarm is proved if the log's own signatures contradict each other, or contradict the rules for
+its entries. It is an observation if it rests on its writer's word that the log served this.
 """
 
 from collections.abc import Mapping
@@ -18,11 +18,11 @@ from countersign_evidence.tree import HASH_BYTES
 VERSION: Final = 1
 ALARM_BYTES_MAX: Final = 32_000_000
 EPOCH_RECORD: Final = "epoch"
-"""The name, below the address of a log, of the record with which it begins."""
+"""The name, below the address of a log, of the record that begins it."""
 ENTRY: Final = "entry"
-"""The name under which an alarm holds one entry."""
+"""The name of one entry in an alarm."""
 RECEIPT: Final = "receipt"
-"""The name under which an alarm holds a receipt."""
+"""The name of a receipt in an alarm."""
 KEY_HISTORY: Final = "keys"
 """The name, below the address of a log, of the history of its keys."""
 
@@ -31,11 +31,11 @@ class AlarmKind(StrEnum):
     """The kind of failure of the log."""
 
     FORK = "fork"
-    """Two signed checkpoints that are not of one tree."""
+    """Two signed checkpoints that do not belong to one tree."""
     SHRINK = "shrink"
     """A smaller checkpoint was served than before."""
     UNBACKED = "unbacked"
-    """Tiles or entries were served that are not those of the signed checkpoint."""
+    """Served tiles or entries are not those of the signed checkpoint."""
     GAP = "gap"
     """Tiles or entries of a signed checkpoint were not served."""
     ENTRY = "entry"
@@ -45,18 +45,18 @@ class AlarmKind(StrEnum):
     QUORUM = "quorum"
     """Too few witnesses of the policy cosigned the served checkpoint."""
     EPOCH = "epoch"
-    """The log that follows does not cite what this one had published."""
+    """The next epoch of the log does not cite the published head of this one."""
     SUPPRESSED = "suppressed"
     """The log has not got a record that it had promised to have by now."""
     REPLACED = "replaced"
     """The address serves another log than before."""
     SILENCE = "silence"
-    """For too long there was no response that can be used, or no growth."""
+    """For too long there was no usable response, or no growth."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """An alarm, not checked. Which members are used depends on its kind (spec section 20)."""
+    """An alarm, not checked. The members in use depend on its kind (spec section 20)."""
 
     kind: AlarmKind
     url: str
@@ -64,7 +64,7 @@ class Alarm:
     message: str
     checkpoints: tuple[bytes, ...] = ()
     before: tuple[bytes, ...] = ()
-    """Of a fork: subtrees of the smaller tree, as the larger one has them."""
+    """For a fork: subtrees of the smaller tree, as the larger one has them."""
     after: tuple[bytes, ...] = ()
     """Of a fork: the subtrees that make up the rest of the larger tree."""
     index: int | None = None
@@ -124,7 +124,7 @@ def parse_alarm(data: bytes) -> Alarm:
 
 
 def of_log(origin: str) -> str:
-    """The name under which an alarm holds the history of a log's keys that its writer knew."""
+    """The name in an alarm of the key history that its writer knew for a log."""
     return f"{KEY_HISTORY}/{origin}"
 
 

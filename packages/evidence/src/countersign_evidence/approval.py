@@ -1,4 +1,4 @@
-"""Approvals: a change of a log's keys as a text, and the signatures of those who approve it.
+"""Approvals: a change of a log's keys as a text, and the approvers' signatures.
 
 See `spec/evidence-format.md`, section 19. A person is represented by an Ed25519 key, registered in
 advance and held by the person alone.
@@ -58,7 +58,7 @@ def make_roster(threshold: int, vkeys: Sequence[str]) -> Roster:
 class Proposal:
     """A change of the keys of a log that is to be approved before `until`.
 
-    `lines` are what is to change: names and values, in the order of the text.
+    `lines` are the changes: names and values, in the order of the text.
     """
 
     id: str
@@ -109,7 +109,7 @@ def check_approvals(note: bytes, roster: Roster) -> tuple[Proposal, tuple[Signat
 
 
 def sign_proposal(text: bytes, signer: Signer) -> bytes:
-    """The signed note by which one person approves a proposal; EvidenceError if it is none."""
+    """The signed note of one person's approval of a proposal; EvidenceError if it is none."""
     return parse_proposal(text).text() + b"\n" + signer.sign(text)
 
 

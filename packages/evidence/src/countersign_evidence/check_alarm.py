@@ -1,4 +1,4 @@
-"""Check an alarm file against a policy: whether it shows its claim, and by whose word."""
+"""Check an alarm file against a policy: whether it proves its claim, and who vouches for it."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -66,7 +66,7 @@ class Shown(StrEnum):
 
 
 class Judged(NamedTuple):
-    """An alarm after its check: what it came to, why in words, and the alarm if it is readable."""
+    """An alarm after its check: outcome, reason in words, and the alarm if readable."""
 
     shown: Shown
     message: str
@@ -74,7 +74,7 @@ class Judged(NamedTuple):
 
     @property
     def origins(self) -> list[str]:
-        """The logs that its checkpoints name; no signature is looked at."""
+        """The logs named by its checkpoints, whatever their signatures."""
         found = []
         for note in self.alarm.checkpoints if self.alarm else ():
             with suppress(EvidenceError):
@@ -96,7 +96,7 @@ class _Trust:
     def said(self, note: bytes) -> Checkpoint:
         """The content signed by one of the log's keys. Raises EvidenceError.
 
-        A wrong line next to it takes nothing from an accusation: anyone can append one.
+        A wrong signature line next to it does not weaken the accusation: anyone can append one.
         """
         said = checkpoint_of(note)
         for key in keys_for(self.policy, said.origin, said.size, self.histories):
@@ -115,8 +115,8 @@ def check_alarm(data: bytes, policy: Policy, histories: Sequence[bytes] = ()) ->
     alarm = None
     try:
         alarm = parse_alarm(data)
-        # The reader's own ones first: those in the file have to go on from them. In it, the
-        # writer's own knowledge precedes the served data.
+        # The reader's own histories come first: those in the file must continue them. In the file,
+        # the writer's own knowledge precedes the served data.
         names = dict.fromkeys([*(of_log(log.name) for log in policy.logs), KEY_HISTORY])
         held = [body for body in map(alarm.resources.get, names) if body is not None]
         known = _Trust(policy, (*histories, *held))
@@ -131,10 +131,10 @@ def check_alarm(data: bytes, policy: Policy, histories: Sequence[bytes] = ()) ->
 
 
 def contradiction(checkpoint: Checkpoint, resources: Mapping[str, bytes | None]) -> str | None:
-    """What keeps these tiles and entries from all being in the tree of the checkpoint, if anything.
+    """Why these tiles and entries cannot all be in the tree of the checkpoint, if so.
 
-    Two of them may disagree about a hash; one may not be what stands at its path; the tiles at the
-    right edge, if they are all there, may lead to another root.
+    Two of them may disagree about a hash; one may not belong at its path; the tiles at the right
+    edge, if complete, may lead to another root.
     """
     known: dict[Node, tuple[bytes, str]] = {}
     host = entry_host(checkpoint.origin)
@@ -165,7 +165,7 @@ def forked(
 ) -> str | None:
     """How two checkpoints of one log contradict each other, by subtrees of the larger tree.
 
-    None: they do not. Raises EvidenceError if the subtrees are not those of the larger one.
+    None: no contradiction. Raises EvidenceError if the subtrees are not those of the larger one.
     """
     if old.size == new.size:
         return None if old.root == new.root else f"two roots for the size {old.size}"
@@ -183,7 +183,7 @@ def forked(
 
 
 def dropped(kept: Checkpoint, record: bytes) -> str | None:
-    """How the record with which the next log begins leaves out a checkpoint; None: it does not."""
+    """How the first record of the next log omits a checkpoint; None: it does not."""
     try:
         said = msgspec.json.decode(record, type=_Epoch)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -291,7 +291,8 @@ def _epoch(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
     verify_inclusion(0, new.size, leaf, alarm.path, new.root)
     found = f"{new.origin}: {_found(dropped(kept, record))}"
     if not is_same_service(new.origin, kept.origin):
-        # The policy may name the logs of two operators: no signature says that one is the other's.
+        # The policy may name the logs of two operators: no signature proves that one belongs to the
+        # other.
         return Shown.OBSERVED, f"{found}; that it follows that log is the word of the writer"
     return Shown.PROVED, found
 

@@ -33,10 +33,10 @@ def b64url_each(parts: Iterable[bytes]) -> list[str]:
 def disclose(fields: Sequence[tuple[str, str, object]]) -> tuple[list[str], list[str]]:
     """The disclosures of fields, of one record or of many: salt, name and value of each.
 
-    Encoded as base64url(JSON [salt, name, value]) without padding (RFC 9901 §4.2.1), and the
-    digest of each, base64url(SHA-256(ASCII(encoded))) (§4.2.3). A salt is base64url of 16 random
-    bytes, and used once. One step is done for all before the next: one field after the other takes
-    half as long again.
+    Encoded as base64url(JSON [salt, name, value]) without padding (RFC 9901 §4.2.1), and the digest
+    of each, base64url(SHA-256(ASCII(encoded))) (§4.2.3). A salt is base64url of 16 random bytes,
+    and used once. Each step is done for all fields before the next: field by field takes half as
+    long again.
     """
     encoded = b64url_each(_encode_lines(fields).split(b"\n")[:-1])
     return encoded, b64url_each([sha256(one.encode()).digest() for one in encoded])

@@ -59,7 +59,7 @@ GUIDE: Final = (resources.files(__package__) / "dossier_readme.txt").read_bytes(
 
 
 DossierRecord: TypeAlias = rules.Placed
-"""A record that was checked: that the log holds it, and that it binds what is shown."""
+"""A checked record: the log contains it, and it binds the shown data."""
 
 
 class Stamped(NamedTuple):
@@ -71,7 +71,7 @@ class Stamped(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dossier:
-    """A dossier that was checked, in all that is said of it; nothing else in the file was."""
+    """A checked dossier; nothing else in the file was checked."""
 
     records: tuple[DossierRecord, ...]
     notice: Mapping[str, Any] | None
@@ -131,7 +131,7 @@ def write_dossier(contents: DossierContents) -> bytes:
 
 
 def evidence_of(contents: DossierContents) -> dict[str, bytes]:
-    """The files that are checked, by name and in order: all but the PDF and the readers."""
+    """The checked files, by name and in order: all but the PDF and the readers."""
     files: dict[str, bytes] = {}
     for id_, record in contents.records.items():
         written = (record.record, canonical_json(list(record.disclosures)), record.proof)
@@ -163,7 +163,7 @@ def verifier(name: str) -> bytes:
 
 
 def other_verifiers(files: Mapping[str, bytes]) -> list[str]:
-    """The names of the verifiers in a dossier that are not those of this release."""
+    """The names of a dossier's verifiers that differ from those of this release."""
     return [name for name in (VERIFY_PY, VERIFY_HTML) if files[name] != verifier(name)]
 
 

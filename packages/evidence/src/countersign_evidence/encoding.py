@@ -47,7 +47,7 @@ read_hash: Final = by_the_rules(rules.read_hash)
 
 
 def read_text(data: bytes, what: str, encoding: str = "utf-8") -> str:
-    """The text behind these bytes; `what` says in the error what has to be in this encoding."""
+    """The text behind these bytes; `what` names the value and its encoding in the error."""
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as error:

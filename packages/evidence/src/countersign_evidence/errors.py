@@ -1,4 +1,4 @@
-"""The one error that evidence code raises, and those of its commands."""
+"""The error of evidence code, and those of its commands."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,8 +34,8 @@ class InvalidArgument(OperatorError, code="invalid_argument"):
 class EvidenceError(ValueError):
     """The input cannot become evidence, or is not the evidence that a function reads or checks.
 
-    Each reader and each check in this room raises it, and its docstring says more only where that
-    is not plain from what it reads.
+    Every reader and check in this package raises it; docstrings add details only if they are not
+    obvious.
     """
 
 

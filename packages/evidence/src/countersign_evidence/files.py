@@ -1,4 +1,4 @@
-"""Files that are written whole, or not at all, and the lock of one."""
+"""Files that are written completely or not at all, and file locks."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The signed history of a log's keys: which key counts for checkpoints of which sizes.
+"""The signed history of a log's keys: which key counts for which sizes of checkpoints.
 
-See `spec/evidence-format.md`, section 19. From one trusted key a reader learns the others, and
-where in the log a key stopped to count.
+See `spec/evidence-format.md`, section 19. From one trusted key a reader learns the other keys, and
+the tree size at which a key was retired.
 """
 
 from collections.abc import Iterable, Sequence
@@ -49,7 +49,7 @@ class KeyHistory:
         return tuple(found.key for found in self.ranges)
 
     def goes_on(self, before: "KeyHistory") -> bool:
-        """Whether it begins with the keys of another; one that still signed may have ended."""
+        """Whether it begins with the keys of another; one still signing there may have ended."""
         pairs = [*zip(before.ranges, self.ranges, strict=False)]
         return len(pairs) == len(before.ranges) and all(
             old[:1] + old[2:] == new[:1] + new[2:] and old.end in {None, new.end}
@@ -72,10 +72,10 @@ def check_history(
 ) -> KeyHistory:
     """The history, if each of these Ed25519 keys of its log signed it.
 
-    `before` is one that was found right earlier. This one goes on from it, and of the keys in that
-    only the newest has to have signed. So a key that was stolen after it had retired adds none for
-    those who know its successor. Raises EvidenceError if it is malformed, is not signed by those
-    or by the newest key that it lists, or has a wrong signature by a trusted or a listed key.
+    `before` was checked earlier. This one goes on from it, and of the keys in that only the newest
+    has to have signed. So a stolen retired key adds nothing for readers who know its successor.
+    Raises EvidenceError if it is malformed, is not signed by those or by the newest key that it
+    lists, or has a wrong signature by a trusted or a listed key.
     """
     lines = read_text(parse_note(note).text, "a key history is UTF-8").split("\n")
     if len(lines) < 4 or lines.pop() != "":
@@ -104,14 +104,15 @@ def check_history(
 
 
 def follows(policy: Policy, origin: str) -> bool:
-    """Whether who has this policy can follow the log's keys: only Ed25519 keys sign histories."""
+    """Whether this policy can follow the log's keys: only Ed25519 keys sign histories."""
     return any(key.name == origin and key.kind == ED25519 for key in policy.logs)
 
 
 def known_history(policy: Policy, origin: str, histories: Iterable[bytes]) -> KeyHistory | None:
-    """What is known of a log's keys by these histories, the ones that are known longer first.
+    """The known history of a log's keys; `histories` begin with those known longest.
 
-    One that the policy's keys did not sign, or that does not go on from those before, is ignored.
+    A history that the policy's keys did not sign, or that does not continue the earlier ones, is
+    ignored.
     """
     return next(reversed(_chain(policy, origin, histories)), None)
 
@@ -130,8 +131,8 @@ def keys_for(
 ) -> tuple[Verifier, ...]:
     """The keys that count for a tree of this size of a log: of the policy, then by its histories.
 
-    `size` None: of any size, since a receipt has none. A key that counts by one of the histories
-    does: otherwise a log could sign two trees, and end the key's range before them afterwards.
+    `size` None: of any size, since a receipt has none. A key that counts in any history counts:
+    otherwise a log could sign two trees, and afterwards end the key's range before them.
     """
     named = [found for known in _chain(policy, origin, histories) for found in known.ranges]
     counted = [

@@ -2,9 +2,9 @@
 
 A checkpoint (c2sp.org/tlog-checkpoint), the signed head of a log, is one.
 
-A signature by a key that is not asked for is ignored, as the specification says; each by a known
-key has to be good, a second one too. Kinds of keys: Ed25519 (0x01), and the timestamped
-cosignatures of a witness by Ed25519 (0x04) and by ML-DSA-44 (0x06, c2sp.org/tlog-cosignature).
+A signature by an unknown key is ignored, as the specification says; each one by a known key must be
+valid, a second one too. Kinds of keys: Ed25519 (0x01), and the timestamped cosignatures of a
+witness by Ed25519 (0x04) and by ML-DSA-44 (0x06, c2sp.org/tlog-cosignature).
 """
 
 from base64 import b64encode
@@ -37,7 +37,7 @@ def format_checkpoint(checkpoint: Checkpoint) -> bytes:
 
 
 def cosigned_at(time: int) -> datetime | None:
-    """When a witness signed, from the Unix seconds in its cosignature; None for no date we have.
+    """When a witness signed, from the Unix seconds in its cosignature; None if it is out of range.
 
     The holder of the witness's key may sign any number below 2^63, far beyond the year 9999.
     """
@@ -117,9 +117,9 @@ class Verifier(rules.Key):
 
 
 def ed25519_verify(public_key: bytes, message: bytes, signature: bytes) -> bool:
-    """`verify.ed25519_verify` by OpenSSL, which is not asked about the points that it is lax about.
+    """`verify.ed25519_verify` by OpenSSL, with the points refused that OpenSSL is lax about.
 
-    It takes a key of small order, also in an encoding other than that of RFC 8032 §5.1.2.
+    OpenSSL accepts keys of small order, even in an encoding other than that of RFC 8032 §5.1.2.
     """
     if not (is_sound(public_key) and is_sound(signature[:32])):
         return False
@@ -140,7 +140,7 @@ class NoKnownSignature(EvidenceError):
 
 
 class SignatureLine(rules.Signature):
-    """A signature as it stands in a note: who, by which key, and the bytes after the key's id."""
+    """A signature in a note: the name, the key, and the bytes after the key's id."""
 
     @property
     def by(self) -> tuple[str, bytes]:
@@ -166,7 +166,7 @@ class Note(NamedTuple):
 
 
 class Signer:
-    """A key that signs notes: its public half, and what makes the signature of a message.
+    """A key that signs notes: its public half, and a function that signs messages.
 
     The private key is in this process (`from_seed`), or on a device that does not let it out.
     """
@@ -192,7 +192,7 @@ class Signer:
         return f"Signer({self.verifier.vkey})"
 
     def sign(self, text: bytes, time: int = 0) -> bytes:
-        """The signature line for a text, with its newline; `time` is what a cosignature states.
+        """The signature line for a text, with its newline; `time` is stated in a cosignature.
 
         An ML-DSA-44 key signs checkpoints only: EvidenceError for any other text.
         """
@@ -207,7 +207,7 @@ class Signer:
 def sign_checkpoint(checkpoint: Checkpoint, signers: Sequence[Signer], time: int = 0) -> bytes:
     """The signed note of a checkpoint, with one signature of each key, in their order.
 
-    `time`, in Unix seconds, is that of the cosignatures among them.
+    `time`, in Unix seconds, is for cosignatures.
     """
     text = format_checkpoint(checkpoint)
     return text + b"\n" + b"".join(signer.sign(text, time) for signer in signers)
@@ -226,10 +226,10 @@ def checkpoint_of(note: bytes) -> Checkpoint:
 def open_note(
     data: bytes, verifiers: Sequence[Verifier]
 ) -> tuple[bytes, tuple[SignatureLine, ...]]:
-    """The text of a note and those of its signatures that are by these keys, all good.
+    """The text of a note and its signatures by these keys, all valid.
 
     Raises EvidenceError if it is malformed, a signature by one of the keys is wrong, there is none,
-    or two of the keys go by the name and id of a signature.
+    or two of the keys have the same signature name and id.
     """
     note = parse_note(data)
     known: dict[tuple[str, bytes], list[Verifier]] = {}

@@ -59,7 +59,7 @@ class Policy:
     logs: tuple[Verifier, ...]
     witnesses: tuple[Witness, ...]
     groups: Mapping[str, tuple[int, list[str]]] = field(hash=False)
-    """By name: of how many of which witnesses and groups cosignatures are needed."""
+    """By name: the required number, and the witnesses and groups to count."""
     quorum: str
 
     @property

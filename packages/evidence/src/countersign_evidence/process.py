@@ -48,7 +48,7 @@ class Method(StrEnum):
     TYPED = "typed"
     """The request had them for this line."""
     ADOPTED = "adopted"
-    """The request named this line alone, and had none: the first line's were taken."""
+    """The request named this line alone, without initials: those of the first line were taken."""
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):

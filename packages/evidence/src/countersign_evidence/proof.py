@@ -14,7 +14,7 @@ PATH_LENGTH_MAX: Final = 63
 class Proof:
     """A proof, not verified.
 
-    `extra` is the record, from which the leaf is made; `checkpoint` is the signed note, verbatim.
+    `extra` is the record, which the leaf is made from; `checkpoint` is the signed note, verbatim.
     """
 
     extra: bytes
@@ -30,6 +30,6 @@ def format_proof(proof: Proof) -> bytes:
 
 
 def parse_proof(data: bytes) -> Proof:
-    """Read a proof file; the checkpoint in it is taken as it is."""
+    """Read a proof file; its checkpoint is not checked."""
     extra, index, path, checkpoint = by_the_rules(rules.read_proof)(data)
     return Proof(extra, index, tuple(path), checkpoint)

@@ -1,8 +1,8 @@
 """Receipts: a signed promise that a record will be in the log by a time (evidence-format §18).
 
-A receipt is given with the response, before there is a proof. If the log never gets the record,
-its holder can show that. One signature covers a whole batch: what is signed is the root of a tree
-(RFC 6962 §2.1) over the entries that the batch will get; a receipt has the path from its own.
+A receipt comes with the response, before there is a proof. If the log never gets the record, its
+holder can show that. One signature covers a whole batch: it signs the root of a tree (RFC 6962
+§2.1) over the batch's future entries, and a receipt has the path from its own entry.
 """
 
 from binascii import b2a_base64
@@ -31,8 +31,8 @@ _SEALED_BY: Final = "sealed-by "
 class Promise:
     """The content of a receipt whose signature and path were checked.
 
-    `digest` is the SHA-256 of the record, `origin` the log that promised to have its entry at the
-    time `sealed_by`, `key` the one that signed.
+    `digest` is the SHA-256 of the record, `origin` the log that promised to have its entry by
+    `sealed_by`, `key` the signing key.
     """
 
     digest: bytes
@@ -107,7 +107,7 @@ def check_receipt(data: bytes, policy: Policy, histories: Sequence[bytes] = ()) 
 def _signed(
     note: bytes, origin: str, policy: Policy, histories: Sequence[bytes]
 ) -> tuple[Sequence[Verifier], tuple[str, bytes]]:
-    """The keys of the log, and name and id of the one that signed."""
+    """The keys of the log, and name and id of the signing key."""
     own = [key for key in policy.logs if key.name == origin]
     # A receipt has no size: any key of the log counts.
     for keys in (own, keys_for(policy, origin, None, histories)):
@@ -121,7 +121,7 @@ def _signed(
 
 
 def _first_line(origin: str) -> str:
-    """Never the first line of a checkpoint, which is an origin: neither passes as the other."""
+    """Never the first line of a checkpoint, an origin: neither passes as the other."""
     return f"{origin.partition('/')[0]}/receipt/v1"
 
 
@@ -132,7 +132,7 @@ def _line(data: bytes) -> str:
 def _levels(hashes: list[bytes]) -> list[list[bytes]]:
     """The hashes of the tree level by level, from the leaves to the root.
 
-    The last hash of an odd level moves up as it is, which is the tree of RFC 6962 §2.1.
+    The last hash of an odd level moves up unchanged, as in the tree of RFC 6962 §2.1.
     """
     levels = [hashes]
     while len(hashes) > 1:

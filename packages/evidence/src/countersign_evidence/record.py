@@ -15,21 +15,21 @@ from countersign_evidence.disclosure import SALT_BYTES, b64url_each, disclose
 
 VERSION: Final = 1
 PARTIES_VERSION: Final = 2
-"""Of records that bind those of the operator and of the account."""
+"""For records that bind those of the operator and of the account."""
 ACKNOWLEDGMENT: Final = "acknowledgment"
 VERIFICATION: Final = "verification"
 SESSION_FIELD: Final = "session_id"
 CBID_FIELD: Final = "cbid"
 REFERENCE_FIELD: Final = "order_reference"
-"""The names of personal fields by whose values records are found, too."""
+"""The names of personal fields that can also be used to find records."""
 _ALGORITHM: Final = "sha-256"
 
 
 class Subject(msgspec.Struct, kw_only=True):
     """The members of an acknowledgment record; nothing in it is personal.
 
-    They stand in the order of their names, so that writing them needs no sorting. Those with a
-    value here are not for the caller: `make_records` fills in `sd` and `nonce`.
+    They stand in the order of their names, so that writing them needs no sorting. Members with a
+    default are not set by the caller: `make_records` fills in `sd` and `nonce`.
     """
 
     sd: Sequence[str] = msgspec.field(name="_sd", default=())
@@ -58,10 +58,10 @@ class Draft(NamedTuple):
     """The input of a record."""
 
     members: Subject | Mapping[str, Json]
-    """What it says openly: of an acknowledgment, or the members of a record of something else."""
+    """The public members: of an acknowledgment, or of another record."""
     personal: Sequence[tuple[str, object]]
-    """Name and value of each personal field; a field that is not known is given with the value
-    None, so that its absence can be shown."""
+    """Name and value of each personal field; a missing field has the value None, so that its
+    absence can be shown."""
     entropy: bytes
     """`entropy_needed(len(personal))` random bytes: 16 for the nonce, 16 for each salt."""
 

@@ -22,7 +22,7 @@ _PATH: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class TileId:
-    """A tile: its level (in tiles), its index there, and how many hashes of it are meant."""
+    """A tile: its level (in tiles), its index there, and its number of hashes."""
 
     level: int
     index: int
@@ -73,7 +73,7 @@ def parse_tile_path(path: str) -> tuple[int | Literal["entries"], int, int]:
     level: int | Literal["entries"] = "entries" if found[1] == "entries" else int(found[1])
     index = int(found[2].replace("/", "").replace("x", ""))
     width = int(found[3] or WIDTH)
-    # Only the one way to write it: no leading groups of zeros, no partial tile of full width.
+    # Only the canonical path: no leading groups of zeros, no partial tile of full width.
     if (found[3] and width >= WIDTH) or tile_path(level, index, width) != path:
         raise EvidenceError("not the path of a tile")
     return level, index, width
@@ -82,9 +82,8 @@ def parse_tile_path(path: str) -> tuple[int | Literal["entries"], int, int]:
 class GrowingTree:
     """The right edge of a tree: enough to append to it and to compute its root.
 
-    It keeps the incomplete tile of each level, and the complete subtrees that the tree is made of
-    (the largest first), so that an append hashes twice on average and a root as often as the tree
-    is high.
+    It keeps the incomplete tile of each level, and the complete subtrees of the tree (largest
+    first), so that an append hashes twice on average and a root as often as the tree is high.
     """
 
     def __init__(self, size: int = 0, edge: Sequence[Sequence[bytes]] = ()) -> None:
@@ -106,7 +105,7 @@ class GrowingTree:
 
     @property
     def edge(self) -> tuple[tuple[bytes, ...], ...]:
-        """The hashes of the incomplete tile of each level; what a tree is made of again."""
+        """The hashes of the incomplete tile of each level; a tree can be restored from them."""
         return tuple(tuple(hashes) for hashes in self._edge)
 
     def append(self, leaf: bytes) -> None:
@@ -120,7 +119,7 @@ class GrowingTree:
             position >>= 1
             height += 1
             if height == HEIGHT:
-                # As many subtrees were closed as a tile is high: that tile is complete.
+                # A full height of subtrees was closed: that tile is complete.
                 hashes = edge[level]
                 index = self.size >> HEIGHT * (level + 1)
                 self._tiles.append(FullTile(level, index, b"".join(hashes), node))
@@ -136,7 +135,7 @@ class GrowingTree:
         return fold(self._subtrees)
 
     def take_tiles(self) -> list[FullTile]:
-        """The tiles that have become complete since this was last asked."""
+        """The tiles completed since the last call."""
         tiles, self._tiles = self._tiles, []
         return tiles
 
@@ -145,7 +144,7 @@ class TileReader:
     """Reads nodes of a tree from its tiles: a `tree.Read`."""
 
     def __init__(self, read: ReadTiles, size: int) -> None:
-        """`read` gives tiles; `size` is that of a tree that they are known to hold."""
+        """`read` gives tiles; `size` is that of a tree that the hashes are known to contain."""
         self._read = read
         self._size = size
 
@@ -178,7 +177,7 @@ class TileReader:
 
 
 def entry_bundle(entries: Sequence[bytes]) -> bytes:
-    """A bundle of entries: each with its length before it, two bytes, the highest first."""
+    """A bundle of entries: each with its length before it, in two bytes, big-endian."""
     if any(len(entry) > _ENTRY_BYTES_MAX for entry in entries):
         raise EvidenceError(f"an entry has at most {_ENTRY_BYTES_MAX} bytes")
     return b"".join(len(entry).to_bytes(2, "big") + entry for entry in entries)
@@ -205,9 +204,9 @@ def tree_of(size: int, read: Callable[[TileId], bytes]) -> GrowingTree:
 
 
 def tile_nodes(path: str, body: bytes, host: str) -> list[tuple[Node, bytes]]:
-    """What a tile, or a bundle of entries of the log of this host, says: nodes and their hashes.
+    """The nodes and hashes of a tile, or of a bundle of entries of this host's log.
 
-    Of a complete one, the subtree that it is comes last. Raises EvidenceError if it is not what
+    In a complete tile, its root comes last. Raises EvidenceError if it is not what
     stands at this path: of another length, or with an entry of another form.
     """
     level, index, width = parse_tile_path(path)

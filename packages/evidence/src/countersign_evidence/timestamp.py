@@ -1,4 +1,4 @@
-"""RFC 3161 responses: what a time-stamp is about and which time it gives, read from its bytes.
+"""RFC 3161 responses: the subject and the time of a time-stamp, read from its bytes.
 
 The signature of the authority is not checked here: that takes its certificates. The envelope of a
 response is CMS (RFC 5652), which may be BER and not DER: lengths without an end, certificates in

@@ -34,8 +34,8 @@ def timestamp_request(data: bytes) -> bytes:
 def check_timestamp(token: bytes, over: bytes, roots: Sequence[Certificate] = ()) -> str:
     """Check a response of an authority (DER) over these bytes; returns who signed it, for people.
 
-    `roots` are certificates of authorities that are trusted; without any, the signature of the
-    authority cannot be checked, which the result says.
+    `roots` are trusted certificates of authorities; without any, the signature of the authority
+    cannot be checked, which the result says.
     """
     response = _read(token)
     if not is_about(read_timestamp(token), over):

@@ -1,8 +1,8 @@
 """The Merkle tree of RFC 6962 §2.1: hashes, roots, and proofs made and verified (RFC 9162 §2.1).
 
 A tree of n leaves is cut at the largest power of two below n, so that whatever is once complete
-never changes. `Node` names such a complete (perfect) subtree: all that a proof needs are hashes of
-a few of them, which the caller reads from wherever they are kept.
+never changes. `Node` names such a complete (perfect) subtree: a proof needs only a few of their
+hashes, which the caller reads from its storage.
 """
 
 from collections.abc import Callable, Sequence
@@ -92,7 +92,7 @@ def inclusion_path(index: int, size: int, read: Read) -> list[bytes]:
 
 
 def consistency_path(old: int, new: int, read: Read) -> list[bytes]:
-    """The hashes that show the tree of `old` leaves to begin that of `new` (RFC 6962 §2.1.2)."""
+    """The hashes that prove the tree of `old` leaves a prefix of that of `new` (§2.1.2)."""
     if not 0 <= old <= new <= SIZE_MAX:
         raise EvidenceError(f"a tree of {old} cannot be the beginning of one of {new}")
     if old in {0, new}:
@@ -117,7 +117,7 @@ def verify_inclusion(
 ) -> None:
     """Check that the leaf with this index and hash is in the tree of this size and root.
 
-    `path` is what `inclusion_path` gave (RFC 9162 §2.1.3.2).
+    `path` is the result of `inclusion_path` (RFC 9162 §2.1.3.2).
     """
     _check_place(index, size)
     if any(len(hash_) != HASH_BYTES for hash_ in (leaf, root, *path)):

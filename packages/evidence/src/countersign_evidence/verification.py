@@ -1,7 +1,7 @@
 """Verify a dossier or a proof: `verify.py`, with types and with OpenSSL.
 
 The steps are those of `spec/evidence-format.md`. Nothing but the file and a policy is needed. The
-rules are those of `verify.py` alone; what is added is what only a program with libraries can do.
+rules are those of `verify.py` alone; this adds only checks that need libraries.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,14 +31,14 @@ CheckTimestamp: TypeAlias = Callable[[bytes, bytes], str]
 
 
 class Conclusion(StrEnum):
-    """What verifying came to, the same words for all readers."""
+    """The outcome of verifying, in the same words for all readers."""
 
     OK = "ok"
     """All steps passed, and the key is one that the reader was given."""
     CONSISTENT = "consistent"
     """All steps passed with the key in the dossier itself, which its maker may have made."""
     UNCHECKED = "unchecked"
-    """None failed, but it depends on what this reader does not know: a kind of signature, or a
+    """None failed, but it depends on something unknown to this reader: a kind of signature, or a
     container of an earlier release."""
     FAILED = "failed"
     """A step failed."""
@@ -54,14 +54,14 @@ _IN_WORDS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What verifying came to.
+    """The outcome of verifying.
 
-    `step` and `name` are those of the step that failed or could not be checked, None if all went
-    well. `summary` is the verdict in at most six lines, for people who know no format. `facts` are
-    what was established up to there, for people. `record` is the record, of a
-    dossier the one that it is about, `shown` its disclosed fields by name, `notice` what that says;
-    `remarks` what is odd, and no failure; `dossier` all of that if it is one. These words are what
-    was checked, and no others in the file.
+    `step` and `name` are those of the failed or uncheckable step, None if all passed. `summary` is
+    the verdict in at most six lines, for people who know no format. `facts` are the facts
+    established so far, for people. `record` is the record, for a dossier its main one, `shown` its
+    disclosed fields by name, `notice` the content of the notice; `remarks` are odd facts that are
+    no failure; `dossier` all of that if it is one. Only these words were checked, and no others in
+    the file.
     """
 
     outcome: Conclusion
@@ -92,8 +92,8 @@ def verify_file(
 ) -> Verdict:
     """Verify a dossier, or a proof with its record. Never raises, whatever the bytes are.
 
-    Without a policy, that in the file is trusted, which shows only that the file agrees with
-    itself. Without `check_timestamp` it is not checked whose the time-stamps are.
+    Without a policy, the one in the file is trusted, which only shows that the file agrees with
+    itself. Without `check_timestamp`, the signers of time-stamps are not checked.
     """
     return judged(partial(rules.verify_bytes, data), policy, check_timestamp)[0]
 
@@ -103,7 +103,7 @@ def judged(
     policy: Policy | None,
     check_timestamp: CheckTimestamp | None,
 ) -> tuple[Verdict, bytes]:
-    """What a function of `verify.py` comes to, with these means; and the ZIP file of a dossier."""
+    """The verdict of a function of `verify.py`, with these means; and a dossier's ZIP file."""
     signer = _signer(check_timestamp) if check_timestamp else rules.unknown_signer
     means = rules.Means(verifies=verifies, signer=signer)
     report = judge(None if policy is None else policy.as_rules, means)
@@ -181,9 +181,9 @@ def party_digests(record: Mapping[str, Any]) -> list[str | None]:
 
 
 def dossier_of(data: bytes) -> Dossier:
-    """What a dossier says, checked by its own policy, without the quorum that it asks for.
+    """The content of a dossier, checked by its own policy, without its quorum.
 
-    So its maker and each of its readers get the same, of which the PDF is made.
+    So its maker and all its readers get the same content for the PDF.
     """
     policy = parse_policy(dossier_contents_of(read_container(data))[0].policy, any_kind=True)
     verdict = verify_file(data, replace(policy, quorum=NONE))

@@ -167,7 +167,7 @@ def verify(
 
 @contextmanager
 def _unchecked(*, as_json: bool) -> Iterator[None]:
-    """Exit with the status of what could not be checked if something for it is missing."""
+    """Exit with the status for an unchecked file if something needed is missing."""
     try:
         yield
     except InvalidArgument as error:
@@ -175,7 +175,7 @@ def _unchecked(*, as_json: bool) -> Iterator[None]:
 
 
 def _say(verdict: Verdict, warnings: list[str], *, as_json: bool) -> None:
-    """The verdict for people, and on standard error what they have to know next to it."""
+    """Print the verdict for people, and warnings on standard error."""
     for line in () if as_json else (*verdict.summary, ""):
         click.echo(line)
     for warning in warnings:
@@ -205,9 +205,9 @@ def _say_seen(seen: Seen, *, as_json: bool) -> None:
 def _verify_receipt(
     data: bytes, policy: Policy | None, histories: Sequence[bytes], *, as_json: bool
 ) -> None:
-    """Say what a receipt promises; exit status 1 if no log of the policy promised it.
+    """Print a receipt's promise; exit status 1 if no log of the policy promised it.
 
-    2 if a key under the name of such a log signed it, which is not known to be the log's.
+    2 if it was signed by a key with such a log's name that is not known to be the log's.
     """
     if policy is None:
         raise InvalidArgument("A receipt needs the policy to check it against: --policy POLICY.")
@@ -234,7 +234,7 @@ def _verify_receipt(
 
 
 def _compared(verdict: Verdict, data: bytes) -> Verdict:
-    """The verdict, with what was compared with this release's own: the PDF and the verifiers."""
+    """The verdict, with the results of comparing the PDF and the verifiers with this release's."""
     if not verdict.ok or not verdict.dossier:
         return verdict
     try:
@@ -273,12 +273,12 @@ def _view(dossier: Dossier | None) -> dict[str, Any] | None:
 
 
 def _read(place: Path) -> bytes:
-    """A file; of a folder, which is read while it is verified, nothing."""
+    """A file; nothing for a folder, which is read while it is verified."""
     if place.is_dir():
         return b""
     if not place.is_file():  # reading a pipe or a device may never end
         raise InvalidArgument(f"{place} is neither a file nor a directory.")
-    return read_file(place, CONTAINER_BYTES_MAX)  # and one more: enough to refuse what is too large
+    return read_file(place, CONTAINER_BYTES_MAX)  # and one more: enough to refuse a larger file
 
 
 def _refuse_certificate(pdf: bytes) -> None:

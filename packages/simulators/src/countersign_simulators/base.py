@@ -2,7 +2,7 @@
 
 A simulator shares no code with the adapters, so that the two cannot contain the same mistake: it is
 written from the provider's documentation. It never sleeps and never opens a socket: its replies
-say what the server has to do.
+tell the server what to do.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A response, and what happens to it on the way."""
+    """A response, and faults on its way."""
 
     status: int
     body: bytes = b""
@@ -66,7 +66,7 @@ class Session:
     session_id: str
     scenario: str = "verified"
     """`verified` if a first live verification with `shipping_zip` must return `verified`; else the
-    name of what happens, such as `underage`. Only `verified` occurs more than once."""
+    name of the scenario, such as `underage`. Only `verified` occurs more than once."""
     shipping_zip: str
     subject_reference: str | None = None
     personal: tuple[str, ...] = ()

@@ -56,7 +56,7 @@ class DiditSession(Played):
 
 
 class Didit(SimulatedProvider[DiditSession]):
-    """An application of Didit, and a sandbox application, which sees only what it has created."""
+    """An application of Didit, and a sandbox application, which sees only its own sessions."""
 
     name: Final = "didit"
     credentials: Final[Mapping[str, object]] = {
@@ -174,7 +174,7 @@ class Didit(SimulatedProvider[DiditSession]):
         return json_reply(201, made)
 
     def _unfinished(self, reference: str | None, environment: str) -> Created | None:
-        """The session that a buyer has not finished; there is none without a reference."""
+        """The buyer's unfinished session; there is none without a reference."""
         return next(
             (
                 created

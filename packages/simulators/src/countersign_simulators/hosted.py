@@ -1,9 +1,9 @@
-"""The part of a simulator in which a buyer does something: created sessions and their pages.
+"""The interactive part of a simulator: created sessions and their pages.
 
-A simulator that creates sessions over its API keeps them in one `Hosted`, next to the fixed ones
-of its list, and lets `Hosted.answer` respond first, before it asks for a key. What a session is
-called in the provider's words, and where the buyer goes in the end, is the simulator's own
-business. One event loop serves a simulator: nothing here is locked.
+A simulator that creates sessions over its API keeps them in one `Hosted`, next to its fixed
+sessions, and lets `Hosted.answer` respond first, before it requires a key. The simulator itself
+decides the provider's words for a session, and where the buyer goes in the end. One event loop
+serves a simulator: nothing here is locked.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Outcome(StrEnum):
     UNDERAGE = "underage"
     """Everything is genuine, and the person is 16."""
     WRONG_ZIP = "wrong_zip"
-    """Everything is genuine, and the person's own ZIP code is another one than that of the form."""
+    """Everything is genuine, and the person's own ZIP code differs from that of the form."""
     DOCUMENT_EXPIRED = "document_expired"
     PHOTO_BLURRED = "photo_blurred"
     CONSENT_DECLINED = "consent_declined"
@@ -51,7 +51,7 @@ class Who(StrEnum):
     """The person at the page; the values of the form's field `who`."""
 
     ANOTHER = "another"
-    """Somebody who was never here, with a document of their own."""
+    """Somebody new, with a document of their own."""
     SAME = "same"
     """The person checked last, with the same document."""
 
@@ -65,7 +65,7 @@ class State(Enum):
     PENDING = "pending"
     """Submitted, and not decided."""
     ENDED = "ended"
-    """With an outcome, which is not `later` any more."""
+    """With an outcome other than `later`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class Created:
     """Path and query of its page, as in `/start/abc` or `/verify?code=abc`; unguessable."""
     return_url: str | None = None
     reference: str | None = None
-    """To the buyer, as the creation said it."""
+    """The buyer's reference, from the creation."""
     made: Mapping[str, Any] = field(default_factory=dict)
     """Whatever else the simulator wants to remember of the creation."""
     created_at: float
@@ -92,7 +92,7 @@ class Created:
     outcome: Outcome | None = None
     """Set when it is pending or has ended."""
     document: str = ""
-    """Set with the outcome: what the number of the document is made of."""
+    """Set with the outcome: the seed of the document's number."""
 
 
 Back: TypeAlias = Callable[[Created], str | None]
@@ -103,12 +103,10 @@ class Hosted:
     """The created sessions of one simulator, and their pages.
 
     Args:
-        provider: its name on the pages, such as `Stripe Identity`.
-        now: gives Unix seconds.
-        back: see `Back`; not asked for the outcome `never`.
-        changed: called with a session whenever its state has changed, not when it is created.
-        again: the outcomes after which the same page starts over, as where the provider lets a
-            buyer repeat a check.
+        provider: its name on the pages, such as `Stripe Identity`. now: gives Unix seconds. back:
+        see `Back`; not asked for the outcome `never`. changed: called with a session whenever its
+        state has changed, not when it is created. again: the outcomes after which the same page
+        starts over, for providers that let a buyer repeat a check.
     """
 
     def __init__(
@@ -138,7 +136,7 @@ class Hosted:
         reference: str | None = None,
         made: Mapping[str, Any] | None = None,
     ) -> Created:
-        """Keep a new session; the arguments are those of `Created`."""
+        """Store a new session; the arguments are those of `Created`."""
         now = self._now()
         return self._put(
             Created(
@@ -168,14 +166,14 @@ class Hosted:
         return self._move(created, state=state, outcome=outcome, document=self._last)
 
     def change(self, created: Created, **changes: Any) -> Created:  # noqa: ANN401 - of Created
-        """Give it another page (the former ones lead to it, too), or another return address.
+        """Give it another page (the former ones redirect to it), or another return address.
 
-        Nothing is announced: what has happened in the session stays as it is.
+        No webhook is sent: the session's history stays as it is.
         """
         return self._put(replace(created, **changes))
 
     def retrieved(self, session_id: str) -> None:
-        """Say that the API has returned the session: a pending one is decided after that."""
+        """Note that the API has returned the session: a pending one is decided after that."""
         created = self.find(session_id)
         if created is not None and created.state is State.PENDING:
             self._move(created, state=State.ENDED, outcome=Outcome.VERIFIED)
@@ -276,7 +274,7 @@ def with_query(url: str, *pairs: tuple[str, str]) -> str:
 
 
 def person_of(created: Created, now: float) -> Person:
-    """The invented person whom the session shows, by its ZIP code and outcome.
+    """The invented person of the session, by its ZIP code and outcome.
 
     Every session has a document number of its own, unless its page says that the same person is
     there as before: no two are the same buyer by accident. `now` is in Unix seconds.
@@ -301,6 +299,6 @@ def _is_zip(written: str) -> bool:
 
 
 def _to(address: str) -> Reply:
-    """See Other: after a form, so that going back submits nothing twice."""
+    """303 See Other: after a form, so that going back submits nothing twice."""
     location = quote(address, safe="%/:?#[]@!$&'()*+,;=~")
     return Reply(status=303, headers=(("Location", location), ("Cache-Control", "no-store")))

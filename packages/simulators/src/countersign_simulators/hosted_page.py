@@ -75,9 +75,9 @@ def step_page(
     *,
     wrong: bool = False,
 ) -> Reply:
-    """The page of a step with its form; `wrong`: what was sent cannot be used.
+    """The page of a step with its form; `wrong`: the input cannot be used.
 
-    `fields` has what `zip` and `who` are now, `choices` the words for each `outcome` and `who`.
+    `fields` has the current `zip` and `who`, `choices` the words for each `outcome` and `who`.
     """
     title, words, button = _STEPS[step]
     inner = [
@@ -102,7 +102,7 @@ def step_page(
 
 
 def ended_page(provider: str, address: str | None) -> Reply:
-    """The page of a session that is over, with the way back if there is one."""
+    """The page of an ended session, with the way back if there is one."""
     title = "This check is over"
     inner = f"<h1>{title}</h1><p>There is nothing left to do here. You can close this page.</p>"
     if address is not None:

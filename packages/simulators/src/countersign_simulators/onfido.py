@@ -2,9 +2,8 @@
 
 Then runs, their tasks and reports are retrieved, API v3.6. Written from the published description
 (onfido-openapi-spec) and the guide "Document report: suggested client actions". The words of the
-errors are those of the documentation; that a deleted applicant's run returns 410 is an assumption,
-and that a run of which the link is closed, declined or expired is abandoned. Which reasons a run
-has is up to a workflow.
+errors are those of the documentation; two assumptions: a deleted applicant's run returns 410, and a
+run whose link is closed, declined or expired is abandoned. A workflow decides the reasons of a run.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ class Run(Played):
     """A workflow run, and how it differs from a plain approval."""
 
     checks: Sequence[Check]
-    """In the order in which they were made."""
+    """In the order of creation."""
     changes: Mapping[str, Any]
     """Members that replace those of a plain approval."""
 

@@ -36,14 +36,14 @@ class Person:
     phone: str = ""
     id_number: str = ""
     mail_domain: str = "buyer.example"
-    """One that no one can have (RFC 2606)."""
+    """A domain that no one can have (RFC 2606)."""
 
     @property
     def email(self) -> str:
         return f"{self.first}.{self.last}@{self.mail_domain}".lower()
 
     def texts(self, *names: str) -> tuple[str, ...]:
-        """The values of these members, but for those that are empty."""
+        """The values of these members, without empty ones."""
         return tuple(value for name in names if (value := getattr(self, name)))
 
     def words(self) -> dict[str, object]:
@@ -54,13 +54,13 @@ class Person:
 
 
 def day(now: float, *, days: int = 0, years: int = 0) -> date:
-    """The day in California, so many days and years from this Unix time; always one that exists."""
+    """The day in California, this many days and years from a Unix time; always an existing day."""
     today = datetime.fromtimestamp(now, _ZONE).date() + timedelta(days=days)
     return today.replace(year=today.year + years, day=min(today.day, 28)) if years else today
 
 
 def birthday(now: float, years: int, *, days_later: int = 0) -> str:
-    """The date of birth of somebody who reaches this age so many days from today.
+    """The date of birth of a person who reaches this age in this many days.
 
     29 February becomes 28 February in a year without it or, for a birthday to come, 1 March, so
     that the person is old enough, or is not yet.

@@ -57,11 +57,11 @@ _ENVIRONMENTS: Final[Mapping[str | None, str | None]] = {
     "test_mode": SANDBOX_ID,
     "no_environment": None,
 }
-"""Of responses that are not from the environment of the key."""
+"""Of responses from another environment than that of the key."""
 
 
 class Persona(SimulatedProvider[PersonaSession]):
-    """Persona as it answers a key of its Production environment, on good days and on others.
+    """Persona's responses to a key of its Production environment, on good days and on others.
 
     A key of the Sandbox sees only the inquiries that it has created.
     """
@@ -316,7 +316,7 @@ class Persona(SimulatedProvider[PersonaSession]):
         remaining: int = _LIMIT - 1,
         reset: Headers = (("RateLimit-Reset", "42"),),
     ) -> Headers:
-        """Those of every authenticated response, but for what is None."""
+        """Those of every authenticated response, without None values."""
         found = (
             JSON_TYPE,
             ("Request-Id", f"req_Sim{next(self._numbers):024d}"),
@@ -346,7 +346,7 @@ def _shown(
 ) -> dict[str, Any]:
     """The inquiry by the rules of "Response Body" and "Key inflection" in Persona's documentation.
 
-    Nothing is included that was not asked for (since version 2025-10-27).
+    Nothing is included unless requested (since version 2025-10-27).
     """
     include = next((value.split(",") for name, value in query if name == "include"), [])
     sparse = {
@@ -359,7 +359,7 @@ def _shown(
 
 
 def _sparse(resource: Mapping[str, Any], sparse: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """The resource with only the attributes that were asked for, if any were."""
+    """The resource with only the requested attributes, if any were named."""
     kind = str(resource["type"])
     wanted = sparse.get(kind, sparse.get(kind.partition("/")[0]))
     if wanted is None:

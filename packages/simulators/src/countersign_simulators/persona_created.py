@@ -23,7 +23,7 @@ _ATTRIBUTES: Final[Mapping[str, type]] = {
     "fields": dict,
     "tags": list,
 }
-"""Those of "Create an Inquiry"; each may be null."""
+"""The attributes of "Create an Inquiry"; each may be null."""
 _META: Final[Mapping[str, type]] = {
     **dict.fromkeys(("auto-create-account", "auto-create-inquiry-session"), bool),
     "auto-create-one-time-link": bool,

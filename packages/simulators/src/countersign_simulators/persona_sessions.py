@@ -1,4 +1,4 @@
-"""The inquiries of the simulated Persona: what each is made of.
+"""The inquiries of the simulated Persona, and their parts.
 
 Written from Persona's OpenAPI description, version 2025-12-08.
 """
@@ -26,7 +26,7 @@ _COMPARED: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonaSession(Played):
-    """An inquiry, and how Persona behaves when it is asked for it."""
+    """An inquiry, and Persona's behaviour when it is requested."""
 
     data: Mapping[str, Any]
     included: Sequence[Mapping[str, Any]]
@@ -89,9 +89,9 @@ def session_of(created: Created, now: float) -> PersonaSession:
 def _fixed(row: dict[str, Any], now: float) -> PersonaSession:
     """The inquiry of a row.
 
-    `proofs` are its verifications, see `_proof`; `typed` is whose data the buyer typed, if not that
-    of the document; `reference` that in the inquiry, if not the one that the buyer's server sends;
-    `withheld` are attributes that the key may not see.
+    `proofs` are its verifications, see `_proof`; `typed` is the person whose data the buyer typed,
+    if different from the document's; `reference` is that of the inquiry, if not the one that the
+    buyer's server sends; `withheld` are attributes that the key may not see.
     """
     name, person, status = row["session_id"], row["person"], row.pop("status")
     own_id = row["session_id"] = session_id(name)
@@ -201,7 +201,7 @@ def _document(person: Person, now: float, status: str, minutes_ago: float) -> di
 
 
 def _redacted(attributes: dict[str, Any], now: float) -> dict[str, Any]:
-    """It still says `passed`; what it knew of the person is null."""
+    """It still says `passed`; its personal data is null."""
     kept = {"status", "created-at", "created-at-ts", "checks", "tags", "from-reusable-persona"}
     empty: dict[str, list[str]] = {"entity-confidence-reasons": [], "photo-urls": []}
     gone = {name: value if name in kept else None for name, value in attributes.items()}

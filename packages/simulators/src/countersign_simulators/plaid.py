@@ -1,7 +1,7 @@
 """A simulated Plaid: Identity Verification, API version 2020-09-14.
 
-Written from Plaid's published description and its page "Verify webhooks". Which error an unknown
-`identity_verification_id` gets is not published; here it is INVALID_FIELD, as for others.
+Written from Plaid's published description and its page "Verify webhooks". The error for an unknown
+`identity_verification_id` is not published; here it is INVALID_FIELD, as for others.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ class PlaidSession(Played):
     changes: Mapping[str, Any]
     """Members that replace those of a plain success."""
     documents: Sequence[Mapping[str, Any]]
-    """The attempts to show a document: of which person, which one, with which status, and how what
-    was read differs from what the person's document says."""
+    """The attempts to show a document: the person, the document, the status, and differences
+    between the extracted data and the person's document."""
     every_step: str | None = None
-    """The status of all steps, where it is another one than that of a success."""
+    """The status of all steps, if it differs from that of a success."""
 
 
 @dataclass(frozen=True, slots=True)

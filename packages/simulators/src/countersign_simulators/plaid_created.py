@@ -61,7 +61,7 @@ class Creations:
     hosted: Hosted
 
     def create(self, asked: Mapping[str, Any], environment: str, request: Request) -> Created:
-        """A new verification, or the one that there is of an idempotent creation.
+        """A new verification, or the existing one of an idempotent creation.
 
         Raises:
             Invalid: a member is unknown, missing or invalid, or the user has one already.
@@ -82,7 +82,7 @@ class Creations:
         )
 
     def retry(self, asked: Mapping[str, Any], environment: str, request: Request) -> Created:
-        """Another verification of a user who has one; every strategy begins with nothing.
+        """Another verification of a user who has one; every strategy starts without data.
 
         Raises:
             Invalid: a member is unknown, missing or invalid, or the user has no verification.

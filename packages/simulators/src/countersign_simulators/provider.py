@@ -16,7 +16,7 @@ S = TypeVar("S", bound=Played)
 
 
 class SimulatedProvider(ABC, Generic[S]):
-    """The base of the simulators; `S` is a session with what the provider returns for it."""
+    """The base of the simulators; `S` is a session with the provider's responses for it."""
 
     title: ClassVar[str]
     """The provider's name on its pages."""
@@ -29,7 +29,7 @@ class SimulatedProvider(ABC, Generic[S]):
     limits: ClassVar[Mapping[str, Headers]]
     """Headers of a response to a first request that is one too many, by the session's failure."""
     always_limited: ClassVar[str] = ""
-    """The failure with which every request is one too many."""
+    """The failure that makes every request exceed the limit."""
 
     def __init__(self, now: Clock) -> None:
         self._now = now
@@ -49,7 +49,7 @@ class SimulatedProvider(ABC, Generic[S]):
         return self._current()
 
     def answer(self, request: Request) -> Reply:
-        """A page for a buyer, or what the provider's API returns."""
+        """A page for a buyer, or a response of the provider's API."""
         page = self._hosted.answer(request)
         if page is None and self.pages is not None and request.path.startswith(self.pages):
             page = self._hosted.missing()
@@ -112,7 +112,7 @@ class SimulatedProvider(ABC, Generic[S]):
         return found
 
     def _is_first_request(self, session_id: str) -> bool:
-        """Whether this is asked for the first time."""
+        """Whether this is the first request of its kind."""
         first = session_id not in self._requested
         self._requested.add(session_id)
         return first

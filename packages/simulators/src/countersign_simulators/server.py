@@ -45,7 +45,7 @@ async def serve(
 ) -> AsyncIterator[Served]:
     """Serve until the context ends; `port` 0 takes a free one.
 
-    Messages about changes go to `webhook_url`, one after the other, once each.
+    Messages about changes are sent to `webhook_url`, one after the other, once each.
 
     Raises:
         OSError: the address cannot be used.
@@ -85,7 +85,7 @@ async def serve(
 
 
 async def _send(messages: asyncio.Queue[Webhook], url: str) -> None:
-    """Send what comes in; a receiver that cannot be reached has missed it."""
+    """Send queued messages; a receiver that cannot be reached has missed them."""
     async with httpx2.AsyncClient(trust_env=False, timeout=_SEND_SECONDS) as client:
         while True:
             message = await messages.get()
@@ -111,7 +111,7 @@ async def _converse(
                 return
             connection.start_next_cycle()
     except (h11.RemoteProtocolError, ConnectionError):
-        # The caller does not speak HTTP, or has gone: there is no one to answer.
+        # The caller does not speak HTTP, or has gone: no response is possible.
         return
     finally:
         writer.close()

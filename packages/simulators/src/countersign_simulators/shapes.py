@@ -1,7 +1,6 @@
 """Judges a JSON body by the members that a provider's page describes.
 
-Stricter than most providers: a member that the page does not know is a problem too, so that a
-misspelt one is noticed.
+Stricter than most providers: an unknown member is a problem too, so that a misspelt one is noticed.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ def each(names: str, check: Check) -> dict[str, Check]:
 
 
 def text(longest: int | None = None, *, pattern: str = r"[\s\S]*") -> Check:
-    """A string of at most so many characters, which matches the pattern as a whole."""
+    """A string of at most `most` characters, which matches the pattern as a whole."""
     compiled = re.compile(pattern)
     return lambda value: (
         isinstance(value, str)

@@ -1,7 +1,7 @@
 """A simulated Stripe Identity: VerificationSessions, reports and signed events.
 
 Written from Stripe's API reference, version 2026-10-28.endive, and from "Access verification
-results" for what each kind of key may read.
+results" for the rights of each kind of key.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from countersign_simulators.stripe_sessions import (
 
 API_VERSION: Final = "2026-10-28.endive"
 
-# A sensitive key, one whose address is on an allow-list, one without the permission, and others.
+# A sensitive key, one with an address on an allow-list, one without the permission, and others.
 SENSITIVE_KEY: Final = "rk_live_simulated_sensitive"
 ALLOW_LISTED_KEY: Final = "rk_live_simulated_allow_listed"
 PLAIN_RESTRICTED_KEY: Final = "rk_live_simulated_plain"
@@ -74,7 +74,7 @@ _EXPANDABLE: Final = _SENSITIVE | {OUTPUTS, REPORT, "last_error", "options", "re
 
 
 class Stripe(SimulatedProvider[StripeSession]):
-    """Stripe as it answers a restricted key, on good days and on others."""
+    """Stripe's responses to a restricted key, on good days and on others."""
 
     name: Final = "stripe"
     credentials: Final[Mapping[str, object]] = {
@@ -92,7 +92,7 @@ class Stripe(SimulatedProvider[StripeSession]):
             *(Outcome.FAILED, Outcome.EXPIRED),
         }
     )
-    # Stripe sends nothing when the buyer opens the page: the status is as it was.
+    # Stripe sends nothing when the buyer opens the page: the status stays.
     silent = frozenset({State.BEGUN})
     # Stripe itself sends no Retry-After; a server in front of it may.
     limits: ClassVar[Mapping[str, Headers]] = {
@@ -179,7 +179,7 @@ class Stripe(SimulatedProvider[StripeSession]):
         return session_of(created, self._now())
 
     def _back(self, created: Created) -> str | None:
-        """The `return_url` exactly as it was given; a link that has expired leads nowhere."""
+        """The `return_url` exactly as it was given; an expired link leads nowhere."""
         return None if created.outcome is Outcome.EXPIRED else created.return_url
 
     def _visible(self, session_id: str, key: str) -> StripeSession | None:
@@ -335,8 +335,8 @@ def _expand(query: Sequence[tuple[str, str]]) -> tuple[str, ...]:
 def _shown(body: Mapping[str, Any], expand: Collection[str], *, sensitive: bool) -> dict[str, Any]:
     """The session in the response to these expansions.
 
-    `sensitive` false leaves out sensitive members that were asked for, as for results that are
-    older than the key may read.
+    `sensitive` false omits requested sensitive members, as for results that are too old for the
+    key.
     """
     wanted = set(expand) if sensitive else set(expand) - _SENSITIVE
     seen = dict(body)
@@ -364,7 +364,7 @@ def _shown_report(
 def _without(
     members: Mapping[str, Any], names: Collection[str], path: str, wanted: Collection[str]
 ) -> dict[str, Any]:
-    """The members without those of these names that are not wanted by their path."""
+    """Remove members with these names, unless requested by their path."""
     return {
         name: value
         for name, value in members.items()

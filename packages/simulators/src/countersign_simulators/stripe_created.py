@@ -79,7 +79,7 @@ class Idempotency:
         return with_headers(known[1], ("Idempotent-Replayed", "true"))
 
     def keep(self, key: _Scoped, body: bytes, reply: Reply) -> None:
-        """Keep a first response; without a key there is nothing to keep."""
+        """Store a first response; no-op without a key."""
         if key[1] is not None:
             self._kept[key] = (body, reply)
 
@@ -157,7 +157,7 @@ def _form(request: Request) -> _Form:
 
 
 def _options(form: _Form) -> dict[str, Any]:
-    """`options.document` as it was asked for."""
+    """`options.document` as requested."""
     found: dict[str, Any] = {}
     for name, value in form:
         option = _DOCUMENT_OPTION.fullmatch(name)

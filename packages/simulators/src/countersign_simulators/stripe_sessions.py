@@ -21,7 +21,7 @@ _TABLE: Final = Table("stripe")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StripeSession(Played):
-    """A session, and how Stripe behaves when it is asked for it."""
+    """A session, and Stripe's behaviour when it is requested."""
 
     body: Mapping[str, Any]
     """The VerificationSession with its report, everything expanded."""

@@ -1,11 +1,11 @@
 """The two files of a simulator: `NAME.toml` has its sessions, `NAME.json` what it returns.
 
 `NAME.json` has the objects of the provider, as its description shows them. `NAME.toml` has the
-rows: `[[sessions]]` for the fixed sessions, and `[outcomes]` for those that are created, by how far
-one is or how it has ended. A row says how its session differs from a plain approval.
+rows: `[[sessions]]` for the fixed sessions, and `[outcomes]` for created ones, by progress or
+outcome. A row says how its session differs from a plain approval.
 
 In both, a text `$word` is a value, such as a member of the person (`$first`) or a day; inside a
-longer text the value is written there. `$null` is null, and `$absent` takes a member away.
+longer text it is interpolated. `$null` is null, and `$absent` takes a member away.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FIXED: Final[Mapping[str, object]] = {"null": None, "absent": ...}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played(Session):
-    """A session as a simulator plays it; those of a provider have more members."""
+    """A simulated session; those of a provider have more members."""
 
     number: int = 0
     person: Person | None = None
@@ -45,11 +45,10 @@ class Played(Session):
 class Table:
     """The files of the provider with this name.
 
-    A row begins with what `[usual]` says, then has what `[like.NAME]` says if it has
-    `like = "NAME"`, then what is its own. Its `person` is the name of one of `[people]`, or a
-    table, which may be like one of them; all begin with `[person]`. `personal` names the members of
-    the person that no one may see, `more_personal` has further texts, and `others` people who are
-    in the session too.
+    A row has the members of `[usual]`, then those of `[like.NAME]` if it has `like = "NAME"`, then
+    its own. Its `person` is the name of one of `[people]`, or a table, which may have a `like` too;
+    all begin with `[person]`. `personal` names the members of the person that no one may see,
+    `more_personal` has further texts, and `others` further people in the session.
     """
 
     def __init__(self, name: str) -> None:
@@ -63,7 +62,7 @@ class Table:
         return [self._row(each, days) for each in self._table["sessions"]]
 
     def row_of(self, created: Created, now: float, **words: object) -> dict[str, Any]:
-        """The members of a created session as it is now, which is in Unix seconds.
+        """The members of a created session at this time, in Unix seconds.
 
         `words` are further ones for the row.
         """
@@ -119,13 +118,13 @@ class Table:
         return row | {"person": person, "personal": tuple(dict.fromkeys(texts))}
 
     def _members(self, given: str | Mapping[str, Any]) -> dict[str, Any]:
-        """Those of a person, begun with what they share with others."""
+        """The members of a row, on top of shared ones."""
         own = dict(self._table["people"][given] if isinstance(given, str) else given)
         like = own.pop("like", None)
         return merged(self._table["person"] if like is None else self._members(like), own)
 
     def _begun(self, own: Mapping[str, Any]) -> dict[str, Any]:
-        """A row, begun with what it shares with others."""
+        """A row, on top of the shared one."""
         like = self._table["like"][own["like"]] if "like" in own else {}
         row = merged(merged(self._table["usual"], like), own)
         row.pop("like", None)

@@ -126,7 +126,7 @@ class Veriff(SimulatedProvider[VeriffSession]):
         )
 
     def _create(self, request: Request) -> Reply:
-        # The one POST that needs no signature (General FAQ). One that is sent has to be right.
+        # The one POST that needs no signature (General FAQ). If one is sent, it must be right.
         signed = "x-hmac-signature" in request.headers
         refused = _refused(request.headers) or (
             _unsigned(request.headers, request.body) if signed else None
@@ -232,7 +232,7 @@ def _unsigned(headers: Mapping[str, str], signed: bytes) -> Reply | None:
 
 
 def _error(status: int, code: str, message: str) -> Reply:
-    # Four digits: which ones Veriff uses where is published only in part.
+    # Four digits: only some of Veriff's are published.
     body = _json({"status": "fail", "code": code, "message": message})
     return Reply(status=status, body=body, headers=(_JSON,))
 

@@ -36,18 +36,18 @@ R = TypeVar("R")
 _BATCH_MAX: Final = 512
 _LINGER_MAX: Final = 64
 _WAITING_PART: Final = 0.4
-"""Of its time, so much a request may wait until its batch begins. Less than half: a call that has
-waited for so long says that the database does not respond."""
+"""The part of its deadline that a request may wait until its batch begins. Less than half, because
+a call that has waited for half reports that the database does not respond."""
 _NEWEST: Final = 0.2
-"""The part that the last batch has in how long one takes, where that was less than before."""
+"""Weight of the last batch in the average duration, if it was faster than the average."""
 _LOOKS: Final = 40
-"""How often waiting calls are looked at while one of them may wait."""
+"""How many times during the longest wait the waiting calls are checked."""
 _HELD_TIMES: Final = 2
-"""How many times as long as the last batch took the next one waits for callers, at most."""
+"""Maximum wait for callers, as a multiple of the duration of the last batch."""
 _HELD_SECONDS: Final = (0.0005, 0.005)
-"""The least and the most that this may be."""
+"""Lower and upper bound of that wait."""
 _SKIPS_MAX: Final = 31
-"""So many batches at most wait for no one, where callers did not come."""
+"""At most this many batches in a row begin without waiting, after callers did not return."""
 
 _log: Final = structlog.get_logger("countersign.storage")
 
@@ -55,10 +55,10 @@ _log: Final = structlog.get_logger("countersign.storage")
 class Batcher:
     """Collects calls and hands them to a dedicated thread, one batch at a time.
 
-    Under load those who have just been answered soon ask again. If the next batch began at once,
-    half of them would wait for it while the other half is collected, and all that is paid for a
-    batch would be paid twice as often. So it waits until as many wait as were answered, for twice
-    as long as the last one took at most; and less and less often where they do not come.
+    Under load the callers of the last batch soon call again. If the next batch began at once, half
+    of them would miss it, and the cost of a batch would be paid twice as often. So it waits until
+    as many calls are queued as were just answered, for at most twice the duration of the last
+    batch; if the callers do not return, it waits less and less often.
     """
 
     def __init__(self, lane: str, worker: BatchWorker) -> None:
@@ -71,17 +71,17 @@ class Batcher:
         self._gate = threading.Lock()
         self._running: Running | None = None
         self.failure: CountersignError | None = None
-        """What the last batch failed of, where that was the database; None: it was done."""
+        """Error of the last batch, if the database caused it; None: it succeeded."""
         self.damage: StorageUnavailable | None = None
-        """Seen once, it is there until the process ends."""
+        """Once seen, it stays until the process ends."""
         self.on_abandoned: Callable[[], None] = lambda: None
-        """Called when what a batch waits for does not respond."""
+        """Called when a batch gets no response from the database."""
         self._queue: deque[QueuedCall] = deque()
         self._unmade: dict[Make[Any, Any], list[QueuedCall]] = {}
         self._goal = 0
-        """For so many calls the next batch waits, but not for long."""
+        """The next batch waits briefly for this many calls."""
         self._held: list[Callable[[], None]] = []
-        """What goes on then."""
+        """Callbacks that continue after that wait."""
         self._skipped = self._skips = 0
         self._busy = False
         """Whether a batch is being collected or worked on."""
@@ -103,7 +103,7 @@ class Batcher:
         self._thread.start()
 
     def limit(self, seconds: float, background: float) -> None:
-        """From now on a call waits so long at most: `background` where no request is answered."""
+        """Limit the wait of each later call to `seconds`, or to `background` outside requests."""
         self._seconds, self._background = seconds, background
 
     @property
@@ -129,13 +129,13 @@ class Batcher:
     ) -> asyncio.Future[R]:
         """Have the act done for this item; the future ends with its transaction.
 
-        Its exception is the act's refusal of this item. With `make` the act gets what that makes
-        of the item, together with others, while the batch before this one is being worked on.
+        Its exception is the act's refusal of this item. With `make`, the act gets the item as
+        prepared by `make`, which prepares several together while the previous batch runs.
 
         Raises:
-            Overloaded: so many calls are waiting that its batch would begin too late for a request
-                that has written nothing yet, or the batcher is closing.
-            StorageUnavailable: the calls before this one have got no answer.
+            Overloaded: the queue is so long that the batch would begin too late for a request
+                without a write so far, or the batcher is closing.
+            StorageUnavailable: the previous batch got no response from the database.
         """
         loop = self._loop
         if loop is None or self._closing:
@@ -167,7 +167,7 @@ class Batcher:
         return future
 
     def _refuse_late(self, running: Running, seconds: float) -> None:
-        """Raise Overloaded if a batch of calls that come now would begin later than that."""
+        """Raise Overloaded if a batch of new calls would begin later than in `seconds`."""
         age = time.monotonic() - running.since
         took = max(self._took, age)
         wait = took - age + self.pending // _BATCH_MAX * took
@@ -175,7 +175,7 @@ class Batcher:
             raise Overloaded(retry_after=math.ceil(wait))
 
     def _go_on(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Wait for no more calls."""
+        """Stop waiting for more calls."""
         held, self._held, self._goal = self._held, [], 0
         self._skips = self._skipped = 0
         for then in held:
@@ -208,7 +208,7 @@ class Batcher:
             self._make(make)
 
     async def close(self) -> None:
-        """Finish what is waiting, and take no more."""
+        """Finish the queued calls, and accept no more."""
         if self._loop is None:
             return
         self._closing = True
@@ -228,12 +228,12 @@ class Batcher:
             loop.call_soon(self._linger, loop, self._next, 0)
 
     def _linger(self, loop: asyncio.AbstractEventLoop, then: Callable[[], None], seen: int) -> None:
-        """Go on when a whole turn of the loop has brought no further call.
+        """Continue after one turn of the loop without another call.
 
-        Under load the requests of many connections arrive turn by turn; a batch of two of them
-        costs almost as much as one of thirty. A lone call waits for two turns, some microseconds.
+        Under load the requests of many connections arrive in successive turns; a batch of two costs
+        almost as much as one of thirty. A lone call waits for two turns, some microseconds.
         """
-        # As `pending` has it: each request comes by here twice, and a property is one call more.
+        # Inlined `pending`: each request comes by here twice, and a property costs one more call.
         waiting = len(self._queue) + sum(map(len, self._unmade.values()))
         if seen < waiting < _LINGER_MAX:
             loop.call_soon(self._linger, loop, then, waiting)
@@ -270,7 +270,7 @@ class Batcher:
         return running
 
     def _end(self) -> None:
-        """Whatever became of the batch, the next one can be taken."""
+        """Whatever happened to the batch, the next one can be taken."""
         with self._gate:
             running, self._running = self._running, None
         if running is None:
@@ -305,7 +305,7 @@ class Batcher:
             loop.call_soon_threadsafe(self._ended, loop, running, outcomes)
 
     def _ended(self, loop: asyncio.AbstractEventLoop, running: Running, outcomes: Outcomes) -> None:
-        # Those of a batch that was given up have their answers, or are in the queue.
+        # The callers of a batch that was given up have a response or are queued again.
         if not running.is_given_up:
             self._deliver(running.calls, outcomes)
         self._skipped += 1
@@ -314,7 +314,7 @@ class Batcher:
         loop.call_soon(self._linger, loop, self._next, 0)
 
     def _give_up_waiting(self, loop: asyncio.AbstractEventLoop) -> None:
-        """It has taken too long for as many to come as were answered."""
+        """Too few callers have returned in time: wait no longer."""
         skips = min(2 * self._skips + 1, _SKIPS_MAX) if self._goal else self._skips
         self._go_on(loop)
         self._skips = skips
@@ -343,7 +343,7 @@ class Batcher:
             loop.call_later(self._seconds / _LOOKS, self._look, loop)
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Answer those who have waited for too long; one timer serves all of them."""
+        """Answer callers whose deadline has passed; one timer serves all calls."""
         now = time.monotonic()
         with self._gate:
             self._answer(self._late(self._queue, now), StorageUnavailable, now)
@@ -357,7 +357,7 @@ class Batcher:
     def _look_at(self, running: Running, now: float) -> None:
         age, late = now - running.since, self._late(running.calls, now)
         if late and self._writes and running.give_up():
-            # Nothing of it is committed: those who still have time are done again.
+            # Nothing of it is committed: calls that still have time are queued again.
             self._answer(late, StorageUnavailable, now)
             self._queue.extendleft(c for c in reversed(running.calls) if not c[2].done())
             self._abandon(running)
@@ -382,7 +382,7 @@ class Batcher:
             future.set_exception(kind(retry_after=RETRY_SECONDS))
 
     def _abandon(self, running: Running) -> None:
-        """No one waits for this batch any more; what comes is refused until it has ended."""
+        """No caller waits for this batch any more; refuse new calls until it has ended."""
         running.is_abandoned = True
         self.on_abandoned()
         self.worker.cut()

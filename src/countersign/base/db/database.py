@@ -59,7 +59,7 @@ class EmbeddedWorker(BatchWorker):
         """Called after each transaction, in the thread that ends it, before anyone is answered."""
 
     def prepare(self, running: Running) -> bool:
-        """Begin, and do the calls; a failure of theirs is dealt with in the thread.
+        """Begin a transaction and run the calls; the thread handles their failure.
 
         False if another process is writing: try again later.
         """
@@ -78,7 +78,7 @@ class EmbeddedWorker(BatchWorker):
         return True
 
     def __call__(self, running: Running) -> Outcomes:
-        """Commit what was prepared; after a failure each call is done alone."""
+        """Commit the prepared batch; after a failure, run each call alone."""
         try:
             if running.failure is not None:
                 return self._recover(running, running.failure)
@@ -140,7 +140,7 @@ class LoopBatcher(Batcher):
 
 
 class CommitBatcher(Batcher):
-    """Does the statements in its turn, and only waits for the disk in its thread."""
+    """Runs statements on the event loop when it is this worker's turn; its thread only commits."""
 
     worker: EmbeddedWorker
 
@@ -158,8 +158,8 @@ class CommitBatcher(Batcher):
             self._prepare(loop, loop.time())
 
     def _prepare(self, loop: asyncio.AbstractEventLoop, since: float) -> None:
-        """Do what waits, or wait for a turn; `since` is when that began."""
-        if self._unmade:  # what came while it waited
+        """Prepare the queued calls, or wait for a turn; `since` is when the first attempt began."""
+        if self._unmade:  # calls that came while it waited
             self._make_all()
         running, turn = self._take(), self.worker.turn
         if not running.calls:  # they have all been answered
@@ -187,7 +187,7 @@ class CommitBatcher(Batcher):
             self._next()
 
     def _abandon(self, running: Running) -> None:
-        """No one can break off a commit: those that wait behind it are refused at once."""
+        """A commit cannot be cancelled: refuse the calls queued behind it at once."""
         running.is_abandoned = True
         self.on_abandoned()
         waiting = [call for call in self._queue if not call[2].done()]
@@ -200,7 +200,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 Act: TypeAlias = Callable[Concatenate[Connection, P], R | CountersignError]
-"""What is done on a connection; an error that it returns refuses it."""
+"""A function on a connection; an error that it returns is a refusal."""
 _Plain: TypeAlias = tuple[Callable[..., Any], Any, Any]
 
 _EMPTYING_ATTEMPTS: Final = 10
@@ -208,13 +208,14 @@ _EMPTYING_PAUSE_SECONDS: Final = 0.2
 
 
 class Database:
-    """One database behind a batcher for each lane; which kind each is depends on the engine."""
+    """One database behind a batcher for each lane; the engine decides the kind of each batcher."""
 
     closed: StorageUnavailable | None = None
-    """Why no one may write at the moment; sealing and what is read go on. None: all may."""
+    """Why writes are refused at the moment; reads and sealing continue. None: writes are
+    accepted."""
 
     def __init__(self, url: URL, turn: Turn | None = None) -> None:
-        """`turn` is shared with the other workers of a server, if there are any."""
+        """`turn` is shared with the other workers of a server."""
         self.url = url
         self._embedded: EmbeddedWorker | None = None
         self._write: Batcher
@@ -241,10 +242,10 @@ class Database:
             self._embedded.on_commit, self._embedded.on_rollback = commit, rollback
 
     def limit_waiting(self, seconds: float) -> None:
-        """From now on every wait has an end: a server's, not that of a command.
+        """From now on limit every wait: for a server, not for a command.
 
-        For a request the waits of all its calls are counted together, see `deadline`. So many
-        seconds may each other call take, and three times as many one that scans.
+        A request has one deadline for all its calls, see `deadline`. Any other call may take
+        `seconds`, a scan three times as long.
         """
         for batcher in self._batchers.values():
             batcher.limit(seconds, 3 * seconds if batcher is self._scan else seconds)
@@ -269,14 +270,14 @@ class Database:
     async def write(self, act: Act[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run `act(connection, …)` in a transaction shared with others; durable on return.
 
-        A CountersignError that the act returns refuses it, and keeps what it has written; one that
-        it raises also rolls that back.
+        A CountersignError that the act returns refuses it, but its writes stay; one that it raises
+        also rolls them back.
         """
         result: R = await self._writing().call(_run_each, (act, args, kwargs))
         return result
 
     def _writing(self) -> Batcher:
-        """Where acts go, as long as they are accepted and what they write lasts."""
+        """The batcher for writes, while they are accepted and durable."""
         refusal = self.closed or self.damage
         if refusal is not None:
             raise _again(refusal)
@@ -287,7 +288,7 @@ class Database:
     ) -> R:
         """The same for an act on many items at once; see `batch.BatchAct`.
 
-        With `make`, items are made ready before there is a transaction for them.
+        With `make`, items are prepared before their transaction begins.
         """
         return await self._writing().call(act, item, make)
 
@@ -306,13 +307,13 @@ class Database:
         return result
 
     async def scan_batched(self, act: BatchAct[T, R], item: T) -> R:
-        """Ask what may take long, once for all who ask the same."""
+        """Run a slow query once for all callers that ask for the same."""
         return await self._scan.call(act, item)
 
     async def sequence(self, act: Act[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Seal: on the embedded database a write like others, else a transaction apart.
+        """Seal: an ordinary write on the embedded database, a separate transaction on PostgreSQL.
 
-        Not in a damaged database: what is published of it contradicts the restored backup.
+        Refused on a damaged database: published checkpoints would contradict the restored backup.
         """
         if self.damage is not None:
             raise _again(self.damage)
@@ -323,7 +324,8 @@ class Database:
         """Empty the write-ahead log of the embedded database; False if that was not possible.
 
         Deleted rows are overwritten in the database file itself (secure_delete); copies of their
-        pages can stand in the log until it is emptied, which another process that reads puts off.
+        pages can remain in the log until it is emptied, which must wait for other processes that
+        read.
         """
         return not is_embedded(self.url) or await asyncio.to_thread(self._empty_log)
 
@@ -343,38 +345,38 @@ class Database:
         return not busy
 
     async def covered(self) -> None:
-        """Wait until all that can be read now lasts, also where a standby takes over.
+        """Wait until all data that can be read now is durable, also after a failover.
 
-        On PostgreSQL it may stand in this server alone: who cancels a commit that waits for its
-        standby makes it visible.
+        On PostgreSQL, visible data may be on this server alone: if a commit is cancelled while it
+        waits for its standby, its data becomes visible.
         """
         if not is_embedded(self.url):
             await self.write(_nothing)
 
     def oldest(self) -> dict[str, float]:
-        """By name: for how many seconds the oldest call has waited."""
+        """By lane: how many seconds the oldest call has waited."""
         return {name: batcher.oldest for name, batcher in self._batchers.items()}
 
     @property
     def is_stuck(self) -> bool:
-        """Whether a call waits, or a batch takes, more than half of what a request may wait.
+        """Whether a call has waited, or a batch has run, for more than half the deadline.
 
-        What scans may take long.
+        Scans do not count: they may take long.
         """
         return any(b.is_late for b in self._batchers.values() if b is not self._scan)
 
     @property
     def has_trouble(self) -> bool:
-        """Whether the last write was not done, a call waits too long, or there is damage."""
+        """Whether the last write failed, a call waits too long, or data is damaged."""
         return self.is_stuck or self.failure is not None or self.damage is not None
 
     @property
     def failure(self) -> CountersignError | None:
-        """Why the last write was not done or is not certain; None: it was done."""
+        """Why the last write failed or has an unknown outcome; None: it was durable."""
         return self._write.failure
 
     async def look_for_damage(self) -> None:
-        """Look through the embedded database: from now on nothing is written if it is damaged."""
+        """Check the embedded database for damage; if there is any, refuse all later writes."""
         verdict = await asyncio.to_thread(self._quick_check)
         if verdict != "ok":
             say_damage(verdict)
@@ -394,7 +396,7 @@ class Database:
         return next((b.damage for b in self._batchers.values() if b.damage is not None), None)
 
     def batches(self) -> dict[str, tuple[int, int, int]]:
-        """By name: batches done, calls in them, and calls waiting now."""
+        """By lane: completed batches, their calls, and calls waiting now."""
         return {name: (b.batches, b.calls, b.pending) for name, b in self._batchers.items()}
 
 
@@ -408,7 +410,7 @@ def _run_each(connection: Connection, calls: Sequence[_Plain]) -> list[Any]:
 
 
 def _ask_each(connection: Connection, calls: Sequence[_Plain]) -> list[Any]:
-    """What has only read leaves nothing to undo: its error is its own."""
+    """A read has nothing to roll back, so its error refuses that call alone."""
     outcomes: list[Any] = []
     for act, args, kwargs in calls:
         try:
@@ -419,4 +421,4 @@ def _ask_each(connection: Connection, calls: Sequence[_Plain]) -> list[Any]:
 
 
 def _nothing(_: Connection) -> None:
-    """The transaction itself is what is wanted."""
+    """An empty act: only the commit of its transaction matters."""

@@ -1,4 +1,4 @@
-"""What truly differs between the two engines: opening them, and the words of their errors."""
+"""The differences between the two engines: how to open them, and how to read their errors."""
 
 from __future__ import annotations
 
@@ -72,23 +72,23 @@ _POSTGRESQL_ARGUMENTS: Final = {
     "tcp_user_timeout": 30_000,
 }
 _ISOLATION: Final = "transaction_isolation = 'read committed'"
-"""Who waits for another's lock reads what that wrote, whatever an operator's default is."""
+"""A transaction that waited for a lock sees what the lock's holder wrote, whatever default the
+operator has set."""
 _WARNINGS: Final = "countersign_warnings"
 _DISK_FULL_STATE: Final = "53100"
 WHERE: Final = threading.local()
-"""For the log: of a thread that works for a batcher, its `lane` and the `host` that it was
-connected to last."""
+"""For log lines of a batcher's thread: its `lane`, and the `host` of its newest connection."""
 _CHECKPOINT_PAGES: Final = 8000
 """32 MB of write-ahead log: a page changed by many commits is copied into the database once."""
 
 
 class Purpose(Enum):
-    """What a connection is for."""
+    """The use of a connection."""
 
     WRITE = "write"
     READ = "read"
     LOOK = "look"
-    """Also at what is damaged or in use: nothing is written, set up, or waited for at length."""
+    """Works on damaged or busy databases too: no write, no set-up, only short waits."""
 
 
 def database_url(configured: str | None, data_dir: Path, pooler: str = "none") -> URL:
@@ -102,7 +102,7 @@ def database_url(configured: str | None, data_dir: Path, pooler: str = "none") -
             "COUNTERSIGN_DATABASE_URL is not a URL such as postgresql://user@host/name."
         ) from error
     if "@" in (url.host or ""):
-        # Else the rest of the password would be taken for a host, and shown as one.
+        # Otherwise the rest of the password would be read, and shown, as a host.
         raise InvalidConfiguration(
             "COUNTERSIGN_DATABASE_URL has an @ in its user or password: write it as %40."
         )
@@ -152,12 +152,12 @@ def open_engine(url: URL, purpose: Purpose) -> Engine:
         arguments["prepare_threshold"] = None
     elif purpose is Purpose.READ:
         options["isolation_level"] = "AUTOCOMMIT"
-    # It also raises what it warns of, in words that can hold values of rows and are no JSON.
+    # psycopg also raises what it logs; its messages can contain row values and are not JSON.
     logging.getLogger("psycopg").setLevel(logging.CRITICAL)
     engine = create_engine(of_driver(url), connect_args=arguments, **options)
     seconds = int(BUSY_TIMEOUT_SECONDS)
     limits = [f"lock_timeout = '{seconds}s'"]
-    # Not where something is written: a commit that is cut off is one whose outcome no one knows.
+    # Not for writes: a commit that is cut off has an unknown outcome.
     if purpose is Purpose.READ:
         limits.append(f"statement_timeout = '{seconds}s'")
 
@@ -182,7 +182,7 @@ def open_engine(url: URL, purpose: Purpose) -> Engine:
 def _open_to_look(url: URL) -> Engine:
     if is_embedded(url):
         file = Path(url.database or "").absolute()
-        # Without a write-ahead log no one uses it: no file is made next to it then.
+        # Without a write-ahead log the database is not in use: then do not create files next to it.
         is_used = file.with_name(f"{file.name}-wal").exists()
         place = f"file:{quote(str(file))}?mode=ro{'' if is_used else '&immutable=1'}"
         driver = sqlite_module()
@@ -201,7 +201,7 @@ def _open_to_look(url: URL) -> Engine:
 
 
 def _begin_with(engine: Engine, statements: str) -> None:
-    """Begin each transaction with these, which hold for it alone.
+    """Begin each transaction with these statements, which apply to it alone.
 
     A pooler may give the session to another server next.
     """
@@ -220,7 +220,7 @@ def _of_each_new(engine: Engine) -> Callable[[_SetUp], None]:
             try:
                 set_up(connection, record)
             except BaseException:
-                # The pool closes it, and does not say so to those who listen.
+                # The pool closes it without calling close listeners.
                 engine.pool.dispatch.close(connection, record)
                 raise
 
@@ -242,7 +242,7 @@ def warnings_of(connection: Connection) -> list[str]:
 
 
 class ConnectionBreaker:
-    """Breaks off what the connections of an engine wait for, in another thread."""
+    """Interrupts waiting connections of an engine, from another thread."""
 
     def __init__(self, engine: Engine) -> None:
         self._embedded = is_embedded(engine.url)
@@ -270,14 +270,14 @@ class ConnectionBreaker:
             close()
 
     def close(self) -> None:
-        """Let go of all connections, also of those that an abandoned thread never closed."""
+        """Release all connections, also those that an abandoned thread never closed."""
         with self._gate:
             for _, close in self._open.values():
                 close()
             self._open.clear()
 
     def __call__(self) -> None:
-        """Break off: a thread that waits gets an error of the driver."""
+        """Interrupt them: a waiting thread gets an error of the driver."""
         with self._gate:
             for break_off, _ in self._open.values():
                 with suppress(OSError, sqlite3.Error):
@@ -327,7 +327,7 @@ def _open_sqlite(url: URL, purpose: Purpose) -> Engine:
         cursor.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
         cursor.execute("PRAGMA cache_size=-65536")
         cursor.execute("PRAGMA mmap_size=268435456")
-        # What is erased is overwritten, not only unlinked.
+        # Overwrite erased data instead of only unlinking it.
         cursor.execute("PRAGMA secure_delete=ON")
         if purpose is Purpose.READ:
             cursor.execute("PRAGMA query_only=ON")
@@ -351,7 +351,7 @@ def is_violation(error: BaseException, constraint: str) -> bool:
 
 
 def is_deadlock(error: BaseException) -> bool:
-    """Whether PostgreSQL ended the transaction because two of them waited for each other."""
+    """Whether PostgreSQL ended the transaction to resolve a deadlock."""
     return getattr(getattr(error, "orig", None), "sqlstate", None) == "40P01"
 
 
@@ -360,7 +360,7 @@ def translate(error: BaseException) -> CountersignError:
     if isinstance(error, CountersignError):
         return error
     if isinstance(error, EvidenceError):
-        # What is stored of the log does not fit together.
+        # The stored log is inconsistent.
         return EvidenceDamaged()
     if is_violation(error, "pk_idempotency_keys") or is_violation(error, "idempotency_keys.slot"):
         return IdempotencyInProgress()
@@ -395,17 +395,17 @@ def _names(error: BaseException) -> tuple[str, str]:
 
 
 def damaged() -> StorageUnavailable:
-    """What a caller is answered where the database cannot be read as it was written."""
+    """The refusal when stored data is damaged."""
     return StorageUnavailable(_DAMAGED, retry_after=_DAMAGED_RETRY_SECONDS)
 
 
 def disk_full() -> StorageUnavailable:
-    """What a caller is answered where nothing more fits on the disk."""
+    """The refusal when the disk is full."""
     return StorageUnavailable(_DISK_FULL, retry_after=_RETRY_AFTER_SECONDS)
 
 
 def is_disk_full(refusal: CountersignError | None) -> bool:
-    """Whether a refusal says that nothing more fits."""
+    """Whether a refusal reports a full disk."""
     return refusal is not None and refusal.message == _DISK_FULL
 
 
@@ -422,15 +422,15 @@ def quick_check(connection: Any) -> str:  # noqa: ANN401 - a DBAPI connection
 
 
 def is_damage(refusal: CountersignError) -> bool:
-    """Whether a refusal says that what is stored cannot be read as it was written."""
+    """Whether a refusal reports damaged data."""
     return refusal.message == _DAMAGED
 
 
 def is_unknown_end(error: BaseException) -> bool:
-    """Whether a commit that ended with this error may nevertheless last.
+    """Whether a commit that failed with this error may nevertheless be durable.
 
-    PostgreSQL has not said how it ended; or SQLite has written the whole of it, and the disk did
-    not confirm that.
+    Either PostgreSQL did not report the outcome, or SQLite wrote the whole commit and the disk did
+    not confirm it.
     """
     if not isinstance(error, DBAPIError):
         return False

@@ -1,7 +1,7 @@
 """A pooler in transaction mode: each transaction may have another session of PostgreSQL.
 
-What is set for a session would stay on it, for those who get it next, and what was prepared is not
-there the next time. So nothing is prepared, and every limit is set in the transaction that it is
+Session settings would stay for the next client of the session, and prepared statements would be
+gone the next time. So nothing is prepared, and every limit is set in the transaction that it is
 for. Locks are of transactions anyway; nothing listens, and no table is temporary.
 """
 
@@ -45,7 +45,7 @@ def refuse_unknown_pooler(url: URL) -> None:
         try:
             pooled = hands_sessions_around(arguments)
         except psycopg.Error:
-            return  # what needs the database next says why
+            return  # the next use of the database reports the error
         if pooled:
             raise InvalidConfiguration(
                 "COUNTERSIGN_DATABASE_POOLER: expected transaction, since a pooler between this "

@@ -41,7 +41,7 @@ from countersign.base.errors import (
 # has added are not compared.
 
 SchemaParts: TypeAlias = Mapping[str, Mapping[str, str]]
-"""Of each table its parts, such as `column id`, with their definitions."""
+"""Table → part, such as `column id` → definition."""
 
 FOLDER: Final = Path(__file__).parent
 """It has one file for each engine, `schema.sqlite.json` and `schema.postgresql.json`."""
@@ -101,9 +101,9 @@ _NAMED_MAX: Final = 8
 
 
 def parts_of(connection: Connection) -> SchemaParts:
-    """What the database has: tables with columns, constraints, indexes, triggers, sequences.
+    """The parts in the database: tables with columns, constraints, indexes, triggers, sequences.
 
-    That covers what migrations make outside of tables: functions are compared with their triggers,
+    They cover what migrations make outside of tables: functions are compared with their triggers,
     and a right of PUBLIC to change or truncate an append-only table counts as a difference.
     """
     embedded = connection.dialect.name == "sqlite"
@@ -121,7 +121,7 @@ def parts_of(connection: Connection) -> SchemaParts:
 
 
 def differences(connection: Connection) -> list[str]:
-    """In what the database is not as this release's migrations make it, each in words."""
+    """How the database differs from the schema of this release, one sentence per difference."""
     found = parts_of(connection)
     named = [
         words
@@ -133,13 +133,13 @@ def differences(connection: Connection) -> list[str]:
 
 
 def expected(connection: Connection) -> SchemaParts:
-    """What the migrations make on this engine."""
+    """The parts that this release's migrations create on this engine."""
     kept: SchemaParts = json.loads(_file(connection.dialect.name).read_text(encoding="utf-8"))
     return kept
 
 
 def write(connection: Connection) -> None:
-    """Keep what this database has as what the migrations make; `make schema` does this."""
+    """Store this database's parts as the expected ones; `make schema` does this."""
     kept = json.dumps(parts_of(connection), indent=1, sort_keys=True, ensure_ascii=False)
     _file(connection.dialect.name).write_text(f"{kept}\n", encoding="utf-8")
 
@@ -177,7 +177,7 @@ _VERSIONS: Final = Table("alembic_version", MetaData(), Column("version_num", St
 MOVED: Final = "moved_to"
 """A value of the deployment: the database is being moved, or was. See `operate/move.py`."""
 FILLING: Final = "moving_in"
-"""Likewise: the database is the one that is filled."""
+"""Likewise: the database is the one being filled."""
 _ADVISORY_LOCK: Final = 0x636F756E746572
 _NEWER: Final = "This database belongs to a newer release of Countersign: install that release."
 _START_EMPTY: Final = (
@@ -272,7 +272,7 @@ def check(url: URL, purpose: Purpose = Purpose.READ, *, while_moving: bool = Fal
 
 
 def refuse_moved(connection: Connection) -> None:
-    """Refuse a database whose data is on its way to another one, or there.
+    """Refuse a database whose data is moving to another one, or has moved.
 
     Raises:
         DatabaseMoved: with what to do.
@@ -299,7 +299,7 @@ def has_value(url: URL, name: str) -> bool:
 
 
 def stored_value(url: URL, name: str, value: bytes) -> bytes:
-    """The deployment's value under this name; it becomes `value` if there is none yet."""
+    """The deployment's value under this name; `value` is stored if there is none yet."""
     with connected(url, Purpose.READ) as connection:
         found = connection.execute(_value(name)).scalar_one_or_none()
     if found is not None:

@@ -26,10 +26,10 @@ _ROWS_MAX: Final = 64
 
 @dataclass(slots=True)
 class Deferred:
-    """What was left for the end of the transaction of a connection."""
+    """Statements that a connection runs at the end of its transaction."""
 
     statements: list[tuple[str, Sequence[object]]] = field(default_factory=list)
-    """As the driver takes them, with their values."""
+    """Each as text in the driver's syntax, with its values."""
     is_prepared: bool = False
     """Whether the connection has the view that the statements write to."""
 
@@ -40,17 +40,17 @@ def allow_deferred(connection: Connection) -> None:
 
 
 def deferred_statements(connection: Connection) -> Deferred | None:
-    """Where an act leaves statements that are done with the commit, of which it needs no result.
+    """Statements to run with the commit, whose results the act does not need.
 
-    On the embedded database they do not keep the event loop, on PostgreSQL they are sent together
-    with the commit. None: this connection is not one of those that write.
+    On the embedded database they do not block the event loop; on PostgreSQL they are sent with the
+    commit. None: the connection is not one that writes.
     """
     deferred: Deferred | None = connection.get_execution_options().get(_DEFERRED)
     return deferred
 
 
 def run_deferred(connection: Connection, *, commit: bool = False) -> None:
-    """Do what was left for later, and end the transaction with it where that saves a round trip."""
+    """Run the late statements, and commit in the same round trip where possible."""
     deferred = deferred_statements(connection)
     if deferred is None or not deferred.statements:
         return
@@ -71,10 +71,11 @@ def run_deferred(connection: Connection, *, commit: bool = False) -> None:
 
 @contextmanager
 def _sent_whole(driver: Any) -> Iterator[None]:  # noqa: ANN401 - a connection of psycopg
-    """A pipeline that sends all of what is put into it before anything of it is waited for.
+    """A pipeline that sends each statement before it waits for any result.
 
-    Psycopg (3.3.9) flushes once after the last statement. What the buffer of the socket does not
-    take stays behind, and server and client wait for each other: with some hundred acknowledgments.
+    Psycopg (3.3.9) flushes once after the last statement. Data that does not fit into the socket
+    buffer is not sent, and client and server wait for each other: seen with some hundred
+    acknowledgments.
     """
     driver.pgconn.nonblocking = 0
     try:
@@ -153,7 +154,7 @@ class BulkInsert:
     def _in_arrays(
         self, dialect: Dialect, rows: Sequence[tuple[object, ...]]
     ) -> tuple[str, Sequence[object]]:
-        # The dialect of a connection knows the types; who has none does without loading it.
+        # A connection's dialect knows the types; callers without a connection need not load it.
         self._from_arrays = self._from_arrays or self._arrays_for(dialect)
         return self._from_arrays, [*map(list, zip(*rows, strict=True))]
 
@@ -231,7 +232,7 @@ def rows(
     type_: type[T],
     parameters: Mapping[str, object] | None = None,
 ) -> list[T]:
-    """What a statement finds, each row as this type."""
+    """The rows of a statement as objects of this type."""
     return [of_row(found, type_) for found in connection.execute(statement, parameters)]
 
 
@@ -241,7 +242,7 @@ def row(
     type_: type[T],
     parameters: Mapping[str, object] | None = None,
 ) -> T | None:
-    """The one row that a statement finds, as this type; None if there is none."""
+    """The first row of a statement as this type, which may have one row at most; None: no row."""
     found = connection.execute(statement, parameters).one_or_none()
     return None if found is None else of_row(found, type_)
 
@@ -249,10 +250,10 @@ def row(
 def of_row(found: Row[*tuple[Any, ...]], type_: type[T], **others: object) -> T:
     """A row as a Struct, a dataclass or a NamedTuple; enumerations come from their values.
 
-    The columns have the names of the fields, and a column that has no field is left out; those of
-    a NamedTuple are in its order. `others` are members that are not columns, or that the column
-    has in another form: they come first. A row that does not fit is a mistake of the program, or
-    a value that was put into the database from outside.
+    Columns have the names of fields, and a column without a field is left out; for a NamedTuple the
+    columns are in its order. `others` are fields without a column, or with a column of another
+    form: they come first. A row that does not fit is a mistake of the program, or a value that was
+    put into the database from outside.
     """
     if issubclass(type_, tuple):
         return msgspec.convert(tuple(found), type_)

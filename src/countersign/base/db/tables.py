@@ -1,7 +1,7 @@
 """The tables, the same on SQLite and PostgreSQL. `migrations/` creates them; a test compares.
 
-Times are Unix milliseconds. Each table declares whose its rows are (`RowOwner`). PROTECTED tables
-take INSERT and SELECT only, which triggers enforce; what may be erased has a table of its own.
+Times are Unix milliseconds. Each table declares who owns its rows (`RowOwner`). PROTECTED tables
+accept INSERT and SELECT only, enforced by triggers; erasable data is in separate tables.
 """
 
 import os
@@ -45,10 +45,10 @@ NUMBERS: Final = 64
 """How many events a row can hold: on PostgreSQL the sequence of `events.seq` counts by it."""
 
 EVENT_OF_BUYER: Final = "substr(type, 1, 6) = 'buyer.'"
-"""In SQL, that an event is about a buyer; with exactly this, the buyer's own are found."""
+"""SQL condition for events about a buyer; the partial index matches only this text."""
 
 EVENT_OF_DAY: Final = "substr(type, 1, 6) IN ('buyer.', 'checko')"
-"""In SQL, that an event is one that the console counts; with exactly this, they are counted."""
+"""SQL condition for events that the console counts; the partial index matches only this text."""
 
 ONLY_ON: Final = "only_on"
 """In the `info` of an index: the engine that has it."""
@@ -100,12 +100,13 @@ class RowOwner(NamedTuple):
     """The column with the account's id."""
     mode: str = ""
     part_of: tuple[str, ...] = ()
-    """The tables to a row of which `key` leads: rows have the owner of that one."""
+    """The tables that `key` refers to: a row has the owner of the row that it refers to."""
     key: str = ""
     theirs: str = ""
-    """The column of those tables that `key` leads to; "": their primary key."""
+    """The column that `key` refers to; "": the primary key."""
     is_shared: bool = False
-    """Whether accounts of one mode share the rows: an account reaches them through what it has."""
+    """Whether accounts of one mode share the rows: an account reaches a row through its own
+    data."""
 
 
 OWNER: Final = "owner"
@@ -115,13 +116,13 @@ _OfOrders: TypeAlias = Literal["session_id", "checkout_session.session_id", "ord
 _OfPlaces: TypeAlias = Literal["zip", "proved_zip", "review", "order_reference", "copy_address"]
 _OfSessions: TypeAlias = Literal["provider_session", "provider_session_and_reference"]
 _OfProviders: TypeAlias = Literal["subject_reference", "provider_message", "document", "subject"]
-# The last is what the conformance kit keeps, in a database of its own.
+# The last group is used by the conformance kit, in its own database.
 _Other: TypeAlias = Literal["passkey", "cookie", "conformance"]
 Field: TypeAlias = Literal[_OfBuyers, _OfOrders, _OfPlaces, _OfSessions, _OfProviders, _Other]
-"""Under which keyed hashes are made: see `DeploymentSecret.blind_index`."""
+"""The field name of a keyed hash: see `DeploymentSecret.blind_index`."""
 _Kept: TypeAlias = Literal["content", "evidence", "tombstone"]
 GoesWith: TypeAlias = Literal[_Kept, "buyer", "check", "session", "order", "person"]
-"""With what the content of a column is erased. `tombstone`: with a buyer who was not revoked;
+"""The event that erases the content of a column. `tombstone`: with a buyer who was not revoked;
 `content`: with the erasure of a record; `evidence`: with the end of evidence; `person`: of people
 of the console."""
 
@@ -131,7 +132,7 @@ class Personal(NamedTuple):
 
     subject: GoesWith
     fields: tuple[Field, ...] = ()
-    """Of a keyed hash: under which it is made."""
+    """For a keyed hash: its field names."""
 
 
 PERSONAL_INFO: Final = "personal"
@@ -153,7 +154,7 @@ _OF_TRIES: Final = "buyer", "remembered_buyer", "provider_session"
 
 @cache
 def personal_columns(*subjects: GoesWith, name: str = "") -> tuple[Column[Any], ...]:
-    """The columns that go with these, where `name` is theirs; those that others refer to last."""
+    """The columns erased with these, named `name` if given; referenced tables come last."""
     return tuple(
         column
         for table in reversed(metadata.sorted_tables)
@@ -164,7 +165,7 @@ def personal_columns(*subjects: GoesWith, name: str = "") -> tuple[Column[Any], 
 
 
 def blanks(table: Table, subject: GoesWith) -> dict[str, object]:
-    """What overwrites all that goes with this in rows that stay: nothing, or random bytes."""
+    """The values that overwrite personal columns in rows that stay: NULL, or random bytes."""
     # As long as a keyed hash.
     empty = {Text: "[]", LargeBinary: os.urandom(16)}
     own = [column for column in personal_columns(subject) if column.table is table]
@@ -185,7 +186,7 @@ def _table(
     return Table(name, metadata, *items, info={OWNER: owner}, **options)
 
 
-# Each table is made by one of these, which says whose its rows are.
+# These functions make each table and declare the owner of its rows.
 _of_deployment: Final = partial(_table, RowOwner())
 _of_account: Final = partial(_table, RowOwner(account="account_id"))
 _in_mode: Final = partial(_table, RowOwner(account="account_id", mode="mode"))
@@ -224,7 +225,7 @@ account_origins: Final = _of_account(
     PrimaryKeyConstraint("account_id", "origin"),
 )
 
-# How an account is shown to buyers; what is null is as if there were no row.
+# How buyers see an account; NULL means the same as no row.
 account_brands: Final = _of_account(
     "account_brands",
     Column("account_id", ForeignKey("accounts.id"), primary_key=True),
@@ -257,8 +258,8 @@ api_keys: Final = _in_mode(
     Column("replaces", ForeignKey("api_keys.id")),
     # The person; NULL: it was made on the machine.
     Column("made_by", String(40)),
-    # The day, in UTC, and how often a key of a person read personal data on it; NULL: what it read
-    # is in the audit.
+    # The day, in UTC, and how often a key of a person read personal data on it; NULL: its reads are
+    # in the audit.
     Column("read_on", Instant),
     Column("reads", BigInteger),
     Index(None, "account_id"),
@@ -296,21 +297,21 @@ records: Final = _in_mode(
     Column("digest", LargeBinary, nullable=False),
     Column("body", LargeBinary, nullable=False),
     Index(None, "account_id", "mode", "type", "id"),
-    # For a list by a notice, which may be rare among the records of its account.
+    # For a list by notice, which may be rare among the records of its account.
     Index(None, "account_id", "mode", "type", "notice_id", "id"),
 )
 
 disclosures: Final = _in_mode(
     "disclosures",
-    # Rows are written with their record, by the thousand: nothing is looked up for them. Account
-    # and mode are those of the record, which proves them.
+    # Rows are written with their record, by the thousand, without lookups. Account and mode are
+    # copied from the record, which proves them.
     Column("record_id", String(40), primary_key=True),
     Column("account_id", String(40), nullable=False),
     _mode(),
     _hidden("session_index", "order", "session_id"),
     _hidden("cbid_index", "order", "cbid"),
     _hidden("payload", "content", nullable=False),
-    # Of the vendor's reference of the order; most have none.
+    # For the vendor's order reference; most records have none.
     _hidden("reference_index", "order", "order_reference"),
     # Blind indexes are made per account already. They are random: see `core/log/blind_runs.py` for
     # how the embedded database looks them up.
@@ -348,7 +349,7 @@ buyers: Final = _shared(
     Column("verified_at", Instant, info=_personal("buyer")),
     Column("expires_at", Instant, info=_personal("buyer")),
     Column("simulated", Boolean, nullable=False),
-    # What real verifications proved; nothing personal.
+    # Facts proved by real verifications; nothing personal.
     Column(
         "proofs", Text, nullable=False, info=_personal("buyer", "proved_zip", "provider_session")
     ),
@@ -358,18 +359,18 @@ buyers: Final = _shared(
     Column("expiry_due_at", Instant, info=_personal("buyer")),
     # When to report that it is about to expire; NULL as above.
     Column("reminder_due_at", Instant, info=_personal("buyer")),
-    # The account whose attempt led to the reasons: the only one that is shown them.
+    # The account whose attempt led to the reasons: only that account sees them.
     Column("attempted_by", String(40), info=_personal("buyer")),
     # The verification after which an operator took the buyer out of the review queue.
     Column("dismissed", String(40), info=_personal("buyer")),
-    # What the first of two reviewers has proposed, as JSON; a ZIP code only as its keyed hash.
+    # The proposal of the first of two reviewers, as JSON; a ZIP code only as its keyed hash.
     Column("proposal", Text, info=_personal("buyer", "review")),
     # For the review queue.
     Index(None, "attempted_by", "status"),
-    # For the sweep that reports verifications which have expired.
+    # For the sweep that reports expired verifications.
     Index(None, "expiry_due_at"),
     Index(None, "reminder_due_at"),
-    # For those of one sandbox, whose clock is ahead.
+    # For the verifications of one sandbox, whose clock is ahead.
     Index(None, "account_id", "mode", "expiry_due_at"),
     Index(None, "account_id", "mode", "reminder_due_at"),
     Index(None, "same_as"),
@@ -403,7 +404,8 @@ zip_attempts: Final = _in_mode(
     Index(None, "at"),
 )
 
-# What servers have leased of each limit, on PostgreSQL alone: unlogged, gone after a failover.
+# The shares of rate limits that servers have leased, on PostgreSQL alone: unlogged, gone after a
+# failover.
 rate_shares: Final = _of_deployment(
     "rate_shares",
     Column("name", LargeBinary, primary_key=True),
@@ -415,7 +417,7 @@ rate_shares: Final = _of_deployment(
 idempotency_keys: Final = _in_mode(
     "idempotency_keys",
     Column("slot", LargeBinary, primary_key=True),
-    # That of the key which was sent: nothing is looked up for it.
+    # The account of the key in the request: no lookup is needed.
     Column("account_id", String(40), nullable=False),
     _mode(),
     Column("fingerprint", LargeBinary, nullable=False),
@@ -423,7 +425,7 @@ idempotency_keys: Final = _in_mode(
     Column("created_at", Instant, nullable=False),
     Column("expires_at", Instant, nullable=False),
     # The buyer, acknowledgment, clearance or session that the response names and that can be
-    # erased. NULL: none; empty: not known, the response has to be read.
+    # erased. NULL: none; empty: unknown, read the response.
     Column("about", String(40), info=_personal("order")),
     Index(None, "expires_at"),
     Index(None, "about", info={WHERE: "about IS NOT NULL"}),
@@ -440,7 +442,7 @@ deployment_records: Final = _of_deployment(
     Column("body", LargeBinary, nullable=False),
 )
 
-# Every record of a party; the one with the highest number is in force.
+# Every record of a party; the highest number is in force.
 parties: Final = partial(_table, RowOwner(account="scope", mode="mode"))(
     "parties",
     # An account's id, or `deployment` for the operator.
@@ -485,14 +487,14 @@ erasures: Final = _part_of("records", "record_id")(
 ended_records: Final = _in_mode(
     "ended_records",
     Column("record_id", String(40), primary_key=True),
-    # Rows are written by the thousand: nothing is looked up for them.
+    # Rows are written by the thousand, without lookups.
     Column("account_id", String(40), nullable=False),
     _mode(),
     Column("at", Instant, nullable=False),
 )
 
-# What `audit_log` and `legal_holds` name a buyer by: random identifiers, whose meaning goes with
-# the buyer while those rows stay.
+# Names of buyers in `audit_log` and `legal_holds`: random identifiers, which lose their meaning
+# with the buyer while those rows stay.
 buyer_references: Final = _shared(
     "buyer_references",
     Column("reference", String(40), primary_key=True),
@@ -511,14 +513,15 @@ waiting_erasures: Final = _part_of("records", "record_id")(
 legal_holds: Final = _in_mode(
     "legal_holds",
     Column("id", String(40), primary_key=True),
-    # What must not be erased: a record, a buyer (its reference) or a whole account.
+    # The object to keep from erasure: a record, a buyer (by reference) or a whole account.
     Column("subject", String(80), nullable=False),
     Column("reason", Text, nullable=False),
     Column("placed_at", Instant, nullable=False),
     Column("released_at", Instant),
     # The matter that it is part of; NULL: none.
     Column("matter_id", String(40)),
-    # Whose hold it is, and what it binds. Empty: the deployment's, which binds both modes.
+    # The account and mode that own the hold and that it binds. Empty: the deployment's, which binds
+    # both modes.
     Column("account_id", String(40), nullable=False, server_default=text("''")),
     Column("mode", String(4), CheckConstraint("mode IN ('test', 'live')", name="mode")),
     Index(None, "subject"),
@@ -561,7 +564,7 @@ log_keys: Final = _of_deployment(
     Index(None, "log_id"),
 )
 
-# Who approves changes of the keys of logs; the row with the highest number is in force.
+# Approvers of changes of log keys; the row with the highest number is in force.
 log_rosters: Final = _of_deployment(
     "log_rosters",
     Column("number", Integer, primary_key=True, autoincrement=False),
@@ -576,9 +579,9 @@ log_proposals: Final = _of_deployment(
     "log_proposals",
     Column("id", String(40), primary_key=True),
     Column("log_id", ForeignKey("logs.id"), nullable=False),
-    # What is signed to approve it.
+    # The text that approvers sign.
     Column("text", LargeBinary, nullable=False),
-    # The keys that it would add, as JSON, with what is secret sealed as in log_keys.
+    # The keys that it would add, as JSON, with secrets sealed as in log_keys.
     Column("keys", LargeBinary, nullable=False),
     Column("at", Instant, nullable=False),
 )
@@ -630,7 +633,8 @@ checkpoints: Final = _of_deployment(
     Column("at", Instant, nullable=False),
 )
 
-# What others say of a checkpoint: a witness's cosignature, a timestamp authority's token.
+# Statements of third parties about a checkpoint: a witness's cosignature, a timestamp authority's
+# token.
 anchors: Final = _of_deployment(
     "anchors",
     Column("log_id", Integer, primary_key=True, autoincrement=False),
@@ -648,7 +652,7 @@ anchors: Final = _of_deployment(
     Index(None, "ends_at"),
 )
 
-# Records whose act is done and whose entry is not written yet.
+# Records that are committed and whose log entry is not written yet.
 log_pending: Final = _of_deployment(
     "log_pending",
     Column("record_id", String(40), primary_key=True),
@@ -657,7 +661,7 @@ log_pending: Final = _of_deployment(
     sqlite_with_rowid=False,
 )
 
-# One document, one buyer. That of a revoked buyer is kept when the buyer is erased.
+# One document, one buyer. For a revoked buyer it is kept when the buyer is erased.
 buyer_documents: Final = _shared(
     "buyer_documents",
     _mode(),
@@ -668,8 +672,8 @@ buyer_documents: Final = _shared(
     Index(None, "cbid"),
 )
 
-# One provider session, one buyer. Until the provider says whom a session is about, it has one
-# buyer for each reference that it was asked with.
+# One provider session, one buyer. Until the provider says whom a session is about, it has one buyer
+# for each reference in the requests.
 provider_sessions: Final = _shared(
     "provider_sessions",
     _mode(),
@@ -682,20 +686,20 @@ provider_sessions: Final = _shared(
     Index(None, "cbid"),
 )
 
-# Sessions that a provider has not decided, to be asked about again.
+# Sessions that a provider has not decided, to be polled.
 pending_sessions: Final = _in_mode(
     "pending_sessions",
     # Its shred key is found under this id.
     Column("id", String(40), primary_key=True),
     _account(),
     _mode(),
-    # By which a message of the provider finds it.
+    # Finds it for a message of the provider.
     _hidden("session_index", "check", "provider_session", nullable=False, index=True),
-    # The session, or the session and the reference that it was asked with.
+    # The session, or the session and the reference of the request.
     _hidden("asked_index", "check", *_OF_SESSION, nullable=False),
-    # NULL: a session that we started, about which the provider has said nothing yet.
+    # NULL: a session that we started, about which the provider has sent nothing yet.
     _cbid("check"),
-    # What was asked: session id, ZIP code and subject, sealed by the vault.
+    # The request: session id, ZIP code and subject, sealed by the vault.
     _hidden("request", "check", nullable=False),
     Column("polls", Integer, nullable=False),
     Column("created_at", Instant, nullable=False),
@@ -717,7 +721,7 @@ started_checks: Final = _in_mode(
     _hidden("session_index", "check", "provider_session", nullable=False),
     # The keyed hash of the ZIP code that it was started for: other questions do not count here.
     _hidden("zip_index", "check", "zip", nullable=False),
-    # Grows with each decision; 0: there was none.
+    # Grows with each decision; 0: none yet.
     Column("revision", Integer, nullable=False),
     _cbid("check"),
     Column("verification_id", String(40)),
@@ -742,7 +746,7 @@ provider_messages: Final = _of_account(
     Index(None, "at"),
 )
 
-# The provider's exact answers and what was decided from them, sealed by the vault.
+# The provider's exact responses and the decision from them, sealed by the vault.
 verification_evidence: Final = _in_mode(
     "verification_evidence",
     Column("record_id", ForeignKey("records.id"), primary_key=True),
@@ -763,7 +767,7 @@ verification_settings: Final = _of_account(
     Column("changed_at", Instant, nullable=False),
 )
 
-# Providers of an account other than its first, and those that its test keys use: the provider's own
+# The second and further providers of an account, and providers of its test keys: the provider's own
 # test mode.
 further_providers: Final = _in_mode(
     "further_providers",
@@ -790,8 +794,8 @@ audit_log: Final = _part_of("audit_owners", "id", "entry_id")(
     Index(None, "subject"),
 )
 
-# Whose audit an entry of `audit_log` is in, besides the deployment's, which has all. An act on an
-# account as a whole has a row for each mode.
+# The accounts whose audit contains an entry of `audit_log`; the deployment's audit has all entries.
+# An act on an account as a whole has a row for each mode.
 audit_owners: Final = _in_mode(
     "audit_owners",
     Column("account_id", String(40), nullable=False),
@@ -800,8 +804,8 @@ audit_owners: Final = _in_mode(
     PrimaryKeyConstraint("account_id", "mode", "entry_id"),
 )
 
-# The entries of `audit_log` in the order in which they are chained: each digest is of a random
-# salt, of the digest before it and of the entry.
+# The entries of `audit_log` as a hash chain, in order: each digest covers a random salt, the digest
+# before it and the entry.
 audit_chain: Final = _of_deployment(
     "audit_chain",
     # Counted from 1.
@@ -811,17 +815,17 @@ audit_chain: Final = _of_deployment(
     Column("digest", LargeBinary, nullable=False),
 )
 
-# What a transaction writes for an account and a mode. Acknowledgments that are written together
-# share a row: see `core/events/sql.py`.
+# Events that a transaction writes for an account and a mode. Acknowledgments that are written
+# together share a row: see `core/events/sql.py`.
 events: Final = _in_mode(
     "events",
-    # The number of the event, of several the last one's. On the embedded database the rowid, which
-    # one writer after the other hands out in order.
+    # The number of the event, of several the last one's. On the embedded database it is the rowid,
+    # which its single writer assigns in order.
     Column("seq", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
     # PostgreSQL: the number of the writing transaction, by which readers know what may still
     # appear before this row. 0 on the embedded database.
     Column("tx", BigInteger, nullable=False),
-    # Those of the object. Rows are written by the thousand: nothing is looked up for them.
+    # Account and mode of the object. Rows are written by the thousand, without lookups.
     Column("account_id", String(40), nullable=False),
     _mode(),
     Column("type", String(30), nullable=False),
@@ -829,18 +833,18 @@ events: Final = _in_mode(
     Column("object_id", String(64), nullable=False, info=_personal("buyer")),
     Column("version", String(64)),
     Column("at", Instant, nullable=False),
-    # Whether a test key asked for it, and nothing has happened.
+    # Whether a test key triggered it, without a real act.
     Column("triggered", Boolean, nullable=False, server_default=false()),
-    # Of a buyer, a JSON array of codes: why it is not verified, for the account that asked.
+    # For a buyer, a JSON array of codes: why it is not verified, for the account that asked.
     Column("reasons", Text, info=_personal("buyer")),
-    # Of several events, the number of the first one, and what they are about.
+    # For several events, the number of the first one, and their objects.
     Column("first_seq", BigInteger),
     Column("objects", Text),
     Index(None, "account_id", "mode", "tx", "seq"),
     Index(None, "account_id", "mode", "at"),
     # For erasing: the events of one buyer.
     Index("ix_events_of_buyers", "object_id", info={WHERE: EVENT_OF_BUYER}),
-    # For the figures of a day: it has no event of an acknowledgment, of which there are most.
+    # For the figures of a day: it leaves out events of acknowledgments, the most frequent ones.
     Index("ix_events_of_day", *_OF_DAY, info={WHERE: EVENT_OF_DAY}),
 )
 
@@ -882,7 +886,7 @@ webhook_deliveries: Final = _part_of("webhook_endpoints", "endpoint_id")(
     Column("endpoint_id", String(40), primary_key=True),
     Column("event_seq", BigInteger, primary_key=True, autoincrement=False),
     Column("status", String(10), nullable=False),
-    # How many were made, and how many of those belong to the present round of the schedule.
+    # How many attempts were made, and how many of them belong to the current round of the schedule.
     Column("attempts", Integer, nullable=False),
     Column("step", Integer, nullable=False),
     Column("created_at", Instant, nullable=False),
@@ -904,7 +908,7 @@ webhook_attempts: Final = _part_of("webhook_endpoints", "endpoint_id")(
     sqlite_with_rowid=False,
 )
 
-# Buyers whose orders a vendor refuses, whatever their status; no other account learns of it.
+# Buyers whose orders a vendor refuses, whatever their status; other accounts cannot see it.
 buyer_blocks: Final = _in_mode(
     "buyer_blocks",
     _account(),
@@ -915,16 +919,16 @@ buyer_blocks: Final = _in_mode(
     Index(None, "cbid"),
 )
 
-# One row a decision; what was decided, and about whom, says its record.
+# One row per decision; its content and its buyer are in its record.
 clearances: Final = _in_mode(
     "clearances",
-    # That of the record. Rows are written by the thousand: nothing is looked up for them.
+    # The id of the record. Rows are written by the thousand, without lookups.
     Column("id", String(40), primary_key=True, info=_personal("evidence")),
     Column("account_id", String(40), nullable=False),
     _mode(),
-    # NULL if what was sent cannot be one.
+    # NULL if the value in the request cannot be an id.
     Column("ack_id", String(40)),
-    # Of the key that signed; with the next one NULL unless it was granted.
+    # Of the signing key; NULL, as is the next column, unless it was granted.
     Column("kid", String(60)),
     Column("expires_at", Instant),
     Column("at", Instant, nullable=False),
@@ -949,7 +953,7 @@ acknowledgment_uses: Final = _in_mode(
     Index(None, "cbid"),
 )
 
-# What vendors report of an order; its content is in its record.
+# Reports of vendors about an order; the content is in the record.
 fulfilments: Final = _in_mode(
     "fulfilments",
     Column("id", String(40), primary_key=True, info=_personal("evidence")),
@@ -964,7 +968,7 @@ fulfilments: Final = _in_mode(
     Index(None, "ack_id"),
 )
 
-# What signs the tokens of clearances: the newest key of a mode whose time has come.
+# Keys that sign the tokens of clearances: the newest valid key of a mode signs.
 clearance_keys: Final = _of_deployment(
     "clearance_keys",
     _mode(),
@@ -991,12 +995,11 @@ clearance_settings: Final = _of_account(
 # Links for one buyer and one order. Deleted some time after their end.
 checkout_sessions: Final = _in_mode(
     "checkout_sessions",
-    # Its shred key is found under this id. Rows are written by the thousand: nothing is looked up
-    # for them.
+    # Its shred key is found under this id. Rows are written by the thousand, without lookups.
     Column("id", String(40), primary_key=True),
     Column("account_id", String(40), nullable=False),
     _mode(),
-    # Grows with each change: one that was decided by an older state is not written.
+    # Grows with each change: a change computed from an older state is not written.
     Column("revision", Integer, nullable=False),
     Column("token_digest", LargeBinary, nullable=False, unique=True),
     _hidden("session_index", "session", "checkout_session.session_id", nullable=False),
@@ -1012,7 +1015,7 @@ checkout_sessions: Final = _in_mode(
     # How many decisions about its identity checks the session has taken over.
     Column("check_revision", Integer, nullable=False),
     Column("consents", Integer, nullable=False),
-    # What was asked and how far the buyer is, sealed by the vault; NULL once it is erased.
+    # The vendor's request and the buyer's progress, sealed by the vault; NULL once it is erased.
     _hidden("content", "session"),
     _hidden("reference_index", "session", "order_reference"),
     Index(None, "account_id", "mode", "id"),
@@ -1030,7 +1033,7 @@ checkout_sessions: Final = _in_mode(
     ),
 )
 
-# Mails with the link of a buyer's copy: what waits, and without an address what was.
+# Mails with the link of a buyer's copy: waiting ones, and finished ones without their address.
 copy_mails: Final = _in_mode(
     "copy_mails",
     Column("id", String(40), primary_key=True),
@@ -1041,12 +1044,12 @@ copy_mails: Final = _in_mode(
     Column("locale", String(8), nullable=False),
     # Sealed by the vault with the shred key of the session; NULL once the mail is gone.
     _hidden("address", "session"),
-    # A keyed hash, by which mails to one address are counted; NULL after a day.
+    # A keyed hash, to count the mails to one address; NULL after a day.
     _hidden("address_index", "session", "copy_address"),
-    # When to send it, or when the lease of the process that does is over; NULL: it is gone.
+    # When to send it, or when the lease of the sending process ends; NULL: it is gone.
     Column("due_at", Instant),
     Column("attempts", Integer, nullable=False),
-    # Of those, how many may have sent it.
+    # How many of the attempts may have sent it.
     Column("unsure", Integer, nullable=False),
     # How it has ended.
     Column("outcome", String(10)),
@@ -1056,7 +1059,7 @@ copy_mails: Final = _in_mode(
     Index(None, "due_at", info={WHERE: "due_at IS NOT NULL"}),
 )
 
-# What lets a buyer walk through without a new identity check: a passkey, or a cookie.
+# Lets a buyer skip a new identity check: a passkey, or a cookie.
 remembered: Final = _shared(
     "remembered",
     Column("id", String(40), primary_key=True),
@@ -1070,7 +1073,7 @@ remembered: Final = _shared(
     _hidden("public_key", "buyer"),
     Column("sign_count", BigInteger),
     _hidden("user_handle", "buyer", "user_handle"),
-    # Sign-ins of before count no more; NULL: no one has signed out.
+    # Earlier sign-ins are not valid any more; NULL: never signed out.
     Column("signed_out_at", Instant),
     Column("created_at", Instant, nullable=False),
     Column("last_used_at", Instant, nullable=False),
@@ -1079,7 +1082,7 @@ remembered: Final = _shared(
     Index(None, "expires_at"),
 )
 
-# Who asked about a remembered buyer, and when: what the buyer is shown at /buyer.
+# Requests for a remembered buyer and their times: shown to the buyer at /buyer.
 remembered_uses: Final = _shared(
     "remembered_uses",
     Column("id", String(40), primary_key=True),
@@ -1093,7 +1096,7 @@ remembered_uses: Final = _shared(
     Index(None, "at"),
 )
 
-# Buyers who want to be erased, where a server may not erase or a hold keeps something.
+# Buyers who asked for erasure, while a server may not erase or a hold keeps something.
 erasure_requests: Final = _shared(
     "erasure_requests",
     _cbid("buyer", primary_key=True),
@@ -1108,7 +1111,7 @@ test_clocks: Final = _of_account(
     Column("changed_at", Instant, nullable=False),
 )
 
-# What verifications in the sandbox of an account meet in place of their outcome.
+# Outcomes that verifications in the sandbox of an account get in place of their own.
 test_faults: Final = _of_account(
     "test_faults",
     Column("account_id", ForeignKey("accounts.id"), primary_key=True),
@@ -1142,7 +1145,7 @@ person_grants: Final = _of_account(
     Index(None, "account_id"),
 )
 
-# Apart from those of buyers, who are remembered at the same address.
+# Separate from the passkeys of buyers, who are remembered at the same address.
 person_passkeys: Final = _of_deployment(
     "person_passkeys",
     Column("id", String(40), primary_key=True),
@@ -1156,17 +1159,18 @@ person_passkeys: Final = _of_deployment(
     Index(None, "person_id"),
 )
 
-# Of a person who signs in at a provider of OpenID Connect.
+# For a person who signs in at an OpenID Connect provider.
 person_subjects: Final = _of_deployment(
     "person_subjects",
     Column("person_id", ForeignKey("people.id"), primary_key=True),
-    # The digest of the issuer and of what it calls the person.
+    # The digest of the issuer and its subject.
     _hidden("lookup", "person", "subject", nullable=False, unique=True),
     Column("created_at", Instant, nullable=False),
     Column("last_used_at", Instant, nullable=False),
 )
 
-# By which a person comes in, the first time or again: the newest of each person, until it is used.
+# Sign-in links for a person, for the first time or a new passkey: the newest of each person, until
+# used.
 person_links: Final = _of_deployment(
     "person_links",
     Column("id", String(40), primary_key=True),
@@ -1178,7 +1182,7 @@ person_links: Final = _of_deployment(
     Column("expires_at", Instant, nullable=False),
 )
 
-# Of people who are signed in. The token is kept as a keyed hash.
+# Sessions of signed-in people. The token is kept as a keyed hash.
 person_sessions: Final = _of_deployment(
     "person_sessions",
     Column("id", String(40), primary_key=True),

@@ -1,9 +1,9 @@
-"""Whose turn it is to write to the embedded database, among the workers of one server.
+"""Taking turns to write to the embedded database, among the workers of one server.
 
-SQLite lets in one writer at a time, in no order, and signals no one when that one has left. So
-workers note in shared memory who writes and who waits, and who has written wakes the next that
-waits. This is courtesy, no lock: SQLite's own lock protects the database, and who is not woken
-tries again by the clock. So a worker that dies in its turn keeps no one waiting.
+SQLite admits one writer at a time, in no order, and notifies no waiting writer. So
+workers note in shared memory who writes and who waits, and a worker that has written wakes the next
+one that waits. This is courtesy, not a lock: SQLite's own lock protects the database, and a worker
+that is not woken retries after a while. So a worker that dies in its turn keeps no other waiting.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from contextlib import suppress
 from typing import Final
 
 RETRY_SECONDS: Final = 0.005
-"""How long to wait for a turn before looking without a word."""
+"""How long to wait for a wake-up before looking anyway."""
 _HAND_OVER_SECONDS: Final = 0.001
-"""For so long the turn may lie idle for one who was woken; a busy machine may be slow at that."""
+"""How long the turn stays reserved for a worker that was woken; a busy machine may need that
+long."""
 _LOOKS: Final = 20
-"""So often is believed that another still writes: it may have died."""
+"""After this many looks, assume that the other writer has died."""
 _DRAINED_BYTES: Final = 64
 _WAITS: Final = 0
 _WRITES: Final = 1
@@ -28,7 +29,7 @@ _WRITES: Final = 1
 
 
 class Turn:
-    """The turns of a process that has the database for itself: only commands write, too."""
+    """The turns of a process that shares the database with commands only."""
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Begin to hear of the others, on this loop."""
@@ -41,7 +42,7 @@ class Turn:
         """This process writes now, or tries to."""
 
     def wait(self, loop: asyncio.AbstractEventLoop, then: Callable[[], None]) -> None:
-        """Call this when another has written, or when it is time to try without a word."""
+        """Call `then` when another has written, or when it is time to try anyway."""
         loop.call_later(RETRY_SECONDS, then)
 
     def end(self) -> None:
@@ -49,7 +50,7 @@ class Turn:
 
 
 class SharedTurn(Turn):
-    """The turns of one of several workers; each changes only its own two cells."""
+    """The turns of one worker of several; each worker changes only its own two cells."""
 
     def __init__(self, cells: mmap.mmap, pipes: Sequence[tuple[int, int]], own: int) -> None:
         self._cells = cells
@@ -60,7 +61,7 @@ class SharedTurn(Turn):
         self._looks = 0
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Listen for others who have written."""
+        """Listen for wake-ups from other workers."""
         loop.add_reader(self._pipes[self._own][0], self._woken)
 
     def is_anothers(self) -> bool:
@@ -72,7 +73,7 @@ class SharedTurn(Turn):
         self._set(waits=0, writes=1)
 
     def wait(self, loop: asyncio.AbstractEventLoop, then: Callable[[], None]) -> None:
-        """Note that this process waits; not for one who has left before that was noted."""
+        """Note that this process waits, and schedule a look in case no wake-up comes."""
         tried = self._cells[2 * self._own + _WRITES]
         self._set(waits=1, writes=0)
         self._then, self._looks = then, 0
@@ -121,10 +122,10 @@ class SharedTurn(Turn):
 
 
 class SharedTurns:
-    """What the turns of several workers share; made before they are forked."""
+    """The shared turns of several workers, created before they are forked."""
 
     def __init__(self, workers: int) -> None:
-        # Of each worker: whether it waits, and whether it writes.
+        # For each worker: whether it waits, and whether it writes.
         self._cells = mmap.mmap(-1, 2 * workers)
         self._pipes = [os.pipe() for _ in range(workers)]
         for end in (end for pipe in self._pipes for end in pipe):
@@ -135,5 +136,5 @@ class SharedTurns:
         return SharedTurn(self._cells, self._pipes, worker)
 
     def forget(self, worker: int) -> None:
-        """No one waits for a worker that has died."""
+        """No worker waits for a dead one."""
         self._cells[2 * worker : 2 * worker + 2] = bytes(2)

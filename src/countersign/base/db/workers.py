@@ -1,4 +1,4 @@
-"""What does batches: each has one connection to itself, and finds another if that breaks.
+"""Workers run batches: each has a dedicated connection, and opens another if that breaks.
 
 The one that writes to the embedded database is in `database.py`.
 """
@@ -48,8 +48,8 @@ R = TypeVar("R")
 BatchAct: TypeAlias = Callable[[Connection, Sequence[T]], Sequence[R | CountersignError]]
 """Does something for many items in one transaction: one outcome per item, in the same order.
 
-An outcome that is a CountersignError refuses that item alone. An act that raises has done nothing
-for any of them.
+An outcome that is a CountersignError refuses that item alone. An act that raises has had no effect
+for any item.
 """
 
 _isolated: Final = set[BatchAct[Any, Any]]()
@@ -65,7 +65,7 @@ def isolated(act: BatchAct[T, R]) -> BatchAct[T, R]:
 
 
 Make: TypeAlias = Callable[[Sequence[T]], Sequence[R]]
-"""Makes items ready for their act on the event loop, before there is a transaction for them."""
+"""Prepares items for their act on the event loop, before the transaction begins."""
 
 QueuedCall: TypeAlias = "tuple[BatchAct[Any, Any], Any, asyncio.Future[Any], float, TimeLeft]"
 """An act, its item, the future of the caller, when it was called, and how long that may take."""
@@ -74,7 +74,7 @@ Outcomes: TypeAlias = Sequence[object]
 
 
 class GivenUp(CountersignError):
-    """The callers of a batch have another answer: nothing of it may be committed."""
+    """The callers of a batch already have another response: it must not commit."""
 
 
 class Running(Struct, eq=False):
@@ -83,16 +83,16 @@ class Running(Struct, eq=False):
     calls: Sequence[QueuedCall]
     since: float = field(default_factory=time.monotonic)
     is_abandoned: bool = False
-    """Whether no one waits for its end any more."""
+    """Whether no caller waits for it any more."""
     is_said: bool = False
-    """Whether the log says that it takes long."""
+    """Whether the log has a line about its slowness."""
     outcomes: Outcomes = ()
-    """On the embedded database, of the statements that were done on the event loop."""
+    """Results of the statements that ran on the event loop (embedded database only)."""
     failure: Exception | None = None
-    """Likewise: what they failed of."""
+    """The error of those statements."""
     is_given_up: bool = False
     is_ending: bool = False
-    """Whether a commit was begun, so that its effect is not known before the end."""
+    """Whether the commit has begun: until it ends, its effect is unknown."""
     _gate: threading.Lock = field(default_factory=threading.Lock)
 
     def end(self) -> None:
@@ -106,21 +106,21 @@ class Running(Struct, eq=False):
             self.is_ending = True
 
     def give_up(self) -> bool:
-        """Let nothing of it be committed any more; False if that has begun."""
+        """Prevent the commit; False if it has begun."""
         with self._gate:
             self.is_given_up = self.is_given_up or not self.is_ending
             return self.is_given_up
 
 
 _UNTESTED_SECONDS: Final = 1.0
-"""How long a connection may have been idle, and is used without a question whether it is there."""
+"""A connection that was idle for longer is tested before use."""
 
 _REPAIR: Final = (
     "Stop the server, keep its files, check the disk, and restore a backup: docs/backup.md."
 )
 _NO_STANDBY: Final = "The database waits for its standby."
 _LONG_COMMIT_SECONDS: Final = 1.0
-"""No commit waits so long for a standby that responds."""
+"""A standby that responds confirms a commit sooner."""
 # It assigns a transaction id and writes: only then does a commit wait for the standby.
 _COVERING: Final = ("SELECT pg_logical_emit_message(true, 'countersign', '')", ())
 _WAITING_COMMIT: Final = text(
@@ -149,9 +149,9 @@ class BatchWorker:
         self._in_transactions = is_through_pooler(url)
 
     def __call__(self, running: Running) -> Outcomes:
-        """The outcomes; after a failure of one call each is done alone.
+        """The outcomes; if one call fails, each is run alone.
 
-        Each query sees what was committed before it.
+        Each query sees all earlier commits.
         """
         if self.is_stale:
             self._discard_all()
@@ -172,7 +172,7 @@ class BatchWorker:
             if isinstance(translate(error), StorageUnavailable | OutcomeUnknown):
                 self._discard_all()
                 if was_held and not (running.is_ending or running.is_abandoned):
-                    return self(running)  # nothing of it can have been committed
+                    return self(running)  # none of it can have been committed
             return self._recover(running, error)
 
     def _close_idle(self) -> None:
@@ -185,7 +185,7 @@ class BatchWorker:
             connection.close()
 
     def end(self) -> None:
-        """Let go of all that is held; nothing is asked for afterwards."""
+        """Release all resources; the worker is not used afterwards."""
         self.close()
         self.engine.dispose()
         self.cut.close()
@@ -221,7 +221,7 @@ class BatchWorker:
     def _in_transaction(
         self, connection: Connection, running: Running, calls: Sequence[QueuedCall]
     ) -> Outcomes:
-        """With its limits, and at its end the session goes back to the pooler."""
+        """Run the calls in a transaction with limits, then return the session to the pooler."""
         outcomes: list[object] = [None] * len(calls)
         for apart in (False, True):
             places = [place for place, call in enumerate(calls) if (call[0] in _isolated) is apart]
@@ -234,11 +234,11 @@ class BatchWorker:
         return outcomes
 
     def _recover(self, running: Running, error: Exception) -> Outcomes:
-        """What to answer after a batch failed and was rolled back.
+        """The outcomes after a batch failed and was rolled back.
 
-        A fault of the database is everybody's. Otherwise one call spoils the batch, or another
-        server has just written the same row or locked the same rows in another order: each gets a
-        separate transaction, which sees that row and locks little.
+        A fault of the database refuses every call. Otherwise one call spoils the batch, or another
+        server has just written the same row or locked the same rows in another order: each call
+        gets a separate transaction, which sees that row and locks little.
         """
         self._discard()
         calls = running.calls
@@ -281,10 +281,10 @@ class WritingWorker(BatchWorker):
     writes = True
     _used_at = 0.0
     _doubted: float | None = None
-    """For how many seconds a commit has waited at least that may wait still."""
+    """The least time in seconds that a commit, possibly still hanging, has waited."""
 
     def __init__(self, url: URL, *, answers: bool) -> None:
-        """With `answers`, what is read in a transaction lasts once that has ended."""
+        """With `answers`, data read in a transaction is durable once the transaction has ended."""
         super().__init__(url)
         self._answers = answers
 
@@ -327,14 +327,14 @@ class WritingWorker(BatchWorker):
         return outcomes
 
     def _doubt(self, running: Running) -> None:
-        """From now on look first whether commits get to their end."""
+        """From now on check first whether commits hang."""
         waited = time.monotonic() - running.since
         self._doubted = waited / 2 if running.is_abandoned else _LONG_COMMIT_SECONDS
 
     def _is_waiting(self, connection: Connection, seconds: float) -> bool:
-        """Whether a new commit would wait like one of before, which no one can break off.
+        """Whether a new commit would hang as an earlier one does, which cannot be cancelled.
 
-        Its session stays on the server, and there is room for a limited number of them.
+        A hanging commit keeps its session on the server, and sessions are limited.
         """
         with connection.begin():
             return bool(connection.execute(_WAITING_COMMIT, {"seconds": seconds}).scalar_one())
@@ -342,7 +342,7 @@ class WritingWorker(BatchWorker):
 
 def _refusal(error: Exception) -> CountersignError:
     refusal = translate(error)
-    # A conflict of two requests is the answer to one of them, and no trouble of the database.
+    # A conflict of two requests is a normal response to one of them, not a fault of the database.
     if refusal is not error and not isinstance(refusal, IdempotencyInProgress):
         log_error(error, refusal)
     return refusal
@@ -354,7 +354,7 @@ def say_damage(state: str) -> None:
 
 
 def log_error(error: Exception, refusal: CountersignError) -> None:
-    """Log an error of the driver, and what its callers are answered."""
+    """Log an error of the driver, and the refusal that its callers get."""
     # The driver's message can hold values of rows: only its kind is logged.
     origin = getattr(error, "orig", None)
     kind, state = type(error).__name__, getattr(origin, "sqlstate", None)
@@ -366,7 +366,7 @@ def log_error(error: Exception, refusal: CountersignError) -> None:
     _log.error(
         "database_damaged" if damage else "database_error",
         kind=kind,
-        # On the embedded database, what is read on the event loop has none.
+        # On the embedded database, reads on the event loop have no lane.
         lane=getattr(WHERE, "lane", "read"),
         host=getattr(WHERE, "host", None),
         cause=type(origin).__name__ if origin is not None else None,

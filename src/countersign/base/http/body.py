@@ -139,7 +139,7 @@ Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 BODY_BYTES_MAX: Final = 64 * 1024
 _DRAINED_BYTES_MAX: Final = 1024 * 1024
 DOOR_BYTES_MAX: Final = 4 * 1024
-"""Of a form by which somebody signs in: what a passkey has signed has a quarter of it."""
+"""For sign-in forms: a passkey's response is allowed a quarter of it."""
 FORM_BYTES_MAX: Final = 8 * 1024
 """Limit of a form with a few short fields."""
 PASSKEY_FORM_BYTES_MAX: Final = 32 * 1024
@@ -193,10 +193,10 @@ class Incoming:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def drain(self) -> None:
-        """Read and drop what is left, up to a bound.
+        """Read and drop the rest of the body, up to a bound.
 
-        A client that is still sending sees the response only when it has finished, and a connection
-        on which a body was left unread cannot be used again.
+        A client that is still sending reads the response only when it has finished, and a
+        connection with an unread body cannot be reused.
         """
         left = _DRAINED_BYTES_MAX
         try:
@@ -235,10 +235,10 @@ def parse_body(body: bytes, schema: type[T]) -> T:
             try:
                 return msgspec.json.decode(body, type=schema)
             except msgspec.MsgspecError:
-                pass  # the strict reading says what is wrong
+                pass  # the strict parser names the error
         value = _decoder.decode(text)
         if "\\u" in text:
-            # Only an escape can bring in what strict UTF-8 and JSON keep out.
+            # Only an escape can contain characters that strict UTF-8 and JSON forbid.
             _refuse_unstorable(value)
     except UnicodeDecodeError as error:
         raise InvalidRequest(f"The body is not valid UTF-8: see byte {error.start}.") from None
@@ -260,7 +260,7 @@ def in_utc(instant: datetime, path: str) -> datetime:
     """A time of a body in UTC.
 
     Raises:
-        InvalidRequest: there is no such time in UTC; `path` is where it was sent.
+        InvalidRequest: the time cannot be expressed in UTC; `path` is where it was sent.
     """
     try:
         return instant.astimezone(UTC)
@@ -269,12 +269,12 @@ def in_utc(instant: datetime, path: str) -> datetime:
 
 
 def _is_plain(body: bytes, schema: type) -> bool:
-    """Whether the quick reading can be trusted to see what the strict one would refuse.
+    """Whether the fast parser is certain to accept only what the strict one accepts.
 
-    It takes the last of two equal keys: so there are no more objects than the schema describes,
-    and none of the names that it knows stands twice. And it takes any character: an escape could
-    bring in forbidden ones. (A name that is also a value looks like a second key; then the strict
-    reading decides.)
+    The fast parser keeps the last of two equal keys: so there may be no more objects than the
+    schema describes, and each of its names at most once. And it takes any character: an escape
+    could bring in forbidden ones. (A name that is also a value looks like a duplicate key; then the
+    strict parser decides.)
     """
     if schema not in _NAMES:
         parts = msgspec.json.schema_components([schema])[1].values()
@@ -352,7 +352,7 @@ _DIGITS_MAX: Final = 16
 
 
 def read_query(query_string: bytes, kind: type[Q] | None) -> Q | None:
-    """The query as this type; None: there may be no parameters."""
+    """The query as this type; None: no parameters are allowed."""
     if not query_string:
         return None if kind is None else _left_out(kind)
     if kind is None:

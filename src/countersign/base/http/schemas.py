@@ -58,7 +58,7 @@ class NamesOrder(Request, frozen=True, kw_only=True):
         given: str | None = getattr(self, REFERENCE_FIELD)
         if given is None or (given.isascii() and len(given) <= ORDER_REFERENCE_MAX):
             return
-        # A composed character comes of four at most; what is longer takes long to compose.
+        # A composed character has at most four code points; longer text is slow to compose.
         short = len(given) <= 4 * ORDER_REFERENCE_MAX
         composed = unicodedata.normalize("NFC", given) if short else given
         if len(composed) > ORDER_REFERENCE_MAX:
@@ -69,9 +69,9 @@ class NamesOrder(Request, frozen=True, kw_only=True):
 
 
 def view(kind: type[V], *sources: object, **members: object) -> V:
-    """What is returned of something: its members of the same names, times to the second.
+    """Build a response type from the sources' members of the same names, with times cut to seconds.
 
-    `members` are what has another name or form. `livemode` is read off a `mode`.
+    `members` are values with another name or form. `livemode` comes from a `mode`.
     """
     for source in sources:
         for name in kind.__struct_fields__:

@@ -142,7 +142,7 @@ def disable(connection: Connection, access: Access, account_id: str) -> Account:
 
 
 def enable(connection: Connection, access: Access, account_id: str) -> Account:
-    """Let the keys of a disabled account work again; those that were revoked stay revoked.
+    """Let the keys of a disabled account work again; revoked keys stay revoked.
 
     Raises UnknownAccount or AccountClosed.
     """
@@ -219,7 +219,7 @@ async def find_account(access: Access, id_or_name: str) -> Account:
 
 
 def _refuse_taken(connection: Connection, name: str, but: str = "") -> None:
-    """Names that differ in upper and lower case alone are taken for each other."""
+    """Names that differ only in case count as the same."""
     if connection.dialect.name == "postgresql":
         # Another command that writes a name waits here until this one is committed.
         connection.execute(text(f"LOCK TABLE {accounts.name} IN SHARE ROW EXCLUSIVE MODE"))
@@ -233,7 +233,7 @@ def unknown_account(id_or_name: str) -> UnknownAccount:
 
 
 def _exists(name: str, *, is_closed: bool = False) -> AccountExists:
-    closed = " It is closed, and its name stays taken: records are looked up by it."
+    closed = " It is closed, and its name stays taken: records are found by it."
     return AccountExists(f"An account named {name!r} exists already.{closed if is_closed else ''}")
 
 
@@ -255,15 +255,15 @@ _EXPECTED: Final = "an origin is scheme, host and port, such as https://shop.exa
 def origin_of(url: str) -> str | None:
     """Scheme, host and port of an address, as browsers write an origin (RFC 6454 §6.2).
 
-    None if it is no http or https address, has user info, or characters that addresses cannot
-    have: what one reader takes for the host another might not.
+    None if it is no http or https address, has user info, or characters that addresses cannot have:
+    programs could read different hosts from it.
     """
     found = _parse(url)
     return None if found is None else found[0]
 
 
 def parse_origin(text: str) -> str | None:
-    """An origin that was given as such: nothing may follow the port. None if it is not one."""
+    """An origin as given by an account; nothing may follow the port. None if it is no origin."""
     found = _parse(text)
     return found[0] if found is not None and found[1] in {"", "/"} else None
 

@@ -45,7 +45,7 @@ def refer(connection: Connection, row_id: str, *texts: str) -> list[str]:
     """These texts of a row with its own references in place of the buyers that they name.
 
     The references are made of the row's random identifier: no two rows that name one buyer have
-    the same. A buyer who is erased already gets one without a meaning.
+    the same. A buyer who is already erased gets a meaningless reference.
     """
     named = dict.fromkeys(cbid for text in texts for cbid in _CBID.findall(text))
     if not named:
@@ -173,22 +173,23 @@ class AuditEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     id: str
     at: datetime
     actor: str
-    """Who, as far as is known: the user of the operating system, the person (`per_…`), or the API
-    key (`key_…`).
+    """The actor, as far as known: the user of the operating system, the person (`per_…`), or the
+    API key (`key_…`).
     """
     action: AuditAction
     subject: str
     """The account, buyer, record, notice or webhook endpoint; or `log`, `vault`."""
     details: Mapping[str, object]
-    """More of it; never a secret, and nothing personal."""
+    """Details without secrets or personal data."""
     owners: tuple[AccountReach, ...] = ()
-    """Whose audit a new entry is in, besides the deployment's, which has all; not read back."""
+    """The accounts whose audit gets a new entry, besides the deployment's, which has all; not read
+    back."""
 
 
 def write_audit(connection: Connection, entry: AuditEntry | None) -> None:
-    """Write an entry in the transaction of its act; None: the act is no operator's."""
+    """Write an entry in the transaction of its act; None: the act is not audited."""
     if entry is not None:
-        # Nothing erases this row: it names a buyer by what can be erased.
+        # Nothing erases this row: it names a buyer by an erasable reference.
         written = refer(connection, entry.id, entry.subject, _encode(entry.details).decode())
         row = {name: getattr(entry, name) for name in ("id", "at", "actor", "action")}
         row |= dict(zip(("subject", "details"), written, strict=True))
@@ -207,7 +208,7 @@ def find_audit(connection: Connection, subject: str | None) -> Sequence[AuditEnt
 
 
 def entries_of(connection: Connection, query: Select[Any]) -> list[AuditEntry]:
-    """The entries that a query of the audit log finds; a buyer who is gone is not named."""
+    """The entries that a query of the audit log finds; an erased buyer is not named."""
     found = connection.execute(query).all()
     shown = named(connection, [(row.subject, row.details) for row in found])
     return [
@@ -218,7 +219,7 @@ def entries_of(connection: Connection, query: Select[Any]) -> list[AuditEntry]:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """Makes the entries of one who acts, in the name of an account or of the deployment."""
+    """Makes audit entries for one actor, in the name of an account or of the deployment."""
 
     database: Database
     clock: Clock
@@ -226,17 +227,17 @@ class Audit:
     actor: str
     """The person (`per_…`), the key (`key_…`), or the user of the system who runs a command."""
     owners: tuple[AccountReach, ...] = ()
-    """In whose name; empty: the deployment's."""
+    """The accounts in whose name the actor acts; empty: the deployment."""
 
     def of(self, actor: str, reach: Reach) -> Audit:
-        """The same, of one who acts with this reach."""
+        """The same audit for an actor with this reach."""
         owners = (reach,) if isinstance(reach, AccountReach) else ()
         return replace(self, actor=actor, owners=owners)
 
     async def note(
         self, action: AuditAction, subject: str, *owners: Reach, **details: object
     ) -> None:
-        """Note what is only looked at, or an act of several transactions: before it begins.
+        """Record an act that only reads, or one of several transactions: before it begins.
 
         An act of one transaction writes its `entry` in that transaction.
         """
@@ -247,9 +248,9 @@ class Audit:
     ) -> AuditEntry:
         """An entry with the present time; `details` hold no secret, and nothing personal.
 
-        It is in the audit of `owners`; the deployment has all. None are given: where the subject is
-        an account, or `place` names one, of that account in the `mode` of the details, or in both;
-        else of the account in whose name this acts.
+        It is in the audit of `owners`; the deployment has all. Without `owners` it is in the audit
+        of the account that is the subject or `place`, in the `mode` of the details or in both;
+        otherwise of the account in whose name the actor acts.
         """
         time_ns = self.clock.time_ns()
         whole, mode = str(details.get("place", subject)), details.get("mode")

@@ -1,8 +1,8 @@
 """Authentication: from a Bearer token to a principal.
 
-A working key is remembered for KEY_CACHE_SECONDS, so a revocation lags by no more. A token that
-is not remembered is looked up, so a new key works at once. Tokens themselves are not kept in
-memory: the cache is keyed by a hash under a key of this process.
+A working key is remembered for KEY_CACHE_SECONDS, so a revocation lags by no more. A token that is
+not cached is looked up, so a new key works at once. Tokens themselves are not kept in memory: the
+cache is keyed by a hash under a key of this process.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class Authenticate:
         return principal
 
     def _note(self, key_id: str, now: datetime) -> None:
-        """In a separate task: bookkeeping can neither delay the request nor fail it."""
+        """In a separate task: bookkeeping must not delay the request or make it fail."""
 
         async def note() -> None:
             with suppress(CountersignError):
@@ -153,7 +153,7 @@ def touch_key(connection: Connection, key_id: str, at: datetime) -> None:
 
 
 def stored_key(row: Row[Any]) -> ApiKey:
-    """A key from its columns; one that a person made has lost what such keys had in the past."""
+    """A key from its columns, without scopes of the machine if a person made it."""
     scopes = VENDOR_SCOPES if row.scopes is None else _decode_scopes(row.scopes)
     return of_row(
         row,
@@ -170,7 +170,7 @@ def stored_key(row: Row[Any]) -> ApiKey:
 # later day, or housekeeping, puts the sum into the audit.
 
 _PAUSE_SECONDS: Final = 1.0
-"""Between two writes of a process, however much is read: a kill loses the count of so long."""
+"""Between two writes of a process, however many reads: a kill loses the counts of this period."""
 _k: Final = api_keys.c
 
 

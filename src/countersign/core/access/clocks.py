@@ -36,7 +36,7 @@ class AccountClock(Struct, frozen=True, kw_only=True):
         return now + self.ahead
 
     def text(self, now: datetime) -> str | None:
-        """`test_clock` of a record, whose own time is always real; None where it is the same."""
+        """`test_clock` of a record, whose own time is always real; None if it is the same."""
         return rfc3339_ms(now + self.ahead) if self.ahead else None
 
     def member(self, now: datetime) -> dict[str, str]:
@@ -98,7 +98,7 @@ class TestClocks:
         return (await self._state.get()).clocks.get(account_id, REAL_TIME)
 
     async def now(self, account_id: str, mode: Mode) -> datetime:
-        """The present, by the test clock of an account where the mode has one."""
+        """The present, by the account's test clock if the mode has one."""
         now = from_ns(self._clock.time_ns())
         if mode is Mode.LIVE:
             return now

@@ -30,7 +30,7 @@ T = TypeVar("T")
 LIFETIME: Final = timedelta(hours=24)
 KEY_LENGTH_MAX: Final = 255
 _LIFETIME_MS: Final = LIFETIME // timedelta(milliseconds=1)
-# What is erased with the first of these is erased with those that follow.
+# Erasing one of the first also erases the ones that follow.
 _ERASABLE: Final = tuple(
     (prefixes, re.compile(rb"(?:%b)_[0-7][0-9a-hjkmnp-tv-z]{25}" % names))
     for prefixes, names in (
@@ -40,7 +40,7 @@ _ERASABLE: Final = tuple(
     )
 )
 _YOUNG_MS: Final = 60_000
-"""The commit of what is younger may not have come to its end elsewhere, see `Database.covered`."""
+"""A younger response may not be durable on other servers yet, see `Database.covered`."""
 _NS_PER_DAY: Final = 86_400 * 10**9
 NONCE_BYTES: Final = 12
 _select: Final = SelectAmong(
@@ -73,7 +73,7 @@ class IdempotencyEntry(NamedTuple):
 
 _INSERT: Final = BulkInsert(idempotency_keys, *IdempotencyEntry._fields)
 Remember: TypeAlias = Callable[[T], IdempotencyEntry] | None
-"""Makes what is kept of a result under the request's Idempotency-Key, if there is one."""
+"""Makes the stored response for the request's Idempotency-Key, if there is one."""
 
 
 def keep_answer(connection: Connection, remember: Remember[T], result: T) -> None:
@@ -102,13 +102,13 @@ def keep_answers(connection: Connection, entries: Sequence[IdempotencyEntry]) ->
 
 
 def replace_answer(connection: Connection, entry: IdempotencyEntry) -> None:
-    """Keep this response instead of what the act kept in its transaction."""
+    """Replace the response that the act stored in its transaction."""
     connection.execute(delete(idempotency_keys).where(idempotency_keys.c.slot == entry.slot))
     _INSERT(connection, [entry])
 
 
 def kept_entries(connection: Connection, slots: Sequence[bytes]) -> list[IdempotencyEntry | None]:
-    """An act for `read_batched`: what is kept in each of these slots, expired or not."""
+    """An act for `read_batched`: the stored response of each slot, expired or not."""
     found = entries_in(connection, slots)
     return [found.get(slot) for slot in slots]
 
@@ -142,13 +142,13 @@ class Slot(NamedTuple):
     fingerprint: bytes
     principal: Principal
     bearer: bytes = b""
-    """For a response with a secret: the caller and the scopes. It is kept before the response, and
-    repeated to no one else.
+    """For a response with a secret: the caller and the scopes. It is stored in front of the
+    response, and only the same bearer gets the response again.
     """
 
 
 class Keep(Struct, eq=False):
-    """Makes what is kept of the response to one request."""
+    """Makes the stored response of one request."""
 
     idempotency: Idempotency
     slot: Slot
@@ -163,7 +163,7 @@ class Keep(Struct, eq=False):
 def taken(
     connection: Connection, requests: Sequence[Keep | None]
 ) -> Sequence[CountersignError | None]:
-    """For each request, why an act skips it: a response to it, or to its key, exists.
+    """For each request, the error if its slot has a response already, and the act must skip it.
 
     Expired responses are deleted, which frees their slots.
     """
@@ -220,7 +220,7 @@ class Idempotency:
         *,
         is_secret: bool = False,
     ) -> Slot:
-        """The slot of a request; that of a person is no one else's, whatever key was sent.
+        """The slot of a request; a person's slot is separate, whatever key was sent.
 
         All keys of an account and mode share theirs: a retry after a rotation, or from another
         server with a key of its own, is the same request. Where the response `is_secret`, another
@@ -269,7 +269,7 @@ class Idempotency:
         return self._opened(entry, slot)
 
     async def kept_instead(self, slot: Slot, failure: Exception) -> bytes | None:
-        """The same for a request whose act has failed, which another server may have done by now.
+        """The same after a failed act, which another server may have done meanwhile.
 
         A request that was done once has its response, whatever speaks against doing it now.
         """
@@ -282,7 +282,7 @@ class Idempotency:
             return await self.kept(slot)
         except Retryable:
             if isinstance(failure, OutcomeUnknown):
-                return None  # only that says that the act may have been done
+                return None  # only OutcomeUnknown says that the act may have been done
             raise
 
     def _opened(self, entry: IdempotencyEntry, slot: Slot) -> bytes:
@@ -342,7 +342,7 @@ def forget_answers(
 
 
 def _about(answer: bytes) -> str | None:
-    """What the response names that can be erased; that of an acknowledgment is written by it."""
+    """The erasable object that the response names; an acknowledgment's writes it itself."""
     for (one, other), named in _ERASABLE:
         if one in answer or other in answer:
             found = {id_.decode() for id_ in named.findall(answer)}

@@ -1,7 +1,7 @@
 """API keys: `csign_<sk|rk>_<test|live>_` + 32 random characters + a checksum of 6.
 
 The prefix lets secret scanners find a leaked key, and the checksum lets a typo be refused without
-a look into the database. Only a keyed hash of a key is kept.
+a look into the database. Keys are stored only as a keyed hash.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from countersign.base.values import SANDBOX_BUYER, Mode
 
 @dataclass(frozen=True, slots=True)
 class AccountReach:
-    """The rows of one account in one mode: of its keys, and of people who act for it.
+    """The rows of one account in one mode: for its keys, and for people who act for it.
 
     Data shared by both modes (people, brand, origins) is changed in live mode alone: see
     `LIVE_SCOPES`.
@@ -60,7 +60,7 @@ DEPLOYMENT: Final = DeploymentReach()
 
 
 def mode_of_buyer(cbid: str) -> Mode:
-    """The mode of a buyer, which its identifier says: those of the sandbox are `cbid_test_…`."""
+    """The mode of a buyer, from its identifier: those of the sandbox are `cbid_test_…`."""
     return Mode.TEST if cbid.startswith(f"{SANDBOX_BUYER}_") else Mode.LIVE
 
 
@@ -95,9 +95,9 @@ ENTROPY_BYTES: Final = 24
 PERSON_ENTROPY_BYTES: Final = 32
 HINT_LENGTH: Final = 4
 MACHINE: Final = "machine"
-"""What is shown as the maker of a key that no person made."""
+"""The maker shown for a key that no person made."""
 OPERATOR: Final = "operator"
-"""What a command on the machine has in the place of the id of a key."""
+"""Stands for the key id when a command on the machine acts."""
 _CHECKSUM_LENGTH: Final = 6
 _BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _PERSON_LENGTH: Final = 43
@@ -156,12 +156,12 @@ MACHINE_SCOPES: Final = frozenset(
     {Scope.BUYERS_REVIEW, Scope.HOLDS_MANAGE, Scope.ERASURE_WRITE, Scope.AUDIT_READ}
 )
 """Scopes that destroy, decide or read personal data: for people, and for keys made on the machine.
-A key that a person has made does nothing with them.
+A key made by a person cannot use these scopes.
 """
 STAFF_SCOPES: Final = (
     PEOPLE_SCOPES | MACHINE_SCOPES | {Scope.KEYS_MANAGE, Scope.SEARCH_READ, Scope.RETENTION_READ}
 )
-"""For what staff do: a vendor's server needs none of them."""
+"""For acts of staff: a vendor's server needs none of them."""
 
 READING_SCOPES: Final = frozenset({Scope.ACKS_READ, Scope.CLEARANCES_READ, Scope.EVIDENCE_READ})
 """Scopes that read personal data."""
@@ -194,7 +194,7 @@ class ApiKey:
     hint: str
     created_at: datetime
     lifetime: timedelta | None
-    """How long it was made to work; rotation moves `expires_at`, and leaves this as it is."""
+    """The lifetime at creation; rotation moves `expires_at`, and leaves this as it is."""
     expires_at: datetime | None
     revoked_at: datetime | None
     last_used_at: datetime | None
@@ -241,7 +241,7 @@ def well_formed(token: str) -> bool:
 
 
 def key_hint(token: str) -> str:
-    """The part of a key by which people recognise it: its beginning and its last 4 characters."""
+    """The recognisable part of a key: its beginning and its last 4 characters."""
     stem = token[: -(RANDOM_LENGTH + _CHECKSUM_LENGTH)]
     return f"{stem}…{token[-HINT_LENGTH:]}"
 
@@ -265,7 +265,7 @@ class PersonAsking:
     id: str
     role: str
     looks: frozenset[Scope]
-    """Scopes with which the person may look, and change nothing."""
+    """Scopes that let the person read only."""
     sees_personal_data: bool
     is_fresh: bool
     """Whether the person has used a passkey in the last minutes."""
@@ -283,9 +283,9 @@ class Principal:
     scopes: frozenset[Scope]
     credential: str
     person: PersonAsking | None = None
-    """None: a key asks."""
+    """None: the caller is a key."""
     made_by: str | None = None
-    """The person who made the key that asks; None: it was made on the machine."""
+    """The person who made the calling key; None: it was made on the machine."""
 
     @property
     def reach(self) -> Reach:
@@ -298,17 +298,17 @@ class Principal:
 
     @property
     def is_operator(self) -> bool:
-        """Whether a command on the machine asks, where one may do everything anyway."""
+        """Whether a command on the machine asks, where everything is allowed anyway."""
         return self.key_id == OPERATOR
 
     @property
     def by_key(self) -> str | None:
-        """The key that asks; None: a person or an operator does."""
+        """The key that asks; None: the caller is a person or an operator."""
         return None if self.person or self.is_operator else self.key_id
 
     @property
     def actor(self) -> str:
-        """Whom the audit names: the person, or the key."""
+        """The actor for the audit: the person, or the key."""
         return self.person_id or self.key_id
 
     @property

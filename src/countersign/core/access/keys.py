@@ -65,8 +65,9 @@ def create_key(
 ) -> NewKey:
     """A new key; it works at once. Without scopes: all that a vendor's server needs.
 
-    `made_by` is the person (`per_…`) behind it; None: it is made on the machine. `reason` is why a
-    person who sees no personal data makes a key that reads it; `by_key` is the key that asks.
+    `made_by` is the person (`per_…`) behind it; None: it is made on the machine. `reason` is
+    required from a person who may not see personal data, for a key that reads it; `by_key` is the
+    key that asks.
 
     Raises UnknownAccount, AccountClosed, InvalidArgument for a scope that only people have, or as
     `_refuse_gone`.
@@ -100,11 +101,11 @@ def rotate_key(
     """A successor with the same scopes; the old key works until the overlap ends.
 
     The successor has the lifetime that the old key was created with, counted from now, and the same
-    maker. A key of the machine becomes that of the person `by`, who is shown the successor.
+    maker. A machine's key becomes that of the person `by`, who sees the successor.
 
     Raises UnknownKey, KeyNotUsable, AccountClosed, or as `_refuse_gone`.
     """
-    # Locked: a revocation at the same moment comes before this, or after it.
+    # Locked: a concurrent revocation comes before or after this.
     old = lock_key(connection, key_id)
     scopes = old.scopes if old.kind is KeyKind.RESTRICTED else None
     new = _compose(
@@ -142,7 +143,7 @@ def revoke_key(connection: Connection, access: Access, key_id: str) -> ApiKey:
 
 
 def keys_made(connection: Connection, reach: Reach, now: datetime) -> Mapping[str, list[ApiKey]]:
-    """The keys of an account, in both modes, or of all that work, by the person who made them."""
+    """Keys by the person who made them: of an account, in both modes, or all that work."""
     query = select(api_keys).where(api_keys.c.made_by.is_not(None))
     if reach.account_id is not None:
         query = query.where(api_keys.c.account_id == reach.account_id)
@@ -193,9 +194,9 @@ def _compose(
 def _refuse_gone(
     connection: Connection, account_id: str, person: str | None, key_id: str | None, now: datetime
 ) -> None:
-    """Refuse a person who was removed, or a key that has ended, since the gates looked.
+    """Refuse a person removed, or a key that has ended, since the gates checked.
 
-    What the gates read may be some seconds old, and a new key would outlast it.
+    The gates may have read data some seconds old, and a new key would outlast it.
 
     Raises Forbidden, InvalidApiKey.
     """
@@ -272,7 +273,7 @@ def has_live_key(connection: Connection, now: datetime) -> bool:
 
 
 def undescribed(connection: Connection, account_id: str) -> Sequence[str]:
-    """Which of the operator (`deployment`) and this account no record describes."""
+    """Of the operator (`deployment`) and this account, those without a describing record."""
     known = connection.execute(select(parties.c.scope).where(parties.c.mode == Mode.LIVE)).scalars()
     return sorted({"deployment", account_id} - set(known))
 

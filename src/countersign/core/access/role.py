@@ -28,7 +28,7 @@ class Allowed(NamedTuple):
     acts: frozenset[Scope]
     """Scopes of all operations that the person may call."""
     looks: frozenset[Scope]
-    """Scopes of those that change nothing."""
+    """The read-only ones among them."""
     personal: bool
     """Whether the person sees personal data, for a reason."""
 

@@ -1,7 +1,7 @@
 """The deployment's secret key, and the keys derived from it.
 
-One file of 32 random bytes (base64) is the root. Each use has a key of its own by HKDF-SHA-256
-(RFC 5869), so that none of them says anything about another.
+One file of 32 random bytes (base64) is the root. Each use has its own key by HKDF-SHA-256 (RFC
+5869), so that none reveals anything about another.
 """
 
 from base64 import b64decode, b64encode
@@ -87,19 +87,19 @@ class DeploymentSecret:
         return b64encode(entropy).decode("ascii") + "\n"
 
     def check_value(self) -> bytes:
-        """The value by which the database recognises this secret."""
+        """A value in the database that identifies this secret."""
         return self._derive("check value")
 
     def event_id_key(self) -> bytes:
-        """The key under which the identifiers of events are made."""
+        """The key that masks the identifiers of events."""
         return self._derive("event id")
 
     def key_digest(self, token: str) -> bytes:
-        """The keyed hash under which an API key is kept."""
+        """The keyed hash that stands for an API key in the database."""
         return self._key_pepper(token.encode())
 
     def blind_index(self, account_id: str, field: Field, value: str, more: str = "") -> bytes:
-        """16 bytes by which rows with this value can be found, and by no one without the key.
+        """A keyed hash of 16 bytes, to find rows with this value; useless without the key.
 
         `more` separates several indexes of one field.
         """

@@ -44,7 +44,7 @@ _s: Final = person_sessions.c
 
 
 class PersonSession(Struct, frozen=True, kw_only=True):
-    """A browser in which a person is signed in."""
+    """A browser where a person is signed in."""
 
     id: str
     person_id: str
@@ -97,7 +97,7 @@ class Sessions:
         Raises:
             InvalidApiKey: the session is unknown or has ended.
             NotFound: there is no such account.
-            AccountDisabled: the operator has disabled the account, of which the person is a member.
+            AccountDisabled: the operator has disabled the account.
         """
         digest = self.digest(token)
         now = from_ns(self._clock.time_ns())
@@ -117,7 +117,7 @@ class Sessions:
         return None
 
     def _note(self, session: PersonSession, now: datetime) -> None:
-        """In a separate task: bookkeeping can neither delay the request nor fail it."""
+        """In a separate task: bookkeeping must not delay the request or make it fail."""
         if now - session.last_used_at <= _NOTE_GRAIN:
             return
 
@@ -133,7 +133,7 @@ class Sessions:
 def find_session(
     connection: Connection, digest: bytes, account_id: str, now: datetime
 ) -> FoundSession | None:
-    """The session that is found by this, unless it has ended, and what its person may do."""
+    """The open session with this token hash, and what its person may do."""
     session = session_at(connection, digest, now)
     if session is None:
         return None

@@ -87,7 +87,7 @@ async def of_another_order(
 ) -> bool:
     """Whether checkout sessions were made for it, all with another reference.
 
-    Without a reference nothing is looked up.
+    Without a reference there is no lookup.
     """
     if session_id is None or reference is None:
         return False
@@ -184,8 +184,8 @@ async def prepare_hosted(
 def write_hosted(connection: Connection, made: Made) -> Receipt:
     """Write an acknowledgment that is prepared, with its events, in the caller's transaction.
 
-    StorageUnavailable if a party was described since: the caller has its receipt already, which
-    must not promise a record that is not written.
+    StorageUnavailable if a party was described since: the caller already has a receipt, which must
+    not promise another record.
     """
     if bound_as_now(connection, [made]) != [made]:
         raise StorageUnavailable("The description of a party was changed at this moment.")
@@ -310,7 +310,7 @@ def _made(orders: Sequence[_Order]) -> list[Made]:
 
 
 def _receipts(orders: Sequence[_Order], made: Sequence[SealedRecord]) -> dict[str, str]:
-    """The receipts by `ack_id`: one signature for those of a mode, none if no key can sign."""
+    """The receipts by `ack_id`: one signature per mode, none if no key can sign."""
     log, found = orders[0].room.log, dict[str, str]()
     for mode in {order.who.mode for order in orders}:
         signers = log.sequencer.signing(mode)

@@ -107,7 +107,7 @@ async def get_acknowledgment_proof(room: Acknowledgments, call: Call) -> Reply:
 
 
 async def get_verify_page(room: Acknowledgments, _call: Call) -> Reply:
-    """The page on which a dossier or a proof is checked: in the browser, uploading nothing.
+    """The page that checks a dossier or a proof: in the browser, uploading nothing.
 
     It checks against the policies of this deployment, which it contains as data. No script is
     changed, so the digests in its content security policy hold.

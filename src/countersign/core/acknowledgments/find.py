@@ -67,7 +67,7 @@ _INDEXES: Final[Mapping[Field, Column[bytes]]] = {
     CBID_FIELD: disclosures.c.cbid_index,
     REFERENCE_FIELD: disclosures.c.reference_index,
 }
-"""The column of a field's blind index, by which acknowledgments are found."""
+"""For each searchable field, the column of its blind index."""
 _SELECT_ONE: Final = _SELECT.where(
     records.c.id == bindparam("id"),
     records.c.account_id == bindparam("account_id"),
@@ -128,7 +128,7 @@ def _from_row(row: Row[*tuple[Any, ...]]) -> StoredAcknowledgment:
     try:
         return of_row(row, StoredAcknowledgment, **members)
     except msgspec.ValidationError:
-        # The disclosures may be anything: those who open them find the damage, others need none.
+        # The disclosures may be damaged: whoever opens them finds out, others need none.
         with refusing_damage(row.id):
             return of_row(row, StoredAcknowledgment, payload=b"", shred_key=b"", **members)
 
@@ -162,7 +162,7 @@ async def stored(room: Acknowledgments, who: Principal, ack_id: str) -> StoredAc
 
 
 async def opened(room: Acknowledgments, found: StoredAcknowledgment) -> tuple[str, ...] | None:
-    """Its encoded disclosures; None once they are erased."""
+    """Its encoded disclosures; None once erased."""
     if found.payload is None or found.shred_key is None:
         return None
     return await open_disclosures(
@@ -181,7 +181,7 @@ def refusing_damage(ack_id: str) -> Iterator[None]:
 
 
 async def _listed(room: Acknowledgments, found: StoredAcknowledgment) -> Acknowledgment:
-    """The same in a list, where a damaged row does not fail the others."""
+    """The same for a list, where a damaged row does not fail the others."""
     try:
         return await _view(room, found)
     except EvidenceDamaged:  # which was logged

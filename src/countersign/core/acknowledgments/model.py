@@ -40,7 +40,7 @@ class Source(StrEnum):
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """IP address and user agent of an acknowledgment; None is a fact that is missing."""
+    """IP address and user agent of an acknowledgment; None means a missing fact."""
 
     ip: str | None
     ip_source: Source | None
@@ -81,9 +81,9 @@ def resolve_origin(
 ) -> Origin:
     """Decide the address and the user agent, each with its source.
 
-    `body_ip` is normalised already; `forwarded` is the forwarding header as it was sent, and
-    `forwarded_addresses` its elements, left (client) to right (nearest), from which this
-    deployment's proxies are removed; `peer` is the address of the connection.
+    `body_ip` is normalised already; `forwarded` is the raw forwarding header, and
+    `forwarded_addresses` its elements, left (client) to right (nearest), without this deployment's
+    proxies; `peer` is the address of the connection.
     """
     peer_ip = _address(peer) if peer is not None else None
     claimed = body_ip
@@ -116,9 +116,9 @@ def resolve_browser(
 ) -> Origin:
     """The origin of a request from a buyer's browser, by its headers.
 
-    The address is the right-most that is not a trusted proxy's, in the forwarding header (whose
-    name is `header`) of a connection from a trusted proxy; else it is the connection's. A header
-    that the address was not taken from is not kept.
+    Behind a trusted proxy, the address is the right-most one in the forwarding header (named
+    `header`) that is not a trusted proxy's; otherwise it is the connection's. A header that the
+    address was not taken from is not kept.
     """
     forwarded = forwarding_header(headers, header)
     hop = peer_ip = _address(peer) if peer is not None else None
@@ -168,7 +168,7 @@ def readable_part(header: str) -> str:
 def forwarding_elements(header: str, value: str) -> list[str]:
     """The addresses of a forwarding header, left to right.
 
-    `Forwarded` is read by RFC 7239 (the `for` parameters); every other header, such as
+    `Forwarded` is parsed by RFC 7239 (the `for` parameters); every other header, such as
     `X-Forwarded-For`, as a comma-separated list.
     """
     elements = [element.strip() for element in value.split(",")]
@@ -217,7 +217,7 @@ INITIALS_LENGTH_MAX: Final = 32
 HOSTED_CREDENTIAL: Final = "checkout_session"
 """The credential named in the record of a hosted acknowledgment."""
 NO_FIELD: Final = "none"
-"""In the place of names of fields: not one of them."""
+"""Stands for an empty list of field names."""
 
 
 class Capture(StrEnum):
@@ -254,14 +254,14 @@ AS_SUBMITTED: Final = tuple(
     for name in Submission.__struct_fields__
     if name not in {"notice_version", "origin", REFERENCE_FIELD}
 )
-"""The personal members, each of which is a disclosure of its own and can be erased.
+"""The personal members; each is a separate disclosure and can be erased.
 
-The order's reference is another, but only where there is one.
+The order's reference differs, but only if both are present.
 """
 PERSONAL_FIELDS: Final = (*AS_SUBMITTED, "ip", "user_agent")
 """The names of the disclosures of an acknowledgment's record, in the order they are kept in."""
 ALL_FIELDS: Final = (*PERSONAL_FIELDS, PROCESS, REFERENCE_FIELD)
-"""With those that only some records have: a hosted one, and one whose order has a reference."""
+"""Including fields of some records only: of hosted ones, and of orders with a reference."""
 
 
 class Receipt(NamedTuple):

@@ -43,7 +43,7 @@ class Certificates:
         self._closed = False
 
     async def run(self, make: Callable[[], bytes], owner: Hashable) -> bytes:
-        """Make a file; however many an owner asks for, another waits for one of them at most.
+        """Make a file; a call of another owner waits for at most one file of this owner.
 
         Raises:
             Overloaded: too many of this owner wait.
@@ -85,10 +85,10 @@ class Checkpoints:
         try:
             yield wait
         finally:
-            self._waiting -= Counter([account])  # which forgets those that have none left
+            self._waiting -= Counter([account])  # which drops counts of zero
 
     async def over(self, log: Log, index: int, deadline: float) -> StoredCheckpoint:
-        """The oldest checkpoint over an entry that is anchored as far as the policy asks.
+        """The oldest checkpoint over an entry that has the anchors required by the policy.
 
         So the proof of an acknowledgment stays the same, except when a better one becomes possible.
         If the quorum is not met at the deadline, the best checkpoint is used: an early proof is
@@ -134,7 +134,7 @@ class Checkpoints:
         return sizes
 
     async def _cosigned(self, log: Log, index: int) -> StoredCheckpoint | None:
-        """The oldest checkpoint that meets the quorum; where there is none: that has a witness."""
+        """The oldest checkpoint that meets the quorum; without one, the oldest with a witness."""
         quorum = self._log.policy.quorum(log.mode)
         first = await self._covering(log, index, frozenset({WITNESS}), quorum)
         if first is None:

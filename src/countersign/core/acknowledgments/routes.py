@@ -68,7 +68,7 @@ async def list_acknowledgments(
 ) -> Page[schemas.Acknowledgment]:
     """The account's acknowledgments, newest first."""
     if search.notice_id not in {None, *await room.notices.registry.notice_ids()}:
-        # Nothing can be found, and looking for it would walk through all that the account has.
+        # The result is empty, and the query would scan all records of the account.
         return Page(data=[], next_cursor=None)
     found, cursor = await find_many(room, who, search)
     return Page(data=[*map(_view, found)], next_cursor=cursor)

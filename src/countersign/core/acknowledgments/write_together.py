@@ -1,8 +1,8 @@
-"""Many acknowledgments in one statement, with all that is written with each.
+"""Many acknowledgments in one statement, with everything that belongs to each.
 
 `Journal.write` and `keep_answers` do the same for other records, statement by statement. One
-statement for a batch spares PostgreSQL's round trips; on the embedded database the commit's thread
-does it without the interpreter, which goes on with requests.
+statement for a batch saves PostgreSQL's round trips; on the embedded database the commit's thread
+runs it without the interpreter's lock, and requests continue.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _TYPES: Final = {
 
 
 def _insert(table: Table, same: str, where: str = "", **others: str) -> str:
-    """An INSERT of what is `new`; `same` are the columns that have the same name there."""
+    """An INSERT from the row `new`; `same` are the columns that have the same name there."""
     values = {column: f"new.{column}" for column in same.split()} | others
     unknown = values.keys() - table.c.keys()
     if unknown:
@@ -94,7 +94,7 @@ _WRITTEN: Final = (
 _SEALED: Final = (
     _insert(log_entries, "log_id leaf_index digest", "log_id IS NOT NULL", record_id="new.id"),
 )
-"""Only where the log is written in the same transaction: on the embedded database."""
+"""Only if the log is written in the same transaction: on the embedded database."""
 
 
 # SQLite has no statement for many tables; a trigger on a view of the connection's own is one.
@@ -142,7 +142,7 @@ def write_together(
 def bound_as_now(connection: Connection, new: Sequence[Made]) -> Sequence[Made]:
     """These, each bound to the parties' records that are in force in this transaction.
 
-    They were made before it: almost always they need not be made again.
+    They were made before it, and almost always stay as they are.
     """
     now = PartiesInForce(connection, {made.record.account_id or "" for made in new})
     return [
@@ -156,7 +156,7 @@ def defer(connection: Connection, new: Sequence[Made]) -> None:
     """Leave them to be written with the commit, and give them their places in the log."""
     journal, deferred = new[0].journal, deferred_statements(connection)
     if deferred is None:
-        raise ValueError("nothing would write what is left on this connection")
+        raise ValueError("this connection does not write late statements")
     rows: list[tuple[object, ...]] = []
     for mode in {made.record.mode for made in new}:
         own = [made for made in new if made.record.mode is mode]

@@ -1,4 +1,4 @@
-"""What operators do with buyers: look at them and at the evidence, revoke, reinstate."""
+"""Acts of operators on buyers: show them and their evidence, revoke, reinstate."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class StoredEvidence(Struct, frozen=True, kw_only=True):
     status: BuyerStatus
     at: datetime
     payload: bytes | None
-    """None if it was erased, as for the shred key."""
+    """None if it was erased; the same for the shred key."""
     shred_key: bytes | None
     erased_at: datetime | None
 
@@ -102,8 +102,8 @@ def set_block(
 ) -> Buyer:
     """Refuse the buyer's orders at one account, or clear them again.
 
-    Clearances of a blocked one have `refused_by_vendor`. The status stays as it is, and no other
-    account learns of it. A no-op where it is so already.
+    Clearances of a blocked one have `refused_by_vendor`. The status stays as it is, and other
+    accounts cannot see it. A no-op where it is so already.
 
     Raises UnknownSubject if there is no such buyer in this mode, and InvalidArgument if no reason
     is given.
@@ -112,7 +112,7 @@ def set_block(
     audit = room.access.audit.entry(action, cbid, reason=checked(reason))
     account_id, mode = owner_of(reach)
     buyer = _find_buyer(connection, cbid)
-    # None is of the deployment, which has no blocks.
+    # None: the caller acts for the deployment, which has no blocks.
     if buyer is None or buyer.mode is not mode:
         raise _unknown(cbid)
     own = buyer_blocks.c.cbid == buyer.cbid
@@ -143,14 +143,14 @@ def _change(
 
 
 async def accept_zip(room: Buyers, cbid: str, zip_: str, *, document: str, reason: str) -> Buyer:
-    """Accept another ZIP code for a buyer whom a provider approved, on sight of a document.
+    """Accept another ZIP code for an approved buyer, after seeing a document.
 
-    All other rules are applied again, to what the provider said then. It counts for accounts
-    whose rules name `operator` among the sources of an address.
+    All other rules are applied again, to the provider's response at the time. It counts for
+    accounts whose rules name `operator` among the sources of an address.
 
     Raises UnknownSubject if there is no such buyer (any more), and InvalidArgument if it is
-    revoked, no provider approved it, the evidence is gone, the account's rules forbid it, or a
-    rule other than that of the ZIP code fails.
+    revoked, no provider approved it, the evidence is gone, the account's rules forbid it, or a rule
+    other than that of the ZIP code fails.
     """
     if not is_zip(zip_):
         raise InvalidArgument("A ZIP code must have five digits, or be ZIP+4.")
@@ -171,9 +171,9 @@ async def accept_zip_of(
 ) -> VerifyResult:
     """Accept another ZIP code for the buyer of this audit entry, as `accept_zip`.
 
-    In the reach of an account, a reviewer of it accepts it: only what a provider said to this
-    account counts, and the ZIP code counts for this account alone. `first` says whether
-    it is a proposal only. Raises as `accept_zip`, and SecondPersonRequired where two people decide.
+    In the reach of an account, its reviewer accepts it: only the provider's responses to this
+    account count, and the ZIP code counts for this account alone. `first` says whether it is a
+    proposal only. Raises as `accept_zip`, and SecondPersonRequired where two people decide.
     """
     buyer, _ = await show(room, audit.subject)
     if buyer.status is BuyerStatus.REVOKED:
@@ -200,7 +200,7 @@ async def accept_zip_of(
         audit,
         subject=buyer.cbid,
         details={**audit.details, "verification": basis.verification_id},
-        # Of the account whose attempt it is, also if it is the operator's word.
+        # In the audit of the account whose attempt it is, even if the operator decides.
         owners=(AccountReach(basis.account_id, buyer.mode),),
     )
     request = msgspec.convert(content["request"] | {"shipping_zip": zip_}, SessionRequest)
@@ -209,7 +209,7 @@ async def accept_zip_of(
 
     def still(connection: Connection) -> VerifyResult | CountersignError | None:
         refused = first(connection) if first else None
-        # The approval may be that of an account which wants two people though this one does not.
+        # The approval may belong to another account, which requires two people.
         if refused is None and not (first and needs_two(connection, asked_by)):
             refused = refuse_alone(connection, basis.account_id)
         # It was erased, or a later response withdrew it, since it was read.
@@ -229,8 +229,7 @@ async def evidence(room: Buyers, reach: Reach, cbid: str, reason: str) -> BuyerE
     The content is None where it was erased. The audit entry is written first.
 
     Raises:
-        UnknownSubject: there is no such buyer in reach (any more), or nothing but that it was
-            revoked.
+        UnknownSubject: there is no such buyer in reach (any more), or only its revocation is left.
         InvalidArgument: no reason is given.
         WrongKeyEncryptionKey: it does not open.
     """
@@ -273,9 +272,9 @@ def _readable(response: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 async def audit_log(room: Buyers, subject: str | None) -> Sequence[AuditEntry]:
-    """What operators did with a subject, or with all, oldest first.
+    """The acts of operators on a subject, or on all, oldest first.
 
-    Of a buyer that was joined to another, also what was done under that identifier.
+    For a buyer joined to another, also the acts under that identifier.
     """
     found = await room.access.database.scan(find_audit, subject)
     buyer = None if subject is None else await room.access.database.read(_find_buyer, subject)
@@ -288,7 +287,7 @@ async def audit_log(room: Buyers, subject: str | None) -> Sequence[AuditEntry]:
 async def _approved(
     room: Buyers, buyer: Buyer, read: Sequence[StoredEvidence]
 ) -> tuple[StoredEvidence, dict[str, Any]]:
-    """The newest of these verifications in which a provider approved the person, opened."""
+    """The newest of these verifications where a provider approved the person, opened."""
     withdrawn = set()
     for stored in reversed(read):
         content = await _opened(room, stored)
@@ -344,7 +343,7 @@ def checked(text: str, what: str = "reason") -> str:
 
 
 def _find_buyer(connection: Connection, cbid: str, *, to_change: bool = False) -> Buyer | None:
-    """A buyer of whichever mode and account; the one it was joined to, where it was."""
+    """A buyer of any mode and account; after a merge, the buyer it was merged into."""
     buyer = followed_buyers(connection, [cbid], to_change=to_change).get(cbid)
     return buyer if buyer and buyer.same_as is None else None
 

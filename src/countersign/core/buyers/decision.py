@@ -1,4 +1,4 @@
-"""The decision: what a provider's result makes of a buyer, by an account's rules.
+"""The decision: a buyer's status from a provider's result, by an account's rules.
 
 One pure function. Unknown is never a pass, and all reasons are given at once.
 """
@@ -30,9 +30,10 @@ from countersign.identity.fingerprint import US, issuer
 from countersign.identity.model import FactSource, Finding, ProviderResult, Tri
 
 AGES_KEPT: Final = (18, 19, 20, 21, 25, 30)
-"""Of an age is kept only which of these it had reached: enough for rules, and not the age."""
+"""An age is stored only as the largest of these that it has reached: enough for rules, without the
+age."""
 _AGE_MAX: Final = 120
-"""A birth date that makes a person older is a mistake, or stands in the place of a redacted one."""
+"""A birth date that makes a person older is a mistake, or a placeholder for a redacted one."""
 _FIRST_DECISION: Final = 2000
 _RETRY_AFTER_SECONDS: Final = 5
 OTHER_SUBJECT: Final = (
@@ -51,11 +52,11 @@ _LIVE_SESSION: Final = (
 )
 _OTHER_MODE: Final[dict[bool | None, str]] = {False: _TEST_SESSION, True: _LIVE_SESSION}
 _TAKEN_BACK: Final = frozenset({Finding.FAILED, Finding.CANCELED, Finding.EXPIRED})
-"""Final and negative. What is redacted, undecided or unknown says nothing against a decision of
-before, and `unproved` depends on the account's own credentials."""
+"""Final and negative. Redacted, undecided or unknown results do not contradict an earlier decision,
+and `unproved` depends on the account's own credentials."""
 _UNDER_WAY: Final = frozenset({None, "created", "started", "In Progress"})
 """The words of providers that say `pending` before anything is submitted: Veriff's, which says
-nothing at all until there is a decision, and Didit's."""
+nothing until there is a decision, and Didit's."""
 _NOT_BEGUN: Final = frozenset({Reason.CONSENT_DECLINED, Reason.DEVICE_UNSUPPORTED})
 _UNDECIDED: Final[dict[Finding, tuple[BuyerStatus, tuple[Reason, ...]]]] = {
     Finding.PENDING: (BuyerStatus.PENDING, ()),
@@ -79,7 +80,7 @@ class ProvedZip(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionDecision:
-    """What came of it. `facts` and `zips`, what was proved, are given only with `verified`."""
+    """What came of it. `facts` and `zips`, the proved values, are set only with `verified`."""
 
     status: BuyerStatus
     reasons: tuple[Reason, ...]
@@ -93,17 +94,17 @@ class SessionDecision:
 
     @property
     def not_bound(self) -> bool:
-        """Whether the session is not one that this buyer may be verified by."""
+        """Whether this buyer may not be verified by the session."""
         return not {Reason.SESSION_NOT_BOUND, Reason.TEST_SESSION}.isdisjoint(self.reasons)
 
     @property
     def is_followed(self) -> bool:
-        """Whether the provider is asked again: it has not decided, or the buyer can continue."""
+        """Whether the provider is polled again: it has not decided, or the buyer can continue."""
         return state_of(self.status, self.reasons) in FOLLOWED
 
     @property
     def withdraws(self) -> bool:
-        """Whether what the session proved no longer counts."""
+        """Whether the session's proof no longer counts."""
         return Reason.VERIFICATION_WITHDRAWN in self.reasons
 
     def since(self, first: datetime, rules: VerificationRules, outcome: Finding) -> SessionDecision:
@@ -131,16 +132,14 @@ def decide(
     now: datetime,
     live: bool | None = True,
 ) -> SessionDecision:
-    """Decide on what a provider said of a session.
+    """Decide on a provider's result for a session.
 
     Args:
-        result: what it said. Outcomes that say nothing of a session (not found, unavailable,
-            rejected, invalid) never verify a buyer: they come out as `failed`.
-        rules: those of the account, the deployment's floor included.
-        shipping_zip: where the goods shall go: five digits, or ZIP+4.
-        subject_reference: the buyer whom the session has to be about, where that is asked.
-        now: the time.
-        live: whether the session has to be a live one; None: either is good.
+        result: what it said. Outcomes without a statement about a session (not found, unavailable,
+        rejected, invalid) never verify a buyer: they become `failed`. rules: those of the account,
+        including the deployment's floor. shipping_zip: where the goods shall go: five digits, or
+        ZIP+4. subject_reference: the buyer that the session must be about, if required. now: the
+        time. live: whether the session has to be a live one; None: either.
     """
     unbound = _unbound(result, rules, subject_reference, live=live)
     if unbound:
@@ -168,7 +167,7 @@ def decide(
     if against or age is None:
         return _decision(BuyerStatus.FAILED, *against)
     decided_at = result.decided_at
-    # What stands in the place of a time that is gone is none.
+    # An impossible time counts as missing.
     known = decided_at is not None and decided_at.year >= _FIRST_DECISION
     began = min(now, decided_at) if decided_at is not None and known else now
     ends, last = _ends(began, last, rules)
@@ -193,33 +192,34 @@ def decide(
 def _ends(
     began: datetime, last: date | None, rules: VerificationRules
 ) -> tuple[datetime, date | None]:
-    """When what began then ends, and the last day of the document if that is not after it."""
+    """When a verification that began then ends, and the last day of the document, if it decides."""
     ends = rules.within_document(began + timedelta(days=rules.validity_days), last)
-    # The first zone in which the day is over is 14 hours ahead of UTC.
+    # The first zone to complete the day is 14 hours ahead of UTC.
     return ends, last if last is not None and last <= ends.astimezone(UTC).date() else None
 
 
 def age_on(born: date, day: date) -> int:
     """Completed years of age on a day; below 0 for a birth after it.
 
-    A year is complete from the beginning of the birthday (California Family Code § 6500); who was
-    born on 29 February has it on 1 March in a common year, as the statute does not say otherwise.
+    A year is complete at the beginning of the birthday (California Family Code § 6500); a person
+    born on 29 February reaches it on 1 March in a common year, as the statute does not say
+    otherwise.
     """
     return day.year - born.year - ((day.month, day.day) < (born.month, born.day))
 
 
 def final(decision: SessionDecision) -> SessionDecision:
-    """The decision when the provider will not be asked again."""
+    """The decision when the provider will not be polled again."""
     if state_of(decision.status, decision.reasons) in UNDECIDED:
         return _decision(BuyerStatus.REQUIRES_INPUT, Reason.SESSION_UNDECIDED)
     return decision
 
 
 def nothing_submitted(result: ProviderResult) -> bool:
-    """Whether the buyer has, as far as the provider says, not given it anything to judge."""
+    """Whether the buyer has, according to the provider, submitted nothing to judge."""
     match result.outcome:
         case Finding.REQUIRES_INPUT | Finding.CANCELED | Finding.EXPIRED:
-            # With any other reason, something was judged.
+            # Any other reason means that something was judged.
             return result.reason is None or result.reason in _NOT_BEGUN
         case Finding.FAILED:
             return result.reason in _NOT_BEGUN
@@ -230,7 +230,7 @@ def nothing_submitted(result: ProviderResult) -> bool:
 
 
 def before_submission(decision: SessionDecision, result: ProviderResult) -> SessionDecision:
-    """What counts for the buyer of a session to which, as it seems, nothing was submitted.
+    """The decision for the buyer of a session to which apparently nothing was submitted.
 
     Where the provider says that the buyer has begun, it is the buyer's turn.
     """
@@ -309,7 +309,7 @@ def _unbound(
 ) -> list[Reason]:
     """Why this session cannot be the buyer's, or not a real one."""
     reasons = []
-    # Of a session that is not decided, some providers do not say yet in which mode it is.
+    # For undecided sessions some providers do not tell the mode yet.
     unknown = result.live is None and result.outcome is not Finding.VERIFIED
     if live is not None and result.live is not live and not unknown:
         reasons.append(Reason.TEST_SESSION)
@@ -317,7 +317,7 @@ def _unbound(
         if rules.subject_reference_required:
             reasons.append(Reason.SESSION_NOT_BOUND)
     elif result.subject_reference != subject_reference:
-        # Nor, of such a session, whom it is about; a different reference says enough.
+        # Nor its subject; a different reference is reason enough.
         unnamed = result.subject_reference is None and result.outcome is not Finding.VERIFIED
         if not unnamed:
             reasons.append(Reason.SESSION_NOT_BOUND)
@@ -325,7 +325,7 @@ def _unbound(
 
 
 def _age(result: ProviderResult, today: date) -> int | None:
-    """The age in years; None if it is not proved, or cannot be true."""
+    """The age in years; None if it is not proved, or impossible."""
     born = result.date_of_birth
     if born is None or result.date_of_birth_source in {FactSource.USER, FactSource.NONE}:
         return None

@@ -1,7 +1,7 @@
 """Evaluate a provider session: ask the provider, decide, and write the result, all or nothing.
 
-Nothing is kept between the provider's response and the commit: a process that dies there leaves no
-trace, and the same request leads to the same buyer later.
+Nothing is stored between the provider's response and the commit: a process that dies there leaves
+no trace, and the same request leads to the same buyer later.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ async def look_again(
 ) -> tuple[VerifyResult | None, SessionDecision]:
     """The same for a session that is followed. Raises as `evaluate` does.
 
-    Of a session that was started here, and to which nothing was submitted, no buyer is
-    written: None. `polled` is the followed session that this is a poll of. With `give_up`, the
-    provider is not asked again about a session that is still not decided.
+    For a session started here to which nothing was submitted, no buyer is written: None. `polled`
+    is the followed session that this is a poll of. With `give_up`, a session that is still
+    undecided is not polled again.
     """
 
     def followed(work: Evaluation) -> Evaluation:
@@ -129,14 +129,14 @@ async def override(  # noqa: PLR0917 - all that `_evaluated` takes, and how to k
     *,
     for_account_only: bool = False,
 ) -> VerifyResult:
-    """Evaluate what a provider said before, with what an operator accepts; durable on return.
+    """Evaluate a stored provider result with an operator's values; durable on return.
 
-    What `first` returns, in the same transaction, is returned in the place of it, and nothing else
-    is written.
+    If `first` returns a result, in the same transaction, that is returned, and nothing else is
+    written.
 
-    `for_account_only`: what is accepted counts for the account of the integration alone.
+    `for_account_only`: the accepted values count for the account of the integration alone.
 
-    Raises InvalidArgument if the buyer would not be verified by it; nothing was written.
+    Raises InvalidArgument if it would not verify the buyer; nothing was written.
     """
     work = await _evaluated(room, integration, request, result)
     work = replace(work, override=accepted, for_account_only=for_account_only)
@@ -155,7 +155,7 @@ async def override(  # noqa: PLR0917 - all that `_evaluated` takes, and how to k
 
 
 async def _fetch(room: Buyers, integration: Integration, session_id: str) -> ProviderResult:
-    """What the provider says of the session, if that is usable."""
+    """The provider's result for the session, if usable."""
     account_id, provider = integration.settings.account_id, integration.settings.provider
     began = room.access.clock.monotonic()
     try:
@@ -167,7 +167,7 @@ async def _fetch(room: Buyers, integration: Integration, session_id: str) -> Pro
     room.watch.asked(provider, room.access.clock.monotonic() - began, result.unknown_fields)
     refuse_unusable(result)
     if is_withheld(result, live=integration.wants_live):
-        # The buyer can do nothing about it: what is missing is a permission of the credentials.
+        # The buyer cannot help it: the credentials lack a permission.
         room.watch.withheld(account_id, provider)
         raise VerificationMisconfigured(_WITHHELD)
     return result
@@ -176,12 +176,12 @@ async def _fetch(room: Buyers, integration: Integration, session_id: str) -> Pro
 async def _evaluated(
     room: Buyers, integration: Integration, request: SessionRequest, result: ProviderResult
 ) -> Evaluation:
-    """All that is known before it is known who the buyer is."""
+    """The evaluation before the buyer is identified."""
     account_id, time_ns = integration.settings.account_id, room.access.clock.time_ns()
     clock = await room.access.test_clocks.of(account_id, integration.mode)
     now = clock.at(from_ns(time_ns))
     if result.decided_at is not None:
-        # A sandbox goes by its own clock, also in what its provider says.
+        # A sandbox uses its own clock, also for the statements of its provider.
         result = replace(result, decided_at=clock.at(result.decided_at))
     asked, named = request.subject_reference, result.subject_reference
     decision = decide(

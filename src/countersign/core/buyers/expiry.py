@@ -35,7 +35,8 @@ PERIOD_SECONDS: Final = 2.0
 CHUNK: Final = 200
 
 _Due: TypeAlias = Callable[[ColumnElement[Any] | datetime], ColumnElement[bool]]
-"""Which buyers an event is due for, by a time (Unix milliseconds, where it is an expression)."""
+"""The condition that an event is due for a buyer by a time; an expression is in Unix
+milliseconds."""
 
 
 def _reached(column: Column[datetime], by: ColumnElement[Any] | datetime) -> ColumnElement[bool]:
@@ -66,7 +67,7 @@ _DUE: Final[dict[EventType, tuple[Column[datetime], _Due]]] = {
     EventType.BUYER_EXPIRING: (buyers.c.reminder_due_at, _is_expiring),
     EventType.BUYER_EXPIRED: (buyers.c.expiry_due_at, _is_expired),
 }
-# Built once: both are asked for all the time.
+# Built once: both are needed all the time.
 _BY_REAL_TIME: Final = {
     type_: select(buyers.c.cbid).where(is_due(bindparam("now", type_=BigInteger))).limit(1)
     for type_, (_, is_due) in _DUE.items()
@@ -95,7 +96,7 @@ async def sweep(room: Buyers) -> int:
     written, database = 0, room.access.database
     for type_ in _DUE:
         while await database.scan(_any_due, type_, now := from_ns(room.access.clock.time_ns())):
-            # None: another process is writing them at this moment.
+            # None: another process is writing them at the moment.
             if not (number := await database.write(_write_due, type_, now, CHUNK)):
                 break
             written += number
@@ -123,9 +124,9 @@ def _write_due(connection: Connection, type_: EventType, now: datetime, limit: i
 def write_expiries(
     connection: Connection, account_id: str, *, by: datetime, at: datetime, limit: int
 ) -> int:
-    """Write what is due `by` this time for the test buyers of an account; gives how many.
+    """Write the events due `by` this time for the test buyers of an account; returns their number.
 
-    `by` is what the clock of the account's sandbox shows, `at` the time of the events. At most
+    `by` is the time of the account's sandbox clock, `at` the time of the events. At most
     `limit` events of each type are written, the first that were due first.
     """
     written = [
@@ -163,7 +164,7 @@ def _write(
         .returning(buyers.c.cbid, buyers.c.mode, buyers.c.expires_at, buyers.c.same_as)
     ).all()
     for cbid, mode, _, same_as in sorted(noted, key=lambda row: (row.expires_at, row.cbid)):
-        # One that was joined to another buyer has no status of its own.
+        # A merged buyer has no status of its own.
         if same_as is None:
             write_buyer_events(connection, type_, Mode(mode), cbid, at)
     return len(noted)

@@ -1,7 +1,7 @@
-"""Four eyes: where an account wants it, two people decide the same on a buyer who waits.
+"""Four eyes: if an account wants it, two people must decide the same on a waiting buyer.
 
-What the first one decides is a proposal, which has of a ZIP code nothing but a keyed hash. A
-second one who decides the same makes it final; one who decides otherwise makes another proposal.
+The first decision is a proposal, which contains a ZIP code only as a keyed hash. A second person
+who decides the same makes it final; a different decision is a new proposal.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class KeptProposal(ReviewProposal, frozen=True, kw_only=True):
     """The same, as it is stored."""
 
     verification_id: str
-    """The attempt that it is about: a newer one is not what was decided on."""
+    """The attempt that it is about: a newer attempt was not decided on."""
     zip_index: str
     """The keyed hash of the ZIP code to accept, in hex; "" if none is."""
 
     @property
     def shown(self) -> ReviewProposal:
-        """What a second person is shown: not the ZIP code, which that person has to see too."""
+        """The proposal for a second person, who must find the ZIP code independently."""
         return msgspec.convert(self, ReviewProposal, from_attributes=True)
 
 
@@ -54,7 +54,7 @@ _decode: Final = msgspec.json.Decoder(KeptProposal).decode
 
 
 def proposal_of(stored: str | None, verification_id: str) -> KeptProposal | None:
-    """What a person has proposed after this attempt: what a key proposed in the past is nothing."""
+    """A person's proposal after this attempt; proposals that keys made in the past do not count."""
     found = None if stored is None else _decode(stored)
     if found is None or found.verification_id != verification_id or not is_id(PERSON, found.by):
         return None
@@ -68,7 +68,7 @@ def needs_two(connection: Connection, account_id: str) -> bool:
 
 
 def refuse_alone(connection: Connection, account_id: str) -> SecondPersonRequired | None:
-    """Refuse a key or a command where two people decide: neither says who they are."""
+    """Refuse a key or a command where two people decide: neither proves who they are."""
     return SecondPersonRequired(_TWO_DECIDE) if needs_two(connection, account_id) else None
 
 
@@ -78,10 +78,10 @@ def propose(
     entry: AuditEntry,
     **decided: str,
 ) -> KeptProposal | SecondPersonRequired | None:
-    """The proposal that a decision is; None: it is final, and no proposal is left.
+    """The proposal that a decision is; None: the decision is final, and no proposal is left.
 
-    `before` is what was proposed, read after the row of the buyer was locked: of two who decide at
-    once one is the second. `entry` is that of the final act, by a person; `decided` has decision,
+    `before` is the stored proposal, read after locking the buyer: of two concurrent decisions one
+    is the second. `entry` is the audit entry of the final act, by a person; `decided` has decision,
     verification_id and zip_index.
     """
     details: dict[str, Any] = {**entry.details}

@@ -1,7 +1,7 @@
-"""One check of a buyer's identity, from its number to its outcome: its states, and what follows.
+"""One check of a buyer's identity, from its number to its outcome: its states and transitions.
 
 It is started for one checkout session at one provider, belongs to one browser, and is decided by
-what the provider says to this service. docs/architecture.md draws the states.
+the provider's result. docs/architecture.md draws the states.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ WRONG_SET_UP: Final = frozenset(
         Reason.SESSION_NOT_BOUND,
     }
 )
-"""Why a decision cannot be taken over, where waiting does not help: the vendor has to act."""
+"""Why a decision cannot be applied, if waiting does not help: the vendor has to act."""
 
 
 class CheckState(StrEnum):
-    """Where a check stands, and with it a decision about one and the buyer of that decision."""
+    """The state of a check, of its decision, and of the buyer."""
 
     RESERVED = "reserved"
-    """Number, provider and browser are stored before the provider is asked, so that two who ask at
-    once, or one who asks again after a crash, get one check and not two."""
+    """Number, provider and browser are stored before the request to the provider, so that
+    concurrent requests, or a retry after a crash, get one check and not two."""
     DROPPED = "dropped"
     """Its number was used, and the buyer continued an older check."""
     OPEN = "open"
@@ -42,17 +42,17 @@ class CheckState(StrEnum):
     PENDING = "pending"
     """The provider decides."""
     ENDED = "ended"
-    """Nothing was decided, and the provider is not asked again."""
+    """Nothing was decided, and the provider is not polled again."""
     REFUSED = "refused"
     VERIFIED = "verified"
     REVOKED = "revoked"
 
 
 FOLLOWED: Final = frozenset({CheckState.OPEN, CheckState.PENDING})
-"""The provider is asked again."""
+"""The provider is polled again."""
 UNDECIDED: Final = FOLLOWED | {CheckState.ENDED}
 _COUNTING: Final = frozenset({CheckState.PENDING, CheckState.VERIFIED})
-"""Something was submitted that may count: such an outcome comes before one of a later check."""
+"""Something was submitted that may count: such an outcome takes precedence over later checks."""
 _STARTED: Final = frozenset(CheckState) - {CheckState.RESERVED, CheckState.DROPPED}
 NEXT: Final[Mapping[CheckState, frozenset[CheckState]]] = {
     CheckState.RESERVED: frozenset({CheckState.OPEN, CheckState.DROPPED}),
@@ -62,7 +62,7 @@ NEXT: Final[Mapping[CheckState, frozenset[CheckState]]] = {
     # Only a revocation, or the account's own rules (`checks.lose`), take a positive outcome away.
     CheckState.VERIFIED: frozenset({CheckState.REVOKED}),
 }
-"""What may follow on each state when a provider, or an operator, has said something new."""
+"""The possible next states after a new result of a provider or an operator."""
 _STATES: Final[Mapping[BuyerStatus | None, CheckState]] = {
     None: CheckState.OPEN,
     BuyerStatus.PENDING: CheckState.PENDING,
@@ -80,10 +80,10 @@ def state_of(status: BuyerStatus | None, reasons: Collection[str]) -> CheckState
 
 
 class IdentityCheck(Struct, frozen=True, kw_only=True):
-    """What is known of one check; each state has what the ones before it have.
+    """The facts about one check; each state has those of the states before it.
 
     A session stores its checks in the order of their numbers, and next to them the outcome that
-    counts: a verified one before one that is pending, and that before the newest. A buyer who was
+    counts: a verified one before a pending one, and that before the newest. A buyer who was
     remembered has an outcome without a check, with the number 0.
     """
 
@@ -91,29 +91,29 @@ class IdentityCheck(Struct, frozen=True, kw_only=True):
     """Counted from 1 in its session. No number is used twice: the provider takes it for a
     repetition, and a return address names it."""
     provider: str = ""
-    """"": another check was asked for before this one could be started."""
+    """"": another check was requested before this one could be started."""
     browser: str = ""
-    """Which of those with the link has begun it."""
+    """The browser that began it, among those with the link."""
     provider_session: str = ""
     url: str = ""
     """Of the provider's page; "" while the check is reserved."""
     started_at: datetime | None = None
     expires_at: datetime | None = None
-    """When the provider gives it up; None if it does not say."""
+    """When the provider gives it up; None if unknown."""
     opens_once: bool = False
-    """Whether `url` opens the page once: going on with the check takes a new one."""
+    """Whether `url` opens the page only once: to continue the check, request a new one."""
     leads_back: bool = True
     """Whether the provider leads the buyer back in the end."""
     played: bool = False
     """Whether the sandbox plays the provider."""
     is_back: bool | None = None
-    """Whether the provider led its browser back from a decision that may count, and no other one;
-    None: not yet. A passkey is offered to that browser alone, since at one that shares the link
-    somebody else may be sitting."""
+    """Whether only the check's own browser has returned from a decision that may count;
+    None: not yet. A passkey is offered to that browser alone, since someone else may sit at another
+        browser with the link."""
     back_at: datetime | None = None
-    """When it was led back last, if `is_back`."""
+    """When it returned last, if `is_back`."""
     cbid: str | None = None
-    """None: the buyer has not given the provider anything to judge."""
+    """None: the buyer has not submitted anything."""
     status: BuyerStatus | None = None
     """None: nothing is decided."""
     reasons: tuple[str, ...] = ()
@@ -157,10 +157,10 @@ class IdentityCheck(Struct, frozen=True, kw_only=True):
         return after
 
     def gives_way_to(self, later: IdentityCheck) -> bool:
-        """Whether an outcome that is found later takes the place of this one.
+        """Whether a later outcome replaces this one.
 
-        A revocation is that of the same buyer. What says nothing for the buyer of an older check
-        says nothing against a newer one.
+        A revocation must be of the same buyer. A negative outcome of an older check does not
+        replace a newer check.
         """
         if later.state not in NEXT[self.state]:
             return False
@@ -170,7 +170,7 @@ class IdentityCheck(Struct, frozen=True, kw_only=True):
 
 
 class Trouble(Struct, frozen=True, kw_only=True):
-    """The decision about the newest check could not be taken over when it was asked for last."""
+    """The last attempt to apply the decision about the newest check failed."""
 
     attempt: int
     reason: str

@@ -1,9 +1,9 @@
 """Buyers: the states of a verification, how they move, and who may rely on them.
 
-Only four ways lead out of `verified`: time, revocation, a new verification that succeeds, and a
-provider that takes back its decision on the very session that verified the buyer. A failed attempt
-by another session never takes it away: the response to *verify* is about the attempt, the response
-to *status* about the buyer.
+Only four events end `verified`: time, revocation, a new successful verification, and a provider
+that withdraws its decision on the very session that verified the buyer. A failed attempt by another
+session never takes it away: the response to *verify* is about the attempt, the response to *status*
+about the buyer.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ REMINDED_BEFORE: Final = timedelta(days=30)
 """How long before the end of a verification its vendors are reminded."""
 
 PROOFS_MAX: Final = 4
-"""Verifications of one buyer that are kept, and to which rules are applied."""
+"""Maximum stored verifications of one buyer to which rules are applied."""
 
 ZIPS_PER_DAY: Final = 5
 """Different ZIP codes that one account may try for one buyer within 24 hours."""
@@ -34,7 +34,7 @@ MESSAGES_KEPT: Final = timedelta(days=30)
 """How long a provider's message is remembered, so that it is acted on once."""
 
 CHECKS_KEPT: Final = timedelta(days=30)
-"""How long a started identity check is kept at least; longer while something refers to it."""
+"""How long a started identity check is kept at least; longer if something refers to it."""
 
 
 class BuyerStatus(StrEnum):
@@ -50,14 +50,14 @@ class BuyerStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerificationAttempt:
-    """What one verification came to. `status` is never `expired`: that is a matter of time."""
+    """The result of one verification. `status` is never `expired`: that is a matter of time."""
 
     status: BuyerStatus
     at: datetime
     expires_at: datetime | None = None
     reasons: tuple[Reason, ...] = ()
     proof: "ProvedSession | None" = None
-    """What a real verification proved."""
+    """The proof from a real verification."""
     withdraws: str | None = None
     """The provider session whose proof no longer counts, as `ProvedSession.session`."""
     account_id: str | None = None
@@ -65,7 +65,7 @@ class VerificationAttempt:
 
 
 class ProvedSession(Struct, frozen=True, kw_only=True):
-    """One verification that succeeded: what it proved, and for how long that counts.
+    """One successful verification: its proof, and how long it counts.
 
     The times are Unix milliseconds.
     """
@@ -80,7 +80,7 @@ class ProvedSession(Struct, frozen=True, kw_only=True):
     zips: tuple[str, ...]
     """Keyed hashes of the proved ZIP codes with the source of each, in hexadecimal digits."""
     document_expires_on: date | None = None
-    """The last day of the document if `expires_at` is not before it, or None if it is unknown."""
+    """The last day of the document, if it limits `expires_at`; None if unknown."""
     accounts: tuple[str, ...] = ()
     """The accounts that have verified the buyer by it. Empty as earlier builds wrote it: that was
     the buyer's first account."""
@@ -106,7 +106,7 @@ class Buyer(Struct, frozen=True, kw_only=True):
 
 
 class BuyerStatusView(Struct, frozen=True, kw_only=True):
-    """What an account sees of a buyer at one time."""
+    """An account's view of a buyer at one time."""
 
     status: BuyerStatus
     verified_at: datetime | None = None
@@ -117,9 +117,9 @@ class BuyerStatusView(Struct, frozen=True, kw_only=True):
 def after_attempt(buyer: Buyer, attempt: VerificationAttempt) -> Buyer:
     """The buyer after one more attempt.
 
-    A revoked buyer stays revoked. A verified one (also one that has expired since) stays as it is
-    unless the attempt succeeds, or withdraws what it was verified by; an attempt that revokes keeps
-    what was verified before.
+    A revoked buyer stays revoked. A verified buyer (also an expired one) changes only if the
+    attempt succeeds or withdraws the verification; an attempt that revokes keeps the earlier
+    verification.
     """
     if attempt.withdraws is not None:
         return _withdrawn(buyer, attempt)
@@ -136,12 +136,12 @@ def after_attempt(buyer: Buyer, attempt: VerificationAttempt) -> Buyer:
 
 
 def after_revocation(buyer: Buyer) -> Buyer:
-    """The buyer as an operator revokes it; what was verified before is kept."""
+    """The buyer after revocation by an operator; the earlier verification is kept."""
     return replace(buyer, status=BuyerStatus.REVOKED, reasons=())
 
 
 def reinstated(buyer: Buyer) -> Buyer:
-    """A revoked buyer as an operator reinstates it: as it was, or asked to verify."""
+    """A revoked buyer after reinstatement: as before the revocation, or asked to verify."""
     if buyer.verified_at is not None:
         return replace(buyer, status=BuyerStatus.VERIFIED, reasons=())
     reasons = (Reason.IDENTITY_REQUIRES_INPUT,)
@@ -189,10 +189,10 @@ def _verified(buyer: Buyer, attempt: VerificationAttempt) -> Buyer:
 
 
 def _kept(proofs: tuple[ProvedSession, ...]) -> tuple[ProvedSession, ...]:
-    """The proofs that are kept of one more than there may be.
+    """The proofs to keep, out of one more than the maximum.
 
-    The one that goes is one that another makes superfluous, so that many weak verifications do
-    not push out a strong one; else the one that expires first.
+    A proof that another one covers goes first, so that many weak verifications do not push out a
+    strong one; otherwise the one that expires first.
     """
     if len(proofs) <= PROOFS_MAX:
         return proofs
@@ -215,10 +215,10 @@ def _last_day(proof: ProvedSession) -> date:
 
 
 def _joined(known: ProvedSession, new: ProvedSession) -> ProvedSession:
-    """What one session proved, by the rules of each account that asked, taken together.
+    """The proof of one session, combined over the rules of each account that asked.
 
-    Accounts ask for different things: what counts for one must not be gone because another asked
-    for less.
+    Accounts have different rules: a proof that counts for one must not vanish because another
+    required less.
     """
     days = [one.document_expires_on for one in (known, new) if one.document_expires_on]
     return replace(
@@ -243,7 +243,7 @@ def _later(buyer: Buyer, attempt: VerificationAttempt) -> bool:
 
 
 def reasons_for(buyer: Buyer, account_id: str) -> tuple[Reason, ...]:
-    """Why the buyer is not verified, for the account whose attempt it was: others get no reason."""
+    """Why the buyer is not verified; empty except for the account that made the attempt."""
     asked_by = buyer.account_id if buyer.simulated else buyer.attempted_by
     return buyer.reasons if account_id == asked_by else ()
 
@@ -258,7 +258,7 @@ def status_at(buyer: Buyer, now: datetime) -> BuyerStatus:
 
 
 def reminder_at(buyer: Buyer) -> datetime | None:
-    """When to report that a verification is about to expire; None: it is too short for that."""
+    """When to report that a verification is about to expire; None: the period is too short."""
     if buyer.verified_at is None or buyer.expires_at is None:
         return None
     due_at = buyer.expires_at - REMINDED_BEFORE
@@ -268,15 +268,14 @@ def reminder_at(buyer: Buyer) -> datetime | None:
 def status_view(
     buyer: Buyer, asking_account_id: str, rules: VerificationRules, now: datetime
 ) -> BuyerStatusView:
-    """What the asking account sees of a buyer.
+    """The asking account's view of a buyer.
 
-    A simulated verification never counts outside its account: for others the buyer has to
-    verify, with the reason. The asking account's `rules` apply to a real one: where they
-    want more than was proved, the buyer has to verify again.
+    A simulated verification never counts outside its account: for others the buyer has to verify,
+    with the reason. The asking account's `rules` apply to a real one: if they require more than was
+    proved, the buyer has to verify again.
 
-    The times of a verification that is not the account's own are rounded down to the beginning of
-    their day, so that shops that compare do not recognise the buyer by them; the rounded end is
-    the one that counts.
+    Times of another account's verification are rounded down to the beginning of their day, so that
+    shops cannot recognise a buyer by comparing them; the rounded end is the one that counts.
     """
     if buyer.simulated and buyer.account_id != asking_account_id:
         return _has_to_verify(Reason.SIMULATED_ELSEWHERE)

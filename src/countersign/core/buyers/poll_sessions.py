@@ -1,7 +1,7 @@
 """Poll undecided sessions: ask the provider again, at its webhook or by the clock.
 
-A webhook is only ever a hint: it is authenticated, acted on once, and what it says is not read.
-The schedule ends: a session that is never decided is given up.
+A webhook is only a hint: it is authenticated and acted on once, and its content is not trusted.
+The schedule ends: after that, an undecided session is given up.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ POLLS: Final = tuple(
 )
 """The waits before the first polls; every later one has the last."""
 GONE_AFTER: Final = 5
-"""Polls, the first included, before a session that is not found any more is given up."""
+"""Polls, the first included, before a missing session is given up."""
 FOLLOWED_FOR: Final = timedelta(days=14)
 _ACCOUNT_ID: Final = "acct"
 _AT_ONCE: Final = 8
-"""Sessions of one account that are polled at the same time."""
+"""Sessions of one account polled at the same time."""
 _PAGE: Final = 64
 
 _log: Final = structlog.get_logger("countersign.verification")
@@ -66,7 +66,7 @@ async def webhook_integrations(
 
     Live ones first. Raises NotFound if the account does not verify with this provider.
     """
-    # Anybody may send anything here: what is no identifier does not get as far as the database.
+    # Anybody may send anything here: a malformed identifier must not reach the database.
     if not is_id(_ACCOUNT_ID, account_id):
         raise NotFound
     found = [
@@ -103,7 +103,7 @@ async def take_webhook(
     if len(refusals) < len(integrations):
         return
     settings = integrations[0].settings
-    # As long as one may still prove authentic, the provider has to send it again.
+    # While one message may still prove authentic, the provider must send it again.
     undecided = [error for error in refusals if isinstance(error, ProviderUnavailable)]
     if not undecided:
         room.watch.refused_message(settings.account_id, settings.provider)
@@ -128,7 +128,7 @@ async def _take_hint(room: Buyers, integration: Integration, hint: WebhookHint) 
 
 
 async def _ask_again(room: Buyers, integration: Integration, index: bytes) -> PendingSession | None:
-    """What to ask of a session that has verified somebody; None: it has verified no one."""
+    """What to ask about a session that has verified somebody; None: it has verified no one."""
     account_id = integration.settings.account_id
     basis = await room.access.database.read(sessions_sql.grounds, integration.reach, index)
     if basis is None:
@@ -142,7 +142,7 @@ async def _ask_again(room: Buyers, integration: Integration, index: bytes) -> Pe
 
 
 async def run(room: Buyers) -> None:
-    """Poll what is due, until cancelled; a slow account keeps no other account waiting."""
+    """Poll due sessions until cancelled; a slow account does not delay other accounts."""
     async with asyncio.TaskGroup() as group:
         await forever("settling", partial(_look, room, group), PERIOD_SECONDS, room.hurried)
 
@@ -183,10 +183,10 @@ async def _poll_account(room: Buyers, account_id: str, due: Sequence[PendingSess
 
 
 async def _poll(room: Buyers, pending: PendingSession) -> bool:
-    """Poll one session; never raises, so that one session keeps no other waiting."""
+    """Poll one session; never raises, so that one session does not stop the others."""
     now, claimed = from_ns(room.access.clock.time_ns()), False
     try:
-        # The next time is fixed before the provider is asked, so that a crash repeats nothing.
+        # The next poll is scheduled before the request, so that a crash repeats nothing.
         next_poll_at = now + POLLS[min(pending.polls + 1, len(POLLS) - 1)]
         claimed = await room.access.database.write(sessions_sql.claim, pending, next_poll_at)
         if claimed and not await _is_still_waiting(room, pending, now):
@@ -221,7 +221,7 @@ async def _is_still_waiting(room: Buyers, pending: PendingSession, now: datetime
         # It is somebody else's session.
         return False
     except ProviderSessionNotFound:
-        # It was there before. One such response may be a mistake; many are not.
+        # It was there before. One such response may be a mistake; several are not.
         return pending.polls + 1 < GONE_AFTER
     except CountersignError as error:
         _log.warning("poll_failed", code=error.code, account=pending.account_id)

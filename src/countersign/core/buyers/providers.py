@@ -1,4 +1,4 @@
-"""How each account verifies live buyers: its settings, its provider, and what comes of it."""
+"""How each account verifies live buyers: its settings and its provider, with their results."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ FIRST: Final = "verification_settings"
 FURTHER: Final = "further_providers"
 """The tables of an account's first provider, and of the others."""
 LOG_SECONDS: Final = 60.0
-"""Of one account and one trouble, at most one line in this time."""
+"""At most one line in this time about one trouble of one account."""
 _OF_SET_UP: Final = frozenset({"age_unknown", "zip_unknown", "identity_not_proved"})
 """Reasons that a buyer can hardly cause: the provider approved, and the facts are missing."""
 _log: Final = structlog.get_logger("countersign.verification")
 
 
 class WatchVerifications:
-    """Counters for the metrics, and lines in the log where a set-up looks wrong; of one process.
+    """Counters for the metrics, and log lines if a set-up looks wrong; of one process.
 
-    A wrong set-up looks like a long row of buyers who are refused. Nothing here names a person or
-    a session.
+    A wrong set-up shows as many refused buyers in a row. It contains no person and no
+    session.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -51,13 +51,13 @@ class WatchVerifications:
         self.started: Counter[tuple[str, str]] = Counter()
         """Identity checks by provider, and `started` or the error's code."""
         self.seconds: dict[str, tuple[int, float]] = {}
-        """By provider: how many times it was asked, and the seconds of all of them."""
+        """By provider: the number of requests, and their total seconds."""
         self.unknown_fields: Counter[str] = Counter()
         """By provider: members of responses that its adapter does not know."""
         self.refused_messages: Counter[str] = Counter()
         """By provider: webhooks that were not authentic."""
         self.pending: tuple[int, datetime | None] = (0, None)
-        """How many undecided sessions there are, and since when the oldest one is followed."""
+        """The number of undecided sessions, and the start of the oldest."""
 
     def asked(self, provider: str, seconds: float, unknown_fields: int) -> None:
         """Count one question to a provider."""
@@ -74,7 +74,7 @@ class WatchVerifications:
             self._say("verification_lacks_facts", account_id, provider, reason)
 
     def failed(self, provider: str, code: str) -> None:
-        """Count a question without a decision; what the provider said is logged elsewhere."""
+        """Count a request without a decision; the provider's response is logged elsewhere."""
         self.verdicts[provider, "error", code] += 1
 
     def not_live(self, account_id: str, provider: str) -> None:
@@ -154,13 +154,13 @@ class Providers:
         self.factory = factory
         self.sealed = sealed
         self.floor = floor
-        """What the deployment asks of every account."""
+        """The deployment's minimum rules for every account."""
         self._database = database
         self._made: dict[tuple[str, ...], tuple[int, datetime, IdentityProvider[Any]]] = {}
         self._replaced: list[IdentityProvider[Any]] = []
 
     async def all_of(self, account_id: str, mode: Mode) -> tuple[Integration, ...]:
-        """All providers of an account for keys of this mode, in the order in which it uses them.
+        """All providers of an account for keys of this mode, in order of use.
 
         Raises WrongKeyEncryptionKey if the credentials cannot be decrypted.
         """
@@ -198,8 +198,8 @@ class Providers:
         try:
             return self.factory(name, credentials, settings.base_url)
         except InvalidArgument as error:
-            # They were checked when they were set: the package that brought the provider is gone,
-            # or this release refuses what an earlier one took.
+            # They were valid when they were set: the provider's package is gone, or this release is
+            # stricter.
             _log.error("provider_unusable", account=account_id, provider=name, reason=str(error))
             raise VerificationMisconfigured from None
 
@@ -212,7 +212,7 @@ class Providers:
 
 
 def credentials_row(settings: VerificationSettings, further: Mode | None) -> str:
-    """What identifies the credentials among all that are sealed in their column.
+    """The row that the credentials are sealed for.
 
     `further` is the mode of a provider that is not the account's first.
     """
@@ -227,7 +227,7 @@ def stored_providers(
 ) -> tuple[VerificationSettings | None, Sequence[VerificationSettings]]:
     """The first provider of an account in this mode, and the further ones by name.
 
-    All go by the account's rules; where it has none, by `floor`. Live ones count only after a
+    All use the account's rules; without rules, `floor`. Live ones count only after a
     first one.
     """
     first = stored_settings(connection, account_id)

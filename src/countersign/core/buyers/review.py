@@ -1,4 +1,4 @@
-"""The review queue: buyers whose last attempt did not verify them, and what is decided on them.
+"""The review queue: buyers whose last attempt did not verify them, and the decisions on them.
 
 A buyer leaves the queue when an operator dismisses the attempt, and comes back with the next one.
 """
@@ -71,7 +71,7 @@ class Waiting(Struct, frozen=True, kw_only=True):
     reference: str | None
     """The checkout session whose check it was; None for any other attempt."""
     proposal: KeptProposal | None
-    """What the first of two people has decided; None: nothing, or one person decides."""
+    """The decision of the first of two people; None: nothing, or one person decides."""
 
     @property
     def view(self) -> BuyerStatusView:
@@ -80,7 +80,7 @@ class Waiting(Struct, frozen=True, kw_only=True):
 
     @property
     def owner(self) -> AccountReach:
-        """Whose attempt it is, and so in whose audit what is decided is noted."""
+        """The account of the attempt, whose audit gets the decision."""
         return AccountReach(self.account_id, self.mode)
 
 
@@ -104,8 +104,9 @@ def queue(
 ) -> list[Waiting]:
     """The buyers that wait for a decision, the oldest attempt first.
 
-    In the reach of an account, those whose last attempt was this account's; with `verification_id`,
-    only the buyer of this one. `after` is the verification of the last buyer of the page before.
+    In the reach of an account, only buyers whose last attempt was by this account; with
+    `verification_id`, only the buyer of that verification. `after` is the verification of the last
+    buyer of the page before.
     """
     own = verifications.c.id
     only = () if verification_id is None else (own == verification_id,)
@@ -122,11 +123,12 @@ async def accept(
 ) -> VerifyResult:
     """Accept another ZIP code, as `admin.accept_zip`, for an attempt of the caller's account.
 
-    A buyer of the played sandbox is verified if its ZIP code is all that is against it.
+    A buyer of the played sandbox is verified if the ZIP code is the only reason against it.
 
     Raises:
         NotFound: the buyer is not in the review queue of this account.
-        ReviewRefused: a ZIP code is not what is missing, or an operator's word does not count.
+        ReviewRefused: the buyer does not just lack a ZIP code, or an operator's word does not
+            count.
         SecondPersonRequired: two people decide, and this one has proposed it, or a key asks.
     """
     waiting, played = await room.access.database.scan(_waiting, principal, cbid)
@@ -163,7 +165,8 @@ async def dismiss(
 
     Raises:
         NotFound: the buyer is not in this queue.
-        SecondPersonRequired: two people decide, and this one has proposed it, or is no one of them.
+        SecondPersonRequired: two people decide, and the caller has made the proposal, or is no
+            person.
     """
     waiting, _ = await room.access.database.scan(_waiting, principal, cbid)
     said = {"reason": reason, "verification": waiting.verification_id}
@@ -189,7 +192,7 @@ def _first_of_two(
     decision = ReviewDecision.ACCEPT_ZIP if zip_index else ReviewDecision.DISMISS
 
     def first(connection: Connection) -> VerifyResult | CountersignError | None:
-        # Of two who decide at once, the second waits here for the first, and sees what it did.
+        # Of two concurrent decisions, the second waits here for the first, and sees its result.
         buyers_by_cbid(connection, [waiting.cbid], to_change=True)
         now = _waiting(connection, principal, waiting.cbid)
         if isinstance(now, NotFound) or now[0].verification_id != waiting.verification_id:
@@ -254,8 +257,8 @@ def _query(
     statuses: Collection[BuyerStatus],
     *rest: ColumnElement[bool],
 ) -> Select[Any]:
-    """Each buyer with the newest attempt of the account that is shown its reasons."""
-    # A sandbox is one account's own, and what is played there has no attempt of an account.
+    """Each buyer with the newest attempt of the account that sees its reasons."""
+    # A sandbox belongs to one account, and simulated attempts have no account of their own.
     asked_by = buyers.c.attempted_by if mode is Mode.LIVE else buyers.c.account_id
     newer = verifications.alias()
     started = (

@@ -74,7 +74,7 @@ async def verify(
         return await evaluate(room, integration, session, entry)
     if integrations[0].rules.subject_reference_required:
         _required(request.subject_reference, "subject_reference")
-    # Where several providers have such session ids, each is asked.
+    # If several providers have such session ids, each is asked.
     *others, last = [one for one in integrations if one.may_be(session.session_id)] or integrations[
         :1
     ]
@@ -142,7 +142,7 @@ async def provider_webhook(room: Buyers, call: Call) -> Reply:
 
 
 _MESSAGE_BYTES_MAX: Final = 256 * 1024
-"""Persona sends the whole inquiry with all that belongs to it; the others a few KiB."""
+"""Persona sends the whole inquiry with all related objects; the others a few KiB."""
 
 ROUTES: Final = grouped(
     "Buyers",

@@ -1,4 +1,4 @@
-"""What an account asks of a verification, and what a verification proved."""
+"""An account's requirements for a verification, and the proofs of a verification."""
 
 from __future__ import annotations
 
@@ -16,38 +16,39 @@ from countersign.base.values import Reason
 from countersign.identity.model import FactSource, Tri
 
 PROOFS: Final = (FactSource.DOCUMENT, FactSource.DATABASE, FactSource.PROOF_OF_ADDRESS)
-"""The sources that can prove an address; what a person typed cannot."""
+"""The sources that can prove an address; text that a person typed cannot."""
 
 
 ACCEPTABLE: Final = (*PROOFS, FactSource.OPERATOR)
-"""What rules may name: the word of an operator counts only where an account asks for it."""
+"""The sources that rules may name: the word of an operator counts only if an account asks for
+it."""
 
 
 class DocumentExpiry(StrEnum):
-    """What is asked of the document's expiry date."""
+    """The requirement for the document's expiry date."""
 
     UNEXPIRED_IF_KNOWN = "unexpired_if_known"
-    """A document that is known to have expired fails, and so does one whose date cannot be read;
-    one without a date passes."""
+    """A document that is known to have expired fails, as does one with an unreadable date; one
+    without a date passes."""
     UNEXPIRED = "unexpired"
     """It has to be known, and not reached."""
     IGNORED = "ignored"
 
 
 class AbsentCountry(StrEnum):
-    """What an address without a country is taken for."""
+    """The assumed country of an address without one."""
 
     US = "us"
     UNKNOWN = "unknown"
 
 
 class VerificationRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What an account asks of a verification."""
+    """An account's requirements for a verification."""
 
     minimum_age: int = AGE_MIN
     """In years, on the day in `zone`."""
     zone: str = "America/Los_Angeles"
-    """The zone in which a birthday begins: the westernmost one that is served."""
+    """The zone where a birthday begins: the westernmost one that is served."""
     zip_sources: tuple[FactSource, ...] = PROOFS
     """Which sources of an address are accepted."""
     absent_country: AbsentCountry = AbsentCountry.UNKNOWN
@@ -76,7 +77,7 @@ class VerificationRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return midnight.astimezone(UTC)
 
     def at_least(self, floor: VerificationRules) -> VerificationRules:
-        """These rules, and no less than what the deployment asks of everybody."""
+        """These rules, raised to the deployment's minimum."""
         return replace(
             self,
             minimum_age=max(self.minimum_age, floor.minimum_age),
@@ -92,7 +93,7 @@ _EXPIRY_STRICTNESS: Final = (
 
 
 def weakened(old: VerificationRules, new: VerificationRules) -> tuple[str, ...]:
-    """The names of the rules by which `new` can accept somebody whom `old` refuses.
+    """The names of the rules by which `new` can accept a person that `old` refuses.
 
     Another zone always counts: which of two zones comes first can depend on the day.
     """
@@ -130,7 +131,7 @@ class VerificationSettings(Struct, frozen=True, kw_only=True):
 
 
 class Facts(Struct, frozen=True, kw_only=True):
-    """What was proved of a person."""
+    """The proved facts about a person."""
 
     age_over: int
     """An age in years that the person had reached: one of a few, not the age."""
@@ -139,13 +140,13 @@ class Facts(Struct, frozen=True, kw_only=True):
     expiry_unread: bool = False
     """Whether the document says when it expires, in a form that could not be read."""
     zip_sources: tuple[FactSource, ...]
-    """The sources of the addresses whose ZIP code was the one shipped to."""
+    """The sources of the addresses whose ZIP code matched the destination."""
     country_assumed: bool = False
     """Whether they are in the United States only as far as the account assumes it."""
 
 
 def joined_facts(one: Facts, other: Facts) -> Facts:
-    """What two verifications of the same session proved of a person, taken together."""
+    """The facts proved by two verifications of the same session, combined."""
     found = {one.document_unexpired, other.document_unexpired}
     unexpired = next(tri for tri in (Tri.PASS, Tri.UNKNOWN, Tri.FAIL) if tri in found)
     return Facts(
@@ -159,7 +160,7 @@ def joined_facts(one: Facts, other: Facts) -> Facts:
 
 
 def shortfalls(facts: Facts, rules: VerificationRules) -> tuple[Reason, ...]:
-    """What these rules ask for beyond what was proved; empty if they are satisfied."""
+    """The requirements that these facts do not meet; empty if all are met."""
     reasons = [*document_reasons(facts.document_unexpired, rules, unread=facts.expiry_unread)]
     if facts.age_over < rules.minimum_age:
         reasons.append(Reason.AGE_NOT_PROVED)
@@ -172,7 +173,7 @@ def shortfalls(facts: Facts, rules: VerificationRules) -> tuple[Reason, ...]:
 def document_reasons(
     unexpired: Tri, rules: VerificationRules, *, unread: bool
 ) -> tuple[Reason, ...]:
-    """What the rules have against a document."""
+    """The reasons of these rules to refuse a document."""
     if rules.document_expiry is DocumentExpiry.IGNORED or unexpired is Tri.PASS:
         return ()
     if unexpired is Tri.FAIL:
@@ -192,15 +193,15 @@ def is_zip(text: str) -> bool:
 
 
 def zip5(text: str) -> str:
-    """The first five digits, which are what is compared."""
+    """The first five digits, which are compared."""
     return text[:5]
 
 
 def document_zip5(text: str) -> str | None:
-    """The first five digits of a ZIP code as documents carry it; None if it is none.
+    """The first five digits of a ZIP code as documents carry it; None if it is invalid.
 
     Licences hold five digits, ZIP+4, or nine digits in a row, with spaces around, or a hyphen
-    before four digits that are missing. Five zeros stand where there is none.
+    before four digits that are missing. Five zeros mean that it is missing.
     """
     match = _DOCUMENT_ZIP.match(text.replace(" ", ""))
     return match[1] if match else None

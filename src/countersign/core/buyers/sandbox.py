@@ -1,6 +1,6 @@
 """The sandbox: verification outcomes by session id, deterministic and simulated.
 
-A session id listed in SCRIPT has its scripted outcome; any other, and none at all, is verified.
+A session id listed in SCRIPT has its scripted outcome; any other, or none, is verified.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ OUTCOMES: Final = {
     Fault.SESSION_NOT_FOUND: Finding.NOT_FOUND,
     Fault.MISCONFIGURED: Finding.PROVIDER_REJECTED,
 }
-"""What an adapter makes of each; a session that is not bound is found out after that."""
+"""The finding of an adapter for each fault; an unbound session is detected later."""
 _PROVIDER_RETRY_SECONDS: Final = {Fault.RATE_LIMITED: 30}
-"""When a provider that fails so asks to be called again; the others say nothing."""
+"""Retry-After of a provider with this fault; the others send none."""
 
 
 class PlannedFault(Struct, frozen=True, kw_only=True):
@@ -106,7 +106,7 @@ def plan_fault(
 def planned_fault(
     connection: Connection, account_id: str, *, to_change: bool = False
 ) -> PlannedFault:
-    """What the next verification of an account meets."""
+    """The fault for the next verification of an account."""
     query = select(test_faults).where(test_faults.c.account_id == account_id)
     if to_change:
         query = query.with_for_update()
@@ -119,7 +119,7 @@ def planned_fault(
 
 
 def clear_fault(connection: Connection, account_id: str) -> PlannedFault:
-    """Remove what was planned."""
+    """Remove the planned fault."""
     connection.execute(delete(test_faults).where(test_faults.c.account_id == account_id))
     return NO_FAULT
 
@@ -150,7 +150,7 @@ def fail(fault: Fault) -> None:
 
 
 def _take(connection: Connection, account_id: str) -> PlannedFault:
-    """The fault that this call meets; it counts as one of those that do."""
+    """Return the fault for this call, and count it."""
     plan = planned_fault(connection, account_id, to_change=True)
     if plan.calls == 1:
         clear_fault(connection, account_id)
@@ -167,7 +167,7 @@ _SINCE_EXPIRED: Final = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SimulatedAct(VerificationAct):
-    """What happens to a sandbox buyer, and when."""
+    """A change of a sandbox buyer, and its time."""
 
     cbid: str
 
@@ -255,7 +255,7 @@ def write_simulated(
 ) -> None:
     """Write a verification in the sandbox: the buyer before and after it, and the record of it.
 
-    `result` and `members` are said in the record; the rest is as for `write_verification`.
+    `result` and `members` are stated in the record; the rest is as for `write_verification`.
     """
     before, after = change
     write_buyer(connection, before, after)
@@ -275,8 +275,8 @@ def in_state(
 ) -> Buyer:
     """A sandbox buyer in another state, whatever the way there would be; `now` by the test clock.
 
-    Unchanged where it is in that state already, so that asking twice does no more than once; but
-    `verified` begins again, as with a new verification. What a provider has proved counts no more.
+    Unchanged if it is in that state already, so that a repeated call has no effect; but `verified`
+    begins again, as with a new verification. Proofs of a provider no longer count.
     """
     buyer = buyer if status is BuyerStatus.REVOKED else replace(buyer, proofs=())
     match status:
@@ -303,7 +303,7 @@ def in_state(
 
 
 def _scripted(act: SimulatedAct, session_id: str | None) -> Buyer:
-    """What the first call makes of the buyer."""
+    """The buyer after the first call."""
     scripted = SCRIPT.get(session_id or "")
     status, *reasons = (BuyerStatus.VERIFIED,) if isinstance(scripted, Fault | None) else scripted
     buyer = Buyer(cbid=act.cbid, account_id=act.account_id, mode=Mode.TEST, simulated=True)
@@ -325,4 +325,4 @@ SCRIPT: Final[dict[str, Fault | tuple[BuyerStatus, *tuple[Reason, ...]]]] = {
     "test_session_not_found": Fault.SESSION_NOT_FOUND,
     "test_provider_unavailable": Fault.SERVER_ERROR,
 }
-"""What each scripted session comes to, by its id: the provider's fault, or status and reasons."""
+"""The result of each scripted session, by its id: the provider's fault, or status and reasons."""

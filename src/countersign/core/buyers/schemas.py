@@ -131,4 +131,4 @@ UNDERAGE: Final = {
     "message": _MESSAGES[BuyerStatus.FAILED],
     "reasons": ["age_below_minimum"],
 }
-"""What differs in the response about a buyer who is too young."""
+"""The different members in the response about a buyer who is too young."""

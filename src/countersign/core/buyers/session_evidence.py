@@ -32,12 +32,12 @@ from countersign_evidence.canonical import Json
 
 @dataclass(frozen=True, slots=True, repr=False)
 class VerificationAct:
-    """For which account a buyer is verified, and when."""
+    """The account that verifies a buyer, and the time."""
 
     account_id: str
     mode: Mode
     clock: AccountClock
-    """The account's, by which a sandbox goes."""
+    """The account's clock, which a sandbox uses."""
     time_ns: int
     """Real time, which the record has."""
     data_key: DataKey
@@ -50,7 +50,7 @@ class VerificationAct:
 
     @property
     def now(self) -> datetime:
-        """What the account's clock shows."""
+        """The time of the account's clock."""
         return self.clock.at(self.at)
 
 
@@ -130,18 +130,18 @@ _READ: Final = (
     *("outcome", "provider_status", "reason_code", "live", "subject_reference"),
     *("date_of_birth", "date_of_birth_source", "checks"),
 )
-"""What is kept as it was read of a provider's response."""
+"""Members of a provider's response that are stored unchanged."""
 _RESPONSE: Final = (
     *("sha256", "http_status", "request_id", "api_version", "response_signature"),
     "sensitive_complete",
 )
-"""What is kept of that response itself."""
+"""Stored facts about that response itself."""
 _NO_ISSUER: Final = {"issuing_country": None, "issuing_region": None}
 encode: Final = msgspec.json.Encoder(order="sorted").encode
 
 
 class SessionRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session is evaluated for; kept, sealed, while the provider has not decided."""
+    """The request that a session is evaluated for; stored, sealed, until the provider decides."""
 
     session_id: str
     shipping_zip: str
@@ -152,14 +152,14 @@ class SessionRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AskedBefore(msgspec.Struct, frozen=True):
-    """Of the evidence of a verification, what was asked."""
+    """The request, from the evidence of a verification."""
 
     request: SessionRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Evaluation(VerificationAct):
-    """What was asked about a session, what the provider said, and what follows from it."""
+    """The request about a session, the provider's result, and the decision."""
 
     integration: Integration
     request: SessionRequest
@@ -167,13 +167,13 @@ class Evaluation(VerificationAct):
     decision: SessionDecision
     keys: SessionKeys
     quiet: bool = False
-    """Whether nothing is said of the buyer of a started session before something is submitted."""
+    """Whether the buyer of a started session is left unchanged until something is submitted."""
     polled: str | None = None
     """Of a poll, the followed session that it is for."""
     override: AuditEntry | None = None
-    """What an operator accepted in the place of a provider's proof."""
+    """The ZIP code that an operator accepted in place of a provider's proof."""
     for_account_only: bool = False
-    """Whether that was accepted by a reviewer of the account, and counts for it alone."""
+    """Whether a reviewer of the account accepted it, so that it counts for the account alone."""
 
 
 def evidence_place(account_id: str, record_id: str) -> Place:
@@ -189,12 +189,12 @@ def pending_place(account_id: str, id_: str) -> Place:
 
 
 def described(override: AuditEntry) -> dict[str, object]:
-    """What record and evidence say of it: verification, document, reason and operator."""
+    """Its part in record and evidence: verification, document, reason and operator."""
     return {**override.details, "operator": override.actor}
 
 
 def evidence_of(work: Evaluation, decision: SessionDecision, cbid: str) -> bytes:
-    """Everything that the decision rests on, as JSON, for the day on which somebody asks."""
+    """All grounds of the decision, as JSON, for later questions."""
     result, settings = work.result, work.integration.settings
     content = {
         "v": 1,
@@ -240,7 +240,7 @@ def _response(evidence: ProviderEvidence) -> dict[str, Any]:
 
 
 def result_in(content: dict[str, Any], accepted_zip: str) -> ProviderResult:
-    """What a provider said, read from the evidence of it, and the ZIP an operator accepts."""
+    """A provider's result, read from its evidence, with the ZIP code that an operator accepts."""
     read = content["read"]
     type_, expires_on = read["document_type"], read["document_expires_on"]
     unread = bool(read.get("document_expiry_unread"))
@@ -260,12 +260,12 @@ _PENDING_ID: Final = "ses"
 
 
 def session_index(room: Buyers, integration: Integration, session_id: str) -> bytes:
-    """The keyed hash by which a provider's session is known."""
+    """The keyed hash that identifies a provider's session."""
     return room.access.secret.blind_index(integration.namespace, "provider_session", session_id)
 
 
 def asked_index(room: Buyers, integration: Integration, session_id: str, reference: str) -> bytes:
-    """The keyed hash of a session and the reference that it is asked with."""
+    """The keyed hash of a session and the reference in the request."""
     index, both = room.access.secret.blind_index, f"{session_id}\x00{reference}"
     return index(integration.namespace, "provider_session_and_reference", both)
 

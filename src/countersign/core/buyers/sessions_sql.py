@@ -1,4 +1,4 @@
-"""Provider sessions: which buyer one is about, and those to ask about again until decided.
+"""Provider sessions: the buyer of each, and undecided ones to poll.
 
 A session leads to a buyer by itself, by its document and by its reference.
 """
@@ -53,7 +53,7 @@ from countersign.core.buyers.started_sql import give_up
 
 
 class PendingSession(Struct, frozen=True, kw_only=True):
-    """A session that the provider has not decided, as kept until it is asked again."""
+    """A session that the provider has not decided, stored until the next poll."""
 
     id: str
     """Its shred key is found under this id."""
@@ -61,11 +61,11 @@ class PendingSession(Struct, frozen=True, kw_only=True):
     mode: Mode
     session_index: bytes
     asked_index: bytes
-    """The session, or the session and the reference that it was asked with."""
+    """The session, or the session and the reference of the request."""
     cbid: str | None
-    """None: a session that we started, and of whose buyer nothing is known."""
+    """None: a session that we started, and whose buyer is unknown."""
     request: bytes
-    """What is asked, sealed by the vault."""
+    """The request, sealed by the vault."""
     shred_key: bytes | None
     polls: int = 0
     created_at: datetime
@@ -91,7 +91,7 @@ _SELECT: Final = select(
     *(pending_sessions.c[n] for n in PendingSession.__struct_fields__ if n != "shred_key"),
     shred_keys.c.key.label("shred_key"),
 ).outerjoin(shred_keys, shred_keys.c.record_id == pending_sessions.c.id)
-# Built once: both are asked for all the time.
+# Built once: both are needed all the time.
 _DUE: Final = (
     _SELECT.where(
         pending_sessions.c.next_poll_at <= bindparam("now"),
@@ -110,10 +110,10 @@ _BY_SESSION: Final = select(pending_sessions.c.id).where(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionKeys:
-    """What identifies a session, its subject and its document: keyed hashes.
+    """Identifies a session, its subject and its document, by keyed hashes.
 
-    Until the provider has named the reference, each given reference leads to a buyer of its own:
-    otherwise a stranger's reference would lead to the buyer that the session turns out to be about.
+    Until the provider has named the reference, each given reference leads to a separate buyer:
+    otherwise a stranger's reference would lead to the session's real buyer.
     """
 
     mode: Mode
@@ -132,18 +132,19 @@ class SessionKeys:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSubject:
-    """The buyers to whom session and document lead."""
+    """The buyers found by session and document."""
 
     bound: bool = True
-    """False: the session is about another reference than that of the request."""
+    """False: the session's reference differs from that of the request."""
     kept_under: bytes
-    """The session, or until its reference is known, the session and the one asked for."""
+    """The key in the table: the session, or until its reference is known, session and reference of
+    the request."""
     kept: bool
     """Whether the session was kept before."""
     cbid: str | None
     """None: a new buyer."""
     others: tuple[str, ...] = ()
-    """Further buyers to whom session and document lead."""
+    """Further buyers found by session and document."""
     document_known: bool = False
     revoked: bool = False
     """Whether one of these buyers is."""
@@ -154,12 +155,12 @@ class SessionSubject:
 def person_to_change(
     connection: Connection, keys: SessionKeys
 ) -> tuple[SessionSubject, Buyer | None]:
-    """The person whom a session is about, and the buyer as stored, locked."""
+    """The subject of a session, and the buyer as stored, locked."""
     while True:
         person = _find(connection, keys)
         known = [] if person.cbid is None else [person.cbid]
         before = buyers_by_cbid(connection, known, to_change=True)
-        # PostgreSQL may have waited for the lock, until another server had changed who is who.
+        # PostgreSQL may have waited for the lock, while another server changed the buyers.
         if connection.dialect.name == "sqlite" or _find(connection, keys) == person:
             return person, before.get(person.cbid or "")
 
@@ -183,14 +184,14 @@ def _find(connection: Connection, keys: SessionKeys) -> SessionSubject:
     of_document = connection.execute(_DOCUMENT, fingerprint).scalar() if keys.fingerprint else None
     known = [cbid for cbid in (of_session, of_document, provisional) if cbid is not None]
     statuses = {cbid: buyer.status for cbid, buyer in buyers_by_cbid(connection, known).items()}
-    # One session never makes two buyers, and a failed attempt takes nothing away.
+    # One session never creates two buyers, and a failed attempt removes nothing.
     its_status = statuses.get(of_session or "")
     revoked = its_status is BuyerStatus.REVOKED
     stays = (session is not None and session.verified_at is not None) or (
         not keys.verifies and (revoked or its_status is BuyerStatus.VERIFIED)
     )
     cbid = of_session if stays else of_document or of_session
-    # And it revokes no one: who is who, is known only of who is verified.
+    # Nor does it revoke anyone: only a verification identifies a person.
     apart = revoked and not keys.verifies
     return SessionSubject(
         bound=keys.reference is None or reference == keys.reference,
@@ -223,8 +224,8 @@ def link(  # noqa: PLR0917 - all that is known
 
     `shown` is the time by the account's clock, which in a sandbox can be ahead.
 
-    After the buyer's own event, so that an account gets it once: by the name it knows, and not
-    also by one that becomes another.
+    It comes after the buyer's own event, so that an account gets one event: under the name that it
+    knows, and not also under a name that is joined to another.
     """
     if not person.kept:
         connection.execute(
@@ -309,7 +310,7 @@ def follow(connection: Connection, new: PendingSession) -> None:
 
 
 def is_followed(connection: Connection, id_: str) -> bool:
-    """Whether this session is still followed, as it was asked about at that time."""
+    """Whether this session is still followed by the same request."""
     query = select(pending_sessions.c.id).where(pending_sessions.c.id == id_).with_for_update()
     return connection.execute(query).first() is not None
 
@@ -335,7 +336,7 @@ def _forget(connection: Connection, id_: str) -> bool:
 def due(
     connection: Connection, now: datetime, limit: int, but_of: Collection[str] = ()
 ) -> Sequence[PendingSession]:
-    """The sessions to poll by now, those that have waited longest first.
+    """The sessions due for polling, longest-waiting first.
 
     Sessions of the accounts in `but_of` are left out.
     """
@@ -374,7 +375,7 @@ def hurry(  # noqa: PLR0917 - the columns
 ) -> bool:
     """Poll a session at once, because of a message; False if it was acted on before.
 
-    `again` is what to ask of it where it is not followed.
+    `again` is the request for a session that is not followed.
     """
     message = {"account_id": account_id, "message_index": message_index}
     seen = select(provider_messages.c.at).filter_by(**message)
@@ -397,9 +398,9 @@ def hurry(  # noqa: PLR0917 - the columns
 
 
 def grounds(connection: Connection, reach: Reach, session_index: bytes) -> Grounds | None:
-    """The verification by which accounts in reach last verified somebody by a session.
+    """The verification by which accounts in reach last verified somebody with a session.
 
-    None: by this one they have not, or its evidence is gone.
+    None: there is none, or its evidence is gone.
     """
     known, evidence = verifications.c, verification_evidence.c
     # The buyer of the session leads to its verifications: they have no index by session.
@@ -423,7 +424,7 @@ def grounds(connection: Connection, reach: Reach, session_index: bytes) -> Groun
 
 
 def drop(connection: Connection, pending: PendingSession, at: datetime) -> None:
-    """Follow a session no longer; a buyer who waits for nothing else has to verify again."""
+    """Stop following a session; a buyer who waits for nothing else has to verify again."""
     known = [] if pending.cbid is None else [pending.cbid]
     before = buyers_by_cbid(connection, known, to_change=True).get(pending.cbid or "")
     # It may have been decided, or asked about again, since it was read.
@@ -432,7 +433,7 @@ def drop(connection: Connection, pending: PendingSession, at: datetime) -> None:
         give_up(connection, pending.reach, pending.session_index, at)
     if not dropped or before is None or not _waits(connection, before):
         return
-    # Otherwise the buyer would be asked to wait without end.
+    # Otherwise the buyer would be asked to wait forever.
     undecided = VerificationAttempt(
         status=BuyerStatus.REQUIRES_INPUT,
         at=at,
@@ -443,7 +444,7 @@ def drop(connection: Connection, pending: PendingSession, at: datetime) -> None:
 
 
 def _waits(connection: Connection, buyer: Buyer) -> bool:
-    """Whether the buyer waits for, or should go on in, a session that is followed no longer."""
+    """Whether the buyer waits for, or should continue in, a session that is no longer polled."""
     if state_of(buyer.status, buyer.reasons) not in FOLLOWED:
         return False
     others = select(pending_sessions.c.id).where(pending_sessions.c.cbid == buyer.cbid).limit(1)

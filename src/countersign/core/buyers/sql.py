@@ -32,7 +32,7 @@ from countersign.core.events.model import EventType, NewEvent
 from countersign.core.events.sql import write_events
 
 BuyerAndRules: TypeAlias = tuple[Buyer, VerificationRules | None]
-"""A buyer, and the rules of the account that asks; None where it has none of its own."""
+"""A buyer, and the rules of the account that asks; None if it has no rules of its own."""
 
 ERASED_BUYER: Final = "erased:"
 """Beginning of the names of deployment values that say: the buyer of this keyed hash was erased."""
@@ -90,7 +90,7 @@ _ALIASES: Final = select(buyers.c.account_id, buyers.c.cbid).where(
 
 
 class StatusQuery(NamedTuple):
-    """Which buyer an account asks about."""
+    """The buyer that an account asks about."""
 
     account_id: str
     mode: Mode
@@ -102,7 +102,7 @@ def buyers_and_rules(
 ) -> list[BuyerAndRules | None]:
     """Buyers of these modes, whichever account verified them; None where there is none."""
     found = followed_buyers(connection, [query.cbid for query in queries])
-    # Rules apply to what a provider has proved: the played sandbox does without this query.
+    # Rules apply to a provider's proofs: a simulated buyer needs no such query.
     accounts = {
         q.account_id
         for q in queries
@@ -120,7 +120,7 @@ def buyers_and_rules(
 def followed_buyers(
     connection: Connection, cbids: Sequence[str], *, to_change: bool = False
 ) -> dict[str, Buyer]:
-    """By identifier, the buyers that there are of these, each as the buyer it was joined to."""
+    """The existing buyers among these, by identifier, each as the buyer that it was joined to."""
     found = buyers_by_cbid(connection, cbids, to_change=to_change)
     others = [buyer.same_as for buyer in found.values() if buyer.same_as]
     if not others:
@@ -132,7 +132,7 @@ def followed_buyers(
 def verification_rules_of(
     connection: Connection, account_ids: Collection[str]
 ) -> dict[str, VerificationRules]:
-    """How these accounts verify; those that have rules of their own."""
+    """The rules of the given accounts that have their own."""
     rows = _select_rules(connection, account_ids)
     return {account_id: _decode_rules(rules) for account_id, rules in rows}
 
@@ -168,7 +168,7 @@ def write_status_event(
 ) -> None:
     """Write the event of a buyer's new status; `pending` has none.
 
-    `shown` is what a test clock shows; None: the sandbox goes by real time.
+    `shown` is the time of a test clock; None: the sandbox uses real time.
     """
     status = status_at(buyer, shown or at)
     if status is BuyerStatus.EXPIRED:
@@ -189,7 +189,7 @@ def write_buyer_events(  # noqa: PLR0917 - the columns
 ) -> None:
     """Write an event of a buyer for every account that has verified or cleared the buyer.
 
-    `buyer` is given where there can be reasons: only the account that made the attempt gets them.
+    `buyer` is given if there can be reasons: only the account that made the attempt gets them.
     An account that knows the buyer by another identifier of the same person gets the event under
     that identifier: no account learns an identifier that it did not have.
     """
@@ -227,9 +227,10 @@ def encoded_reasons(reasons: Sequence[str]) -> str:
 
 
 def _due(buyer: Buyer) -> dict[str, datetime | None]:
-    """When to report that time takes away what was verified, and that it soon will.
+    """When to report that the verification expires, and that it soon will.
 
-    The reminder is a matter of the date alone: who is revoked and reinstated gets no second one.
+    The reminder depends on the date alone: a buyer who is revoked and reinstated gets no second
+    one.
     """
     verified = buyer.status is BuyerStatus.VERIFIED
     return {

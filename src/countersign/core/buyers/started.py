@@ -1,7 +1,7 @@
 """Identity checks that this service starts: one attempt for one reference, bound to it.
 
-The reference, the identifier of a checkout session, is the subject of the provider's session:
-what was started for one reference never verifies another.
+The reference, the identifier of a checkout session, is the subject of the provider's session: a
+check started for one reference never verifies another.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from countersign.core.buyers.zips import count_zip, own_zip_subject, proves_zip
 from countersign.identity.model import StartRequest
 
 REMEMBERED: Final = "remembered"
-"""In the place of a provider, where a buyer is known already."""
+"""Stands for the provider if the buyer is known already."""
 _RETRY_SECONDS: Final = 5
 
 
@@ -70,13 +70,13 @@ async def start(
 ) -> IdentityCheck:
     """Have a provider make a session for a buyer, and follow it; durable when this returns.
 
-    Repeated with the same reference and attempt it is a session that works: where the provider
-    recognises repetitions, the same one. `provider` None: the account's first.
+    Repeated with the same reference and attempt, it returns a working session: the same one if the
+    provider recognises repetitions. `provider` None: the account's first.
 
     Raises:
         VerificationNotConfigured: the account has no such provider.
-        VerificationMisconfigured: the provider refuses the account's credentials, or they lack
-            what a new session needs.
+        VerificationMisconfigured: the provider refuses the account's credentials, or they lack what
+            a new session needs.
         ProviderUnavailable: the provider returned no usable response.
     """
     found = await _integrations(room, who, provider)
@@ -85,7 +85,7 @@ async def start(
     wanted = StartRequest(
         reference=reference, return_url=return_url, locale=locale, key=f"{reference}.{attempt}"
     )
-    # Before the provider is asked: what follows then is one transaction.
+    # Before the request to the provider: afterwards one transaction is enough.
     time_ns = room.access.clock.time_ns()
     data_key = await room.vault.data_key(account_id, time_ns)
     try:
@@ -129,8 +129,8 @@ async def ask(
 ) -> IdentityCheck:
     """Ask the provider about a started session, decide, and write; durable when this returns.
 
-    Nothing is written about a buyer while nothing is submitted: then `cbid` is None, and the
-    status `requires_input`, or `pending` if the provider does not say whether it was.
+    Nothing is written about a buyer who has submitted nothing: then `cbid` is None, and the status
+    `requires_input`, or `pending` if the provider does not say whether anything was submitted.
 
     Raises:
         VerificationNotConfigured: the account no longer has the provider.
@@ -160,7 +160,7 @@ async def ask(
 async def started_at(
     room: Buyers, integrations: Sequence[Integration], session_id: str
 ) -> tuple[Integration, str] | None:
-    """Where the account has started this session, and for which reference; None: it has not."""
+    """The integration that started this session, and its reference; None: it has not."""
     for integration in integrations:
         known = await room.access.database.read(_started, room, integration, session_id)
         if known is not None:
@@ -171,7 +171,7 @@ async def started_at(
 def check_of(connection: Connection, reference: str) -> tuple[IdentityCheck | None, int]:
     """The best of all that was started for a reference, and how many decisions there were.
 
-    A verified one comes before one that is pending, and that before the newest. None: there is no
+    A verified check takes precedence over a pending one, and that over the newest. None: no
     decision.
     """
     found = started_sql.of_reference(connection, reference)
@@ -186,15 +186,15 @@ async def judge_known(
 ) -> IdentityCheck:
     """Whether a known buyer is verified for this account now, by its own rules.
 
-    With a ZIP code, also whether that is proved, as in a clearance: it counts among those that the
-    buyer agrees to let the account compare. A buyer that is not known has to verify.
+    With a ZIP code, also whether that is proved, as in a clearance: it counts as one of the ZIP
+    codes that the buyer lets the account compare. A buyer that is not known has to verify.
 
     Raises RateLimited if too many ZIP codes were tried for the buyer.
     """
     clock = await room.access.test_clocks.of(who.account_id, who.mode)
     at = from_ns(room.access.clock.time_ns())
     query = StatusQuery(who.account_id, who.mode, cbid)
-    # Without a ZIP code nothing is counted, and so nothing written.
+    # Without a ZIP code nothing is counted or written.
     database = room.access.database
     run = database.read if shipping_zip is None else database.write
     return await run(judge, room, query, shipping_zip, at, clock.at(at))
@@ -222,7 +222,7 @@ def _write_started(
     connection: Connection, new: StartedCheck, pending: PendingSession
 ) -> CountersignError | None:
     if started_sql.is_erased(connection, new.reference):
-        return None  # meanwhile; nothing of the buyer is to come back by it
+        return None  # meanwhile; it must not bring the buyer's data back
     if started_sql.add(connection, new, pending.reach, pending.created_at):
         sessions_sql.follow(connection, pending)
         return None
@@ -262,7 +262,7 @@ def judge(  # noqa: PLR0917 - see `Database.write`
     if buyer.proofs:
         proved = proof and proves_zip(secret, account_id, cbid, proof, rules, shipping_zip)
     else:
-        # One that the sandbox has played has the ZIP codes that it was played with.
+        # A simulated buyer has the ZIP codes of its simulated verifications.
         played = select(verifications.c.zip_index).where(verifications.c.cbid == cbid)
         proved = asked in connection.execute(played).scalars().all()
     if not proved:

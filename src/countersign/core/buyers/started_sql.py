@@ -27,7 +27,7 @@ class StartedCheck(NamedTuple):
     zip_index: bytes
     """The keyed hash of the ZIP code that it was started for."""
     check: IdentityCheck
-    """What its provider has said last, also where that takes back what was said before."""
+    """The provider's last result, even if it withdraws an earlier one."""
     revision: int = 0
     """How many decisions there were."""
 
@@ -52,13 +52,13 @@ def add(connection: Connection, new: StartedCheck, reach: AccountReach, at: date
 @cache
 def _insert(engine: str) -> Any:  # noqa: ANN401 - each engine has a type of its own
     """Two servers that start or evaluate one session take turns, and neither fails."""
-    # The dialect of the engine alone: that of the other takes long to import.
+    # Import the dialect of this engine alone: the other one is slow to import.
     new = import_module(f"sqlalchemy.dialects.{engine}").insert(started_checks)
     return new.on_conflict_do_nothing().returning(started_checks.c.attempt)
 
 
 def is_erased(connection: Connection, reference: str) -> bool:
-    """Whether what the session of a reference held was destroyed; locks it against that."""
+    """Whether the content of the reference's session was erased; locks it against erasure."""
     held = select(checkout_sessions.c.content).where(checkout_sessions.c.id == reference)
     row = connection.execute(held.with_for_update()).one_or_none()
     return row is not None and row.content is None
@@ -75,7 +75,7 @@ def of_session(
 
 
 def of_reference(connection: Connection, reference: str) -> Sequence[StartedCheck]:
-    """What was started for a reference, oldest first.
+    """The checks started for a reference, oldest first.
 
     A buyer who was verified, and is revoked or reported as expired, is so here too.
     """

@@ -1,4 +1,4 @@
-"""Write an evaluated session: the buyer, the verification with its evidence, what is followed."""
+"""Write an evaluated session: the buyer, the verification with its evidence, sessions to poll."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _CBID_BYTES: Final = 16
 
 
 class _Found(NamedTuple):
-    """What is known once the buyer has been found."""
+    """The result of finding the buyer."""
 
     person: SessionSubject
     before: Buyer | None
@@ -76,7 +76,7 @@ class _Found(NamedTuple):
     subject_index: bytes
     """The keyed hash of the buyer for the count of ZIP codes tried."""
     zip_index: bytes | None
-    """None where the ZIP code was not compared, so that nothing could be learned of it."""
+    """None if the ZIP code was not compared, so it could not be guessed."""
 
 
 def write_evaluation(
@@ -137,14 +137,14 @@ def _without_accounts(buyer: Buyer) -> Buyer:
 
 
 def _is_unsubmitted(started: StartedCheck | None, work: Evaluation) -> TypeGuard[StartedCheck]:
-    """Whether nothing was submitted to a session that was started here."""
+    """Whether the session was started here, and nothing was submitted to it."""
     return started is not None and not started.check.cbid and nothing_submitted(work.result)
 
 
 def _is_of(started: StartedCheck, room: Buyers, work: Evaluation) -> bool:
-    """Whether this is asked for the ZIP code of the started check, and for no other reference.
+    """Whether the request is for the ZIP code of the started check, and for no other reference.
 
-    What is asked for another one says nothing about it.
+    Requests for another one reveal nothing about it.
     """
     if work.request.subject_reference not in {None, started.reference}:
         return False
@@ -157,9 +157,9 @@ def _settle(
     started: StartedCheck | None,
     outcome: tuple[str, BuyerStatusView, str | None],
 ) -> None:
-    """Write what came of a check that was started here: buyer, status, and a new verification."""
+    """Write the result of a check that was started here: buyer, status, and a new verification."""
     if _is_unsubmitted(started, work):
-        # Its buyer can still go on with it, whatever a vendor hears who asks too early.
+        # Its buyer can still continue, whatever response a vendor gets that asks too early.
         _write_unsubmitted(connection, work, started)
     elif started is not None:
         cbid, view, record = outcome
@@ -169,7 +169,7 @@ def _settle(
 
 
 def _write_unsubmitted(connection: Connection, work: Evaluation, started: StartedCheck) -> None:
-    """Write of a session to which nothing was submitted only why, or that it is over."""
+    """For a session without a submission, write only the reason, or that it is over."""
     decision = work.decision
     if decision.is_followed and work.result.reason is None:
         return
@@ -188,14 +188,14 @@ def _find(connection: Connection, room: Buyers, work: Evaluation) -> _Found | Co
         return ProviderSessionNotBound(OTHER_SUBJECT)
     if before is None and work.override is not None:
         return UnknownSubject("The buyer was erased in the meantime. Nothing was changed.")
-    # Random, not time-ordered: it is handed around, and must not say when it was made.
+    # Random, not time-ordered: it is passed around, and must not reveal when it was created.
     entropy = room.access.entropy
     prefix = BUYER if work.mode is Mode.LIVE else SANDBOX_BUYER
     cbid = person.cbid or f"{prefix}_{base32(int.from_bytes(entropy(_CBID_BYTES), 'big'))}"
     account_id, tried = work.account_id, None
     subject_index = room.access.secret.blind_index(account_id, "buyer", cbid)
     if work.result.outcome is Finding.VERIFIED and work.override is None:
-        # What an operator accepts is no guess.
+        # An operator's acceptance is no guess.
         tried = zip_index(room, account_id, work.request.shipping_zip)
         subject = ZipSubject(account_id, work.mode, subject_index)
         refusal = count_zip(connection, subject, tried, work.at)
@@ -298,7 +298,7 @@ def _follow(connection: Connection, room: Buyers, work: Evaluation, found: _Foun
     """Poll the session from now on, or no longer."""
     keys, kept_under = work.keys, found.person.kept_under
     if kept_under == keys.session and keys.with_reference is not None:
-        # The provider has named its subject: what was asked before that is settled.
+        # The provider has named its subject: requests from before that are settled.
         sessions_sql.unfollow(connection, work.account_id, work.mode, keys.with_reference)
     if not found.decision.is_followed:
         sessions_sql.unfollow(connection, work.account_id, work.mode, kept_under)

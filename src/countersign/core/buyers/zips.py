@@ -40,9 +40,10 @@ def proves_zip(  # noqa: PLR0917 - what is known
 
 
 def own_zip_subject(secret: DeploymentSecret, account_id: str, mode: Mode, cbid: str) -> ZipSubject:
-    """For whom ZIP codes count that are compared in the buyer's own browser.
+    """The subject that counts ZIP codes compared in the buyer's own browser.
 
-    Apart from those of clearances: the account would see there who is known in a browser.
+    Separate from those of clearances: otherwise the account could see there who is known in a
+    browser.
     """
     return ZipSubject(account_id, mode, secret.blind_index(account_id, "remembered_buyer", cbid))
 
@@ -58,7 +59,7 @@ def proved_zip_index(
 ) -> str:
     """The keyed hash of a ZIP code that this source has proved for a buyer, in hexadecimal.
 
-    With `account_id` it counts for this account alone, whose reviewer accepted it.
+    With `account_id` it counts for this account alone, because its reviewer accepted it.
     """
     more = f"_{source.value}{'_assumed_us' if country_assumed else ''}"
     if account_id is not None:
@@ -84,7 +85,7 @@ _insert: Final = BulkInsert(zip_attempts, "account_id", "mode", "subject_index",
 
 
 class ZipSubject(NamedTuple):
-    """For whom an account tries ZIP codes; the index is a keyed hash."""
+    """Counts the ZIP codes that an account tries; the index is a keyed hash."""
 
     account_id: str
     mode: Mode
@@ -92,10 +93,10 @@ class ZipSubject(NamedTuple):
 
 
 class ZipTries:
-    """The ZIP codes that were tried for some subjects, and those that are tried now."""
+    """The ZIP codes tried earlier for some subjects, and those tried now."""
 
     def __init__(self, connection: Connection, subjects: Collection[ZipSubject]) -> None:
-        """Read what was tried, in the transaction of the act."""
+        """Read the earlier tries, in the transaction of the act."""
         self._connection = connection
         self._tried: dict[ZipSubject, dict[bytes, datetime]] = {subject: {} for subject in subjects}
         self._old: list[tuple[object, ...]] = []
@@ -109,7 +110,7 @@ class ZipTries:
                 known[bytes(zip_index)] = from_ms(at)
 
     def count(self, subject: ZipSubject, zip_index: bytes, at: datetime) -> RateLimited | None:
-        """Note a ZIP code that is tried; the refusal if that would be one too many."""
+        """Note a tried ZIP code; returns the refusal if it is one too many."""
         known = self._tried[subject]
         since = at - ZIP_WINDOW
         tried = {index: then for index, then in known.items() if then > since}
@@ -130,7 +131,7 @@ class ZipTries:
         return None
 
     def write(self) -> None:
-        """Write what was counted."""
+        """Write the counts."""
         if self._old:
             _delete.for_each(self._connection, self._old)
         if self._new:
@@ -140,7 +141,7 @@ class ZipTries:
 def count_zip(
     connection: Connection, subject: ZipSubject, zip_index: bytes, at: datetime
 ) -> RateLimited | None:
-    """Count one ZIP code that is tried; the refusal if that would be one too many."""
+    """Count one tried ZIP code; returns the refusal if it is one too many."""
     tries = ZipTries(connection, [subject])
     refusal = tries.count(subject, zip_index, at)
     tries.write()
@@ -148,10 +149,10 @@ def count_zip(
 
 
 def _lock(connection: Connection, subjects: Collection[ZipSubject]) -> None:
-    """Have other servers wait who count for one of these subjects, until this transaction ends.
+    """Make other servers that count for one of these subjects wait until this transaction ends.
 
-    The embedded database has one writer. Always in the same order, and before any buyer is locked,
-    so that no two transactions wait for each other.
+    The embedded database has one writer. Locks are taken in one order, and before any buyer is
+    locked, so that no deadlock is possible.
     """
     if connection.dialect.name == "postgresql":
         keys = {int.from_bytes(s.subject_index[:8], signed=True) for s in subjects}

@@ -1,1 +1,1 @@
-"""Checkout sessions: one link by which a buyer initials a notice and proves who they are."""
+"""Checkout sessions: one link where a buyer initials a notice and proves their identity."""

@@ -37,13 +37,13 @@ def reserve(
     browser: str,
     again: bool,
 ) -> Session:
-    """An identity check is about to be started; none, where there is one to go on with.
+    """Reserve the number of a new identity check; unchanged if a check can continue.
 
-    `provider` is the one that is asked for; without one it is the last if it is still among the
-    account's `names`, or else the first of these. `again`:
-    give up the check that the buyer has `seen`, by its number. Of two who ask for the same at once,
-    the second goes on with the check of the first, if they are the same `browser`: another one
-    begins a new check, since the address of a check lets its visitor act as the buyer.
+    `provider` is the requested one; without it, the last one if it is still among the account's
+    `names`, or else the first of these. `again`: give up the check that the buyer has `seen`, by
+    its number. Of two concurrent requests the second continues the first one's check, if they come
+    from the same `browser`: another browser begins a new check, since the URL of a check lets its
+    visitor act as the buyer.
 
     Raises:
         CheckoutSessionClosed: the session has ended, is at another step, has used up its
@@ -79,7 +79,7 @@ def _is_usable(content: Content, check: IdentityCheck, browser: str, now: dateti
 
 
 def open_check(session: Session, now: datetime, check: IdentityCheck) -> Session:
-    """An identity check was started; unchanged where another one has taken its place."""
+    """An identity check was started; unchanged if another one has replaced it."""
     content, reserved = require_open(session, now, Collected.IDENTITY), session.asked.reserved
     if reserved is None or (reserved.provider, reserved.attempt) != (check.provider, check.attempt):
         return session
@@ -104,9 +104,9 @@ def renew(session: Session, now: datetime, check: IdentityCheck) -> Session:
 def come_back(session: Session, now: datetime, attempt: int, browser: str) -> Session:
     """A provider led this browser back from a check; "" is one without the link.
 
-    Of two browsers that come back from one check neither is known to be the buyer's, also if one of
-    them has begun it. One that comes back before there is anything to decide, or after a no, may
-    come again.
+    If two browsers return from one check, neither is known to be the buyer's, even if one of them
+    began it. A browser that returns before there is a decision, or after a negative one, may return
+    again.
     """
     content = session.content
     if content is None:
@@ -124,7 +124,7 @@ def come_back(session: Session, now: datetime, attempt: int, browser: str) -> Se
 
 
 def identify(session: Session, now: datetime, check: IdentityCheck) -> Session:
-    """An identity check has an outcome; the session ends with it where nothing else is left.
+    """An identity check has an outcome; the session ends with it if nothing else is left.
 
     Raises:
         CheckoutSessionClosed: the session has ended, or is at another step.
@@ -136,9 +136,9 @@ def identify(session: Session, now: datetime, check: IdentityCheck) -> Session:
 def take_over(session: Session, now: datetime, check: IdentityCheck | None, seen: int) -> Session:
     """The best of all checks of this session, as found without its buyer; `seen` counts decisions.
 
-    No-op after the end, or if all these decisions are known. What is verified
-    stays so, unless a decision that is new finds its buyer revoked: a revocation alone is none, and
-    is found before the initials are taken.
+    No-op after the end, or if all these decisions are known. A verified outcome stays, unless a new
+    decision finds its buyer revoked: a revocation alone is no decision, and is detected before the
+    initials are accepted.
     """
     content = _open_content(session, now)
     if content is None or seen <= session.check_revision:
@@ -154,7 +154,7 @@ def take_over(session: Session, now: datetime, check: IdentityCheck | None, seen
 def lose(
     session: Session, now: datetime, verified: IdentityCheck, now_is: IdentityCheck
 ) -> Session:
-    """The buyer who was `verified` is not any more; unchanged if something else is known now."""
+    """The `verified` buyer no longer is; unchanged if the outcome has changed since."""
     content = _open_content(session, now)
     if content is None or content.identity != verified:
         return session
@@ -162,9 +162,9 @@ def lose(
 
 
 def note_unsubmitted(session: Session, now: datetime, check: IdentityCheck) -> Session:
-    """Set the message about the newest check, in which no submission is known.
+    """Set the message about the newest check, for which no submission is known.
 
-    Unchanged if it is not the newest check, if more is known of it, or if another is being decided.
+    Unchanged if it is not the newest check, if it has a submission, or if another is being decided.
     """
     content = _open_content(session, now)
     if content is None or session.step is not Collected.IDENTITY or content.is_undecided:
@@ -174,9 +174,9 @@ def note_unsubmitted(session: Session, now: datetime, check: IdentityCheck) -> S
 
 
 def note_trouble(session: Session, now: datetime, trouble: Trouble) -> Session:
-    """The decision about a check could not be taken over; unchanged if it is not the newest.
+    """The decision about a check could not be applied; unchanged if it is not the newest.
 
-    If the buyer was led back from this check once, that stays noted.
+    Once the buyer has returned from this check, that stays stored.
     """
     content = _open_content(session, now)
     if content is None or session.step is not Collected.IDENTITY:
@@ -202,7 +202,7 @@ def forget_trouble(session: Session, now: datetime, attempt: int) -> Session:
 
 
 def _open_content(session: Session, now: datetime) -> Content | None:
-    """What was asked for; None if the session has ended, or was erased."""
+    """The requested content; None if the session has ended, or was erased."""
     return session.content if session.status_at(now) is Status.OPEN else None
 
 

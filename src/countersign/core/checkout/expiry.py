@@ -37,7 +37,7 @@ _furthest: Final = select(func.coalesce(func.max(test_clocks.c.ahead_ms), 0)).sc
 _due: Final = type_coerce(_c.expiry_due_at, BigInteger)
 _DUE: Final = (
     select(_c.id)
-    # Sandboxes whose clock is ahead expire earlier. The first condition is what the index is for.
+    # Sandboxes whose clock is ahead expire earlier. The first condition lets the index be used.
     .where(_due <= _now + _furthest, or_(_due <= _now, _due <= _now + _ahead))
     .order_by(_c.expiry_due_at)
     .limit(CHUNK)
@@ -52,7 +52,7 @@ async def run(room: Checkout) -> None:
 async def sweep(room: Checkout, damaged: set[str] | None = None) -> int:
     """End all sessions whose time is over by now; returns how many.
 
-    `damaged`: the ids of those that cannot be read, which are left alone. New ones are added.
+    `damaged`: ids of unreadable sessions, which are skipped. New ones are added.
     """
     ended = 0
     damaged = set() if damaged is None else damaged

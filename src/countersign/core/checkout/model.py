@@ -73,21 +73,21 @@ class Content(Struct, frozen=True, kw_only=True):
     origin: str | None
     locale: str
     by_browser: bool = False
-    """Whether the vendor gave no language, so that each browser has its own."""
+    """Whether the vendor gave no language, so that each browser uses its own."""
     order: Order | None = None
     destination: str | None = None
     exemption: Exemption | None = None
     """The vendor's assertions about the cart."""
     order_reference: str | None = None
     reading: Reading | None = None
-    """Of the browser that changed the session last, or that looks at it now."""
+    """The reading of the browser that changed the session last, or that views it now."""
     elsewhere: tuple[Reading, ...] = ()
-    """The readings of other browsers with the link: initials belong to the browser in which they
-    were typed."""
+    """The readings of other browsers with the link: initials belong to the browser that they were
+    typed in."""
     checks: tuple[IdentityCheck, ...] = ()
     """In the order of their numbers, which begin at 1."""
     identity: IdentityCheck | None = None
-    """The outcome that counts: of one of the checks, or of a buyer who was remembered."""
+    """The outcome that counts: of one of the checks, or of a remembered buyer."""
     trouble: Trouble | None = None
     young: tuple[tuple[str, int], ...] = ()
     """The buyers that checks have found to be not old enough, each with the number of the check."""
@@ -127,8 +127,7 @@ class Content(Struct, frozen=True, kw_only=True):
     def is_checked_in(self, browser: str) -> bool:
         """Whether this browser showed in this session that it is the verified buyer's.
 
-        By the check that it began and was led back from, and no other one was; or by what it is
-        remembered by.
+        It began the check and only it returned from it; or it has a remembered passkey or cookie.
         """
         outcome = self.identity
         if outcome is None or not outcome.verified or not browser:
@@ -140,7 +139,7 @@ class Content(Struct, frozen=True, kw_only=True):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether nothing came of the newest identity check yet: its buyer can go on with it."""
+        """Whether the newest identity check has no outcome yet: its buyer can continue it."""
         check, identity = self.check, self.identity
         return check is not None and (identity is None or identity.attempt < check.attempt)
 
@@ -240,7 +239,7 @@ class Session:
 
     @property
     def subject(self) -> str | None:
-        """The buyer with whom this session is erased: `cbid`, else the one that was not verified.
+        """The buyer whose erasure erases this session: `cbid`, else the unverified one.
 
         If a session has both, the second is found through its identity checks.
         """
@@ -251,7 +250,7 @@ class Session:
     def is_of_known_buyer(self) -> bool:
         """True if a buyer known to the vendor must do a new identity check.
 
-        Then no other proof will do: neither a cookie nor a passkey of a remembered buyer.
+        Then no other proof suffices: neither a cookie nor a passkey of a remembered buyer.
         """
         return self.asked.cbid is not None
 
@@ -369,8 +368,8 @@ def initialed(  # noqa: PLR0917 - what arrives with initials
 ) -> Session:
     """Initials arrived, "" for lines that stay as they are; they were checked already.
 
-    `rendered_digest`, if there is one, is what the surface says that it has rendered. Initials
-    that come from another surface than those before are changes of them.
+    `rendered_digest` is the digest of the text that the surface claims to have rendered. Initials
+    from another surface are changes of the earlier ones.
 
     Raises:
         NoticeVersionMismatch: they are for another text than was shown last.
@@ -441,7 +440,7 @@ def acknowledged(session: Session, now: datetime, ack_id: str, receipt: str | No
 
 
 def declined(session: Session, now: datetime) -> Session:
-    """The buyer declined; nothing happens if that was so already."""
+    """The buyer declined; no-op if that was so already."""
     if session.status is Status.DECLINED:
         return session
     require_open(session, now)
@@ -477,7 +476,7 @@ def with_content(session: Session, content: Content, **changes: object) -> Sessi
 def with_end(session: Session, now: datetime) -> Session:
     """The session with the end that follows from its identity check.
 
-    It waits until the provider has decided. From then on it has what was left of its time, and at
+    It waits until the provider has decided. From then on it lasts for the rest of its time, and at
     least LIFETIME. All waiting together has an end, however often a provider decides.
     """
     content = session.asked

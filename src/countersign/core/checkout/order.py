@@ -103,7 +103,7 @@ class LineSeen(Struct, frozen=True, kw_only=True):
     changed_at: datetime | None = None
     changes: int = 0
     method: Method | None = None
-    """How the initials came that it has; None: it has none, or from an earlier release."""
+    """How the initials came that it has; None: it has none, or is from an earlier release."""
 
     def received(self, now: datetime, method: Method) -> LineSeen:
         """This line after its first initials came, or others than it had."""
@@ -113,7 +113,7 @@ class LineSeen(Struct, frozen=True, kw_only=True):
 
 
 class Press(NamedTuple):
-    """A press of the button of a line, which said that it puts the first line's initials there."""
+    """A press of the button of a line, labelled as a copy of the first line's initials."""
 
     line: int
     """Counted from 1."""
@@ -145,7 +145,7 @@ class Reading(Struct, frozen=True, kw_only=True):
     typed: tuple[str, ...] | None = None
     """The last rejected input: not initials yet."""
     kept: tuple[str, ...] | None = None
-    """The initials of some lines, "" for the others: each line may be a request of its own."""
+    """The initials of some lines, "" for the others: each line may be a separate request."""
     initials: tuple[str, ...] | None = None
     """Initials of all lines."""
     reviewed_at: datetime | None = None
@@ -155,7 +155,7 @@ class Reading(Struct, frozen=True, kw_only=True):
 
     @property
     def known(self) -> tuple[str, ...]:
-        """The initials of each line; "" for one that has none yet."""
+        """The initials of each line; "" if it has none yet."""
         return self.initials or self.kept or ("",) * len(self.lines)
 
     def with_initials(
@@ -164,7 +164,7 @@ class Reading(Struct, frozen=True, kw_only=True):
         """This reading after these initials came, one for each line; "" leaves a line as it is.
 
         A press counts only if the first line has what its button showed, before and after; then
-        it decides about its line. Another surface has sent what it leaves as it is, too.
+        it decides about its line. Another surface also sends the initials that it leaves unchanged.
         """
         before, after = self.known, list(texts)
         adopted = 0

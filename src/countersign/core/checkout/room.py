@@ -38,7 +38,7 @@ class Asking:
         self._asked: dict[str, tuple[float, int]] = {}
 
     def may(self, session_id: str) -> bool:
-        """Count one more, if there is room for it."""
+        """Count one more, if there is room."""
         now = self._clock.monotonic()
         begun, number = self._asked.get(session_id, (now, 0))
         if now - begun >= _SECONDS:
@@ -56,11 +56,11 @@ class Asking:
 # They only signal the change; the page then fetches the state.
 
 STREAMS_MAX: Final[Mapping[Mode, int]] = {Mode.LIVE: 256, Mode.TEST: 64}
-"""Open at a time in one process; a page whose stream has ended reloads itself."""
+"""Open at a time in one process; a page whose stream ended reloads itself."""
 ACCOUNT_PART: Final = 4
 """An account has at most this part of them: then its newest stream ends its oldest."""
 STREAMS_EACH_MAX: Final = 4
-"""Limit for one session, so that its browsers leave room for others."""
+"""Limit per session, so that its browsers leave room for others."""
 _ALIVE_SECONDS: Final = 15.0
 _LONGEST_SECONDS: Final = 300.0
 _BUSY_SECONDS: Final = 30
@@ -78,7 +78,7 @@ class _Stream:
 
 
 class Updates:
-    """The sessions that browsers look at, read together: one query, however many there are."""
+    """The sessions that browsers look at, read together: one query for any number of them."""
 
     def __init__(self, database: Database, seconds: float = 1.0) -> None:
         """`seconds` are between two looks at the database."""
@@ -97,8 +97,8 @@ class Updates:
 
         A comment keeps the connection open meanwhile, until five minutes are over. Take the first
         piece before anything is sent: it raises Overloaded where the session has too many streams.
-        Where its account has, or all accounts of its mode, the oldest of the account ends, or that
-        of the account that has most.
+        If its account, or all accounts of its mode together, have too many, the oldest stream of
+        the account ends, or that of the account with most.
         """
         if self._watched[session_id] >= STREAMS_EACH_MAX:
             raise Overloaded(retry_after=_BUSY_SECONDS)
@@ -144,7 +144,7 @@ class Updates:
         looked.set()
 
     def _make_room(self, owner: Owner, most: int) -> None:
-        """End one stream, if the account has its part of them already, or all are taken."""
+        """End one stream if the account has used up its share, or if all places are taken."""
         same_mode = [one for one in self._streams if one[1] is owner[1]]
         fullest = None
         if len(self._streams.get(owner, ())) >= max(1, most // ACCOUNT_PART):
@@ -166,7 +166,7 @@ class Updates:
         if not self._watched and self._looking is not None:
             self._looking.cancel()
             self._looking = None
-            self._wake()  # those that gave way: no look follows
+            self._wake()  # streams that gave way: no later look wakes them
 
 
 def _revisions(connection: Connection, ids: Collection[str]) -> dict[str, int]:
@@ -179,7 +179,7 @@ CHANGES_WAITING_MAX: Final = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkout:
-    """Checkout sessions, and what they collect."""
+    """Checkout sessions, and the data that they collect."""
 
     access: Access
     vault: Vault
@@ -194,4 +194,4 @@ class Checkout:
     changes: KeyedLocks = field(
         default_factory=lambda: KeyedLocks(CHANGES_WAITING_MAX, of_database=True)
     )
-    """Those who change a session, one after the other: else each would undo the others' work."""
+    """Serialises changes of a session: otherwise they would undo each other's work."""

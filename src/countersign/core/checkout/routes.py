@@ -94,7 +94,7 @@ async def get_checkout_session(
     room: Checkout, reach: Reach, checkout_session_id: str
 ) -> CheckoutSession:
     """One checkout session. Decide by its `status`, never by where the buyer's browser returns."""
-    # A completed one that still lacks its clearance gets it now: its order was refused before.
+    # A completed session whose order was refused before is cleared now if possible.
     session = await sessions.cleared(room, await store.find(room, reach, checkout_session_id))
     return sessions.view(room, session, await store.clock_of(room, session))
 

@@ -362,7 +362,7 @@ CREATE_FROM_CART: Final[dict[str, Any]] = {
     "shipping_zip": "94111",
     "cart": {"product_classes": ["accessory"], "ship_to": {"state": "CA", "zip": "94111"}},
 }
-# What each state of a session has besides an open one.
+# Members of each state of a session, besides those of an open one.
 CREATED: Final = {"url": f"https://evidence.example.com/c/{_TOKEN}", "client_token": _TOKEN}
 _ENDED: Final = {"status": "completed", "cbid": CBID, "ended_at": "2026-11-20T21:31:00Z"}
 COMPLETED: Final = _ENDED | {

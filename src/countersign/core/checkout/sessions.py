@@ -62,12 +62,12 @@ _OF_CONTENT: Final = (
     *("session_id", "order_reference", "notice_id", "identity_status", "receipt"),
     *("cleared", "exemption", "return_url", "origin"),
 )
-"""What an account reads of a session's content as it is; null once that is erased."""
+"""Members that an account reads unchanged from a session's content; null once that is erased."""
 _ADDRESS: Final = "Expected an http or https address without user info - at `$.{}`."
 
 
 class Created(NamedTuple):
-    """A new session, and what is returned of it: with its token."""
+    """A new session, and the response about it: with its token."""
 
     session: Session
     shown: CheckoutSession
@@ -82,7 +82,7 @@ async def create_session(
     """A link for one buyer and one order; durable when this returns.
 
     Raises:
-        InvalidRequest: an address is not acceptable, or what is collected lacks something.
+        InvalidRequest: an address is not acceptable, or a member needed for `collect` is missing.
         OriginNotRegistered: with a live key, where an address is of another origin.
         VerificationNotConfigured: the identity cannot be collected in a live session.
         NoticeNotFound, NoticeNotReviewed, NoticeNotInForce: the notice cannot be shown.
@@ -206,7 +206,7 @@ async def session_of_token(room: Checkout, token: bytes) -> Session:
 
 
 async def order_of(room: Checkout, session: Session) -> PreparedOrder | None:
-    """The order of a session, to be decided in a transaction; None: the facts do not suffice."""
+    """The order of a session, to be decided in a transaction; None: facts are missing."""
     order = clearance_request(session) if session.may_clear else None
     if order is None:
         return None
@@ -247,7 +247,8 @@ def with_decision(order: PreparedOrder, connection: Connection, session: Session
 async def cleared(room: Checkout, session: Session) -> Session:
     """Decide an order that was not decided when the session ended; else no-op.
 
-    It is asked at each look: a buyer for whom too many ZIP codes were tried has new ones tomorrow.
+    It is decided at each view: a buyer for whom too many ZIP codes were tried has new tries
+    tomorrow.
     """
     order = await order_of(room, session) if session.may_clear else None
     if order is None:
@@ -299,8 +300,8 @@ def view(
 def return_url(session: Session) -> str:
     """The vendor's address with the session's identifier alone.
 
-    An address stays in histories, logs and analytics, and goes on in `Referer`: what was collected
-    a vendor reads with its key.
+    An address stays in histories, logs and analytics, and is sent on in `Referer`: a vendor reads
+    the collected data with its key.
     """
     parts = urlsplit(session.asked.return_url)
     query = "&".join(filter(None, (parts.query, urlencode({"checkout_session_id": session.id}))))
@@ -310,7 +311,7 @@ def return_url(session: Session) -> str:
 async def _to_collect(
     room: Checkout, who: Principal, wanted: CheckoutSessionRequest, clock: AccountClock
 ) -> tuple[tuple[Collected, ...], str | None]:
-    """What is collected, the identity first, and the notice: as asked for, or as a cart needs."""
+    """The steps to collect, identity first, and the notice: as requested, or by the cart."""
     if wanted.cart is None:
         kinds = wanted.collect or [Collected.ACKNOWLEDGMENT]
         if len(set(kinds)) != len(kinds):

@@ -1,8 +1,8 @@
 """Checkout sessions in the database: a row each, its content sealed.
 
-A change is decided from a state that was read, and written only if that is still the state: of two
-at the same time, one is decided again. In one process the changes of a session take turns, so that
-many of them cost as much as they are, and not the square of it.
+A change is computed from the read state, and written only if that is still current: of two
+concurrent changes one is computed again. In one process the changes of a session take turns, so
+that their total cost is linear, not quadratic.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _read_content(text: bytes) -> Content:
 
 
 class NewSession(NamedTuple):
-    """A session to write, and what is kept of the response."""
+    """A session to write, and its stored response."""
 
     session: Session
     shred_key: bytes
@@ -183,7 +183,7 @@ async def find_by_token(room: Checkout, digest: bytes) -> Session | None:
 
 
 async def find_by_id(room: Checkout, session_id: str) -> Session | None:
-    """A session of any account: what is shown of it depends on what is known of its token."""
+    """A session of any account: the caller decides what to show, by its token."""
     row = await _row(room, session_id)
     return None if row is None else await _opened(room, row)
 
@@ -215,7 +215,7 @@ async def find_many(
 ) -> list[Session]:
     """Sessions in reach, newest first."""
     wanted = select(_c.id).where(reach.rows(checkout_sessions))
-    # Sorted by identifier, those of earlier versions would precede every newer one.
+    # In order of identifiers, those of earlier versions would precede every newer one.
     wanted = wanted.where(_c.id.startswith(CHECKOUT_SESSION))
     if session_index is not None:
         wanted = wanted.where(_c.session_index == session_index)
@@ -251,9 +251,9 @@ async def change(
 ) -> Session:
     """Change a session from the state that it is in; durable when this returns.
 
-    `transition` refuses by raising, and changes nothing by returning what it was given. `also` and
-    the event of an end are written in the same transaction. Where the session comes out of `also`
-    as it was before all of this, nothing is written of it.
+    `transition` refuses by raising, and changes nothing by returning its argument. `also` and the
+    event of an end are written in the same transaction. If `also` returns the session as it was
+    before, nothing of it is written.
 
     Raises:
         Overloaded: too many others change it at the same time, here or at other servers.
@@ -285,7 +285,7 @@ async def _again(room: Checkout, session: Session) -> Session:
 
 
 async def count_consent(room: Checkout, session: Session) -> Session:
-    """Count what a visitor decided about being remembered; durable when this returns.
+    """Count a visitor's decision about being remembered; durable when this returns.
 
     The revision does not change: anyone with the link can watch it, and would learn that a buyer is
     known.
@@ -385,7 +385,7 @@ async def clock_of(room: Checkout, session: Session) -> datetime:
 
 
 def cbid_index(room: Checkout, session: Session) -> bytes | None:
-    """The blind index by which the session of a buyer is found to be erased."""
+    """The blind index by which an erasure finds a buyer's sessions."""
     cbid = session.subject
     if cbid is None:
         return None
@@ -403,7 +403,7 @@ async def _opened(room: Checkout, row: _Row) -> Session:
 
 
 def _session(row: _Row, content: Content | None) -> Session:
-    """A session from its columns, as the driver gives them, and from what is sealed in it."""
+    """A session from its columns, as the driver returns them, and from its sealed content."""
     id_, account_id, mode, revision, token_digest, shred_key, status, *rest = row
     created_at, expires_at, ended_at, ack_id, clearance_id, check_revision, consents, _ = rest
     return Session(
@@ -426,5 +426,5 @@ def _session(row: _Row, content: Content | None) -> Session:
 
 
 def _forget_mails(connection: Connection, ids: Sequence[str]) -> None:
-    """Destroy all mails of these sessions, also those that wait."""
+    """Delete all mails of these sessions, waiting ones too."""
     connection.execute(delete(copy_mails).where(copy_mails.c.checkout_session_id.in_(ids)))

@@ -190,7 +190,7 @@ def clear_together(
     """
     room, deferred = items[0].room, deferred_statements(connection)
     if deferred is None:
-        raise ValueError("nothing would write what is left on this connection")
+        raise ValueError("this connection does not run late statements")
     outcomes: list[Cleared | CountersignError | None] = [
         *taken(connection, [item.entry for item in items])
     ]
@@ -307,7 +307,7 @@ def case_of(item: PreparedOrder, facts: OrderFacts) -> ClearanceInput:
 
 
 def _cbid_indexes(item: PreparedOrder, facts: OrderFacts) -> frozenset[bytes]:
-    """A buyer that was found to be a known one has several identifiers."""
+    """A buyer joined to another one has several identifiers."""
     new, buyer, use = item.new, facts.buyer, facts.use
     indexes = {new.cbid_index}
     if buyer is not None:
@@ -359,7 +359,7 @@ def _cleared(item: PreparedOrder, result: ClearanceResult) -> Cleared:
 
 
 def _record(new: NewClearance, result: ClearanceResult, written: SealedRecord) -> NewRecord:
-    """Who the buyer is and where the order goes are disclosures, encrypted."""
+    """The buyer and the destination are disclosures, encrypted."""
     return NewRecord(
         id=new.clearance_id,
         account_id=new.account_id,
@@ -375,7 +375,7 @@ def _record(new: NewClearance, result: ClearanceResult, written: SealedRecord) -
             written.disclosures,
             new.entropy[-SEAL_ENTROPY:],
             account_id=new.account_id,
-            # A granted clearance is found by its acknowledgment, which is of the same session.
+            # A granted clearance is found by its acknowledgment, which has the same session.
             session_index=None if result.granted else new.session_index,
             cbid_index=new.cbid_index,
             reference_index=new.reference_index,
@@ -384,7 +384,7 @@ def _record(new: NewClearance, result: ClearanceResult, written: SealedRecord) -
 
 
 def _draft(new: NewClearance, result: ClearanceResult, bound: Bound) -> Draft:
-    """The record of a decision; its members are those of spec/evidence-format.md."""
+    """The record of a decision, with the members of spec/evidence-format.md."""
     order, granted = new.order, result.granted
     members: dict[str, Any] = {
         **bound.members(),
@@ -421,9 +421,9 @@ async def foresee(
 ) -> tuple[str, ...]:
     """Why this order would not be cleared now, if its buyer had just initialed this notice.
 
-    `known` is the buyer whose browser asks, by any of the buyer's identifiers: nothing is said of
-    an order of somebody else. Nothing is written but the ZIP code that is tried, where the account
-    does not see it.
+    `known` is the buyer whose browser asks, by any of the buyer's identifiers: the result reveals
+    nothing about other buyers' orders. Only the tried ZIP code is written, where the account does
+    not see it.
 
     Raises:
         RateLimited: too many ZIP codes were tried for the buyer.

@@ -83,7 +83,7 @@ class BatchFacts:
     def __init__(
         self, connection: Connection, secret: DeploymentSecret, batch: Sequence[NewClearance]
     ) -> None:
-        """Read all of it; what an acknowledgment is bound to is locked."""
+        """Read all facts; the rows that bind an acknowledgment are locked."""
         ack_ids = sorted({new.order.ack_id for new in batch})
         self._secret = secret
         self._uses = {
@@ -154,7 +154,7 @@ class BatchFacts:
             self._earlier[new.clearance_id] = granted
 
     def defer(self, connection: Connection, deferred: Deferred) -> None:
-        """Write what the orders change, or leave it for the end of the transaction."""
+        """Write the changes of the orders, or leave them for the end of the transaction."""
         added = [
             (id_, new.account_id, new.mode.value, *self._uses[id_][:4])
             for id_, new in sorted(self._added.items())
@@ -196,7 +196,7 @@ class BatchFacts:
 
 
 class _Simulated(NamedTuple):
-    """Of a simulated buyer: its session's keyed hash, and those of the ZIP codes it was given."""
+    """For a simulated buyer: the keyed hash of its session, and those of its ZIP codes."""
 
     subject_index: bytes | None
     zips: frozenset[bytes]

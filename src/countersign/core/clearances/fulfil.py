@@ -1,4 +1,4 @@
-"""Report what was done for an order that was cleared: in steps, each of them a record."""
+"""Report the fulfilment of a cleared order: in steps, each of them a record."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from countersign_evidence.canonical import Json
 
 _PERSONAL: Final = (CARRIER_FIELD, TRACKING_FIELD)
 _SIGNATURE: Final = "adult_signature_obtained"
-# What the record itself holds; null: this report does not state it.
+# Members of the record itself; null: not stated in this report.
 _TIMES: Final = ("shipped_at", "delivered_at")
 _OPEN: Final = (_SIGNATURE, *_TIMES)
 CLOCKS_APART: Final = timedelta(minutes=5)
@@ -56,7 +56,7 @@ CLOCKS_APART: Final = timedelta(minutes=5)
 
 
 class _Reported(NamedTuple):
-    """One report of an order, as it was made."""
+    """One earlier report of an order."""
 
     fulfilment_id: str
     clearance_id: str
@@ -208,7 +208,7 @@ async def _write(
 
 
 def _refuse_erased(stored: StoredClearance, facts: Mapping[str, Json]) -> None:
-    """Personal data that was erased does not come back by a report that is repeated."""
+    """A repeated report does not bring erased personal data back."""
     erased = any(record.payload is None for record in (stored.record, *stored.fulfilments))
     if erased and not facts.keys().isdisjoint(_PERSONAL):
         names = " and ".join(f"`{name}`" for name in _PERSONAL)

@@ -1,7 +1,7 @@
 """The keys that sign the tokens of clearances: kept sealed in the vault, opened where they sign.
 
-Test and live have keys of their own, and what a token says of itself differs in three ways (key
-id, type and issuer), so that none of the sandbox passes for a real one.
+Test and live have separate keys, and their tokens differ in three ways (key id, type and issuer),
+so that no sandbox token passes for a real one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from countersign_evidence.disclosure import b64url
 
 # The token of a clearance: JWS (RFC 7515) in compact form with Ed25519 (RFC 8037).
 #
-# Nothing in it is personal, because many hands pass it on.
+# It contains nothing personal, because many hands pass it on.
 
 SEED_BYTES: Final = 32
 _ALGORITHM: Final = "EdDSA"
@@ -50,9 +50,9 @@ def token_claims(
 ) -> dict[str, Json]:
     """The claims (RFC 7519 §4) of a clearance; the same clearance always has the same claims.
 
-    They bind the token to its order and contain what a warehouse has to do, without the buyer or
-    the destination: those who know the order check `order_sha256`. The deployment at `public_url`
-    is the issuer; its sandbox is an issuer apart. The time of a test clock is a claim only where it
+    They bind the token to its order and contain the warehouse's duties, without the buyer or the
+    destination: whoever knows the order can check `order_sha256`. The deployment at `public_url` is
+    the issuer; its sandbox is an issuer apart. The time of a test clock is a claim only where it
     was ahead.
     """
     at, clock_at = to_ms(granted.at) // 1000, to_ms(granted.clock_at) // 1000
@@ -74,8 +74,8 @@ def token_claims(
 def order_digest(shipping_zip: str, product_class: str | None, session_id: str) -> str:
     """Hex SHA-256 of five-digit ZIP code, product class and session, with line feeds between.
 
-    Only the last of them can contain a line feed, so no two orders have the same text. With
-    sessions that cannot be guessed it reveals nothing to those who do not know the order.
+    Only the last member can contain a line feed, so no two orders have the same text. If sessions
+    cannot be guessed, it reveals nothing to people who do not know the order.
     """
     text = f"{zip5(shipping_zip)}\n{product_class or ''}\n{session_id}"
     return sha256(text.encode()).hexdigest()
@@ -150,12 +150,12 @@ class Signers:
     by_kid: dict[str, TokenSigner]
 
     def at(self, now: datetime) -> TokenSigner:
-        """The newest key whose time to sign has come; the first if the clock went back."""
+        """The newest key that may already sign; the first if the clock went back."""
         ready = (key for key in reversed(self.keys) if key.signs_from <= now)
         return self.by_kid[next(ready, self.keys[0]).kid]
 
     def of(self, kid: str, now: datetime) -> TokenSigner:
-        """The key with this id, so that the same claims give the same token again."""
+        """The key with this id, so that equal claims give an equal token."""
         return self.by_kid.get(kid) or self.at(now)
 
 
@@ -169,7 +169,7 @@ class ClearanceKeys:
         self._signers = {mode: Snapshot(partial(self._read, mode), access.clock) for mode in Mode}
 
     async def begin(self) -> None:
-        """Make the first key of each mode, if there is none."""
+        """Create the first key of each mode, if there is none."""
         for mode in Mode:
             if not await self.list(mode):
                 await self.rotate(mode, timedelta(0))
@@ -181,7 +181,7 @@ class ClearanceKeys:
     async def published(self, modes: Sequence[Mode]) -> dict[str, Any]:
         """The public keys as a JWK Set (RFC 7517 §5): all that a valid token can be signed with.
 
-        A key is there from when it is made until what it has signed has expired.
+        A key is published from its creation until its last signature has expired.
         """
         now = from_ns(self._access.clock.time_ns())
         keys = [key for mode in modes for key in _valid(await self.list(mode), now)]
@@ -220,7 +220,7 @@ class ClearanceKeys:
     async def rotate(self, mode: Mode, overlap: timedelta) -> ClearanceKey:
         """Add a key that is published now and signs when `overlap` is over.
 
-        Those who check tokens have read it by then.
+        By then verifiers of tokens have read it.
         """
         time_ns = self._access.clock.time_ns()
         seed = self._access.entropy(SEED_BYTES)
@@ -240,8 +240,8 @@ class ClearanceKeys:
         audit = self._access.audit.entry(AuditAction.CLEARANCE_KEY_ADDED, kid, mode=mode.value)
 
         def add(connection: Connection) -> ClearanceKey:
-            # Where another process adds a key with this number at this moment, its row makes this
-            # transaction fail, and the call is done again by itself: then that row is seen.
+            # If another process adds a key with this number at the same moment, its row makes this
+            # transaction fail; the call is retried and then sees that row.
             if other := next((k for k in _keys(connection, mode) if k.number == key.number), None):
                 return other
             connection.execute(insert(clearance_keys), asdict(key))

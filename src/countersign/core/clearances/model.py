@@ -36,7 +36,7 @@ class ClearanceRules(Struct, frozen=True, kw_only=True):
     """True if live orders must state the product class."""
 
     def seconds(self) -> dict[str, int]:
-        """Its lengths of time, as they are shown and stored."""
+        """Its durations in seconds, for display and storage."""
         return {
             "acknowledgment_max_age_seconds": int(self.acknowledgment_max_age.total_seconds()),
             "lifetime_seconds": int(self.lifetime.total_seconds()),
@@ -55,7 +55,7 @@ class NewClearance(Struct, frozen=True, kw_only=True):
     """An order on its way to a decision. Indexes are keyed hashes, made per account."""
 
     clearance_id: str
-    """Of the decision, if it is a new one."""
+    """Of the decision, if it is new."""
     account_id: str
     mode: Mode
     order: ClearanceRequest
@@ -65,13 +65,13 @@ class NewClearance(Struct, frozen=True, kw_only=True):
     """Of the order: two requests with the same one, about one buyer, are about the same order."""
     zip_index: bytes
     reference_index: bytes | None
-    """Of the vendor's reference of the order: as given, else that of the acknowledgment."""
+    """The keyed hash of the order's reference: as given, else that of the acknowledgment."""
     session_of_another: bool
     """Whether its checkout sessions all have another reference than it was given."""
     at: datetime
-    """The real time, which is that of the record."""
+    """The real time, also that of the record."""
     clock_at: datetime
-    """The time that the conditions go by: later than `at` where a test clock is ahead."""
+    """The time for the conditions: later than `at` if a test clock is ahead."""
     key: DataKey
     entropy: bytes
     """Random bytes to seal its record."""
@@ -124,7 +124,7 @@ class StoredVerification(NamedTuple):
     mode: Mode
     status: str
     session_index: bytes | None
-    """The provider session; None in the sandbox, and for a buyer who was remembered."""
+    """The provider session; None in the sandbox, and for a remembered buyer."""
     subject_index: bytes | None
     zip_index: bytes | None
 
@@ -143,7 +143,7 @@ class OrderFacts(Struct, frozen=True, kw_only=True):
     bound_to: str | None
     """The current identifier of the buyer that the acknowledgment is bound to."""
     buyer_rules: VerificationRules | None
-    """Those of the account; None if it uses the defaults."""
+    """The account's own rules; None: the defaults."""
     sandbox_zips: frozenset[bytes]
     """The ZIP codes that the sandbox verified the buyer with, as keyed hashes."""
     rules: ClearanceRules
@@ -157,14 +157,14 @@ class ClearanceInput(Struct, frozen=True, kw_only=True):
     new: NewClearance
     facts: OrderFacts
     cbid_indexes: frozenset[bytes]
-    """Of the identifiers that are known to name the buyer."""
+    """Of the identifiers known to name the buyer."""
     notice_in_force: bool
     following: Following
     """Coverage and obligations of the acknowledged version."""
     standing: BuyerStatusView | None
-    """The buyer's standing for this account; None if there is no such buyer."""
+    """The buyer's standing for this account; None for an unknown buyer."""
     zip_proved: bool | None
-    """Whether the ZIP code is one that was proved; None: there is nothing to compare it with."""
+    """Whether the ZIP code is a proved one; None: nothing to compare it with."""
     verification: str | None
     """The account's own verification that the decision relies on; see `relied_on`."""
 
@@ -175,7 +175,7 @@ class ClearanceResult(Struct, frozen=True, kw_only=True):
     reasons: tuple[str, ...]
     obligations: tuple[Mapping[str, Any], ...]
     granted: GrantedClearance | None
-    """Of this order; None: it is not cleared."""
+    """Of this order; None: not cleared."""
     is_new: bool
     """Whether it is written down: else an earlier clearance is still valid."""
     binds: bool
@@ -208,8 +208,8 @@ def valid_earlier(new: NewClearance, facts: OrderFacts) -> GrantedClearance | No
 def with_reference(new: NewClearance, facts: OrderFacts) -> NewClearance | None:
     """The order with the reference of its acknowledgment, if it comes without one.
 
-    None: it comes with another than the acknowledgment, or than its valid clearance, has; or than
-    its checkout sessions, unless one of the two has this one.
+    None: its reference differs from that of the acknowledgment, or of its valid clearance; or from
+        that of its checkout sessions, unless one of the two has this one.
     """
     earlier = valid_earlier(new, facts)
     known = {one.reference_index for one in (facts.acknowledgment, earlier) if one} - {None}
@@ -256,10 +256,10 @@ def failed_checks(case: ClearanceInput) -> list[ClearanceReason]:
         ClearanceReason.BUYER_EXPIRED: status is BuyerStatus.EXPIRED,
         ClearanceReason.BUYER_REVOKED: status is BuyerStatus.REVOKED,
         ClearanceReason.REFUSED_BY_VENDOR: case.facts.is_blocked,
-        # A verified buyer whose ZIP code is not known has proved none.
+        # A verified buyer without a known ZIP code has proved none.
         ClearanceReason.ZIP_MISMATCH: case.zip_proved is False
         or (case.zip_proved is None and status is BuyerStatus.VERIFIED),
-        # Today's verifications keep ZIP codes only: an address has to carry the one compared.
+        # Today's verifications keep ZIP codes only: an address needs the compared one.
         ClearanceReason.ADDRESS_MISMATCH: address is not None
         and zip5(address.postal_code) != zip5(order.shipping_zip),
     }
@@ -295,8 +295,8 @@ def binds(case: ClearanceInput, failed: list[ClearanceReason]) -> bool:
 def relied_on(facts: OrderFacts, proof: ProvedSession | None) -> str | None:
     """The record of the account's own verification of the buyer that a decision relies on.
 
-    It is the newest of the session by which the buyer counts as verified, or else the newest that
-    found the buyer verified, or else the newest. None: the account has made none.
+    The newest of the session that verifies the buyer, or else the newest that found the buyer
+    verified, or else the newest. None: the account has made none.
     """
     best = max(
         facts.verifications,

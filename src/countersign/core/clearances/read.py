@@ -1,4 +1,4 @@
-"""Clearances read back, with what was reported of their orders."""
+"""Reading clearances, with the reports about their orders."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _find(
     query: schemas.ClearancesQuery,
     indexes: Mapping[str, bytes],
 ) -> list[StoredClearance]:
-    """One more than the page holds, if there are as many; the blind indexes are by field."""
+    """One more than the page holds, if there are as many; blind indexes are by field."""
     # The filter decides the first table: acknowledgment, blind index, or else the account's
     # records. The conditions are on that table, so the planner has no choice.
     statement = select(clearances)
@@ -154,7 +154,7 @@ def _find(
     if query.ack_id is not None:
         statement = statement.where(clearances.c.ack_id == query.ack_id, *_own(clearances, who))
     if SESSION_FIELD in indexes:
-        # Those refused are found by their session, those cleared by their acknowledgment's.
+        # Refused ones are found by their session, cleared ones by their acknowledgment's.
         of_session = (
             *_own(disclosures, who),
             found_by(connection, disclosures.c.session_index, indexes[SESSION_FIELD]),
@@ -185,7 +185,7 @@ def _find(
 
 
 def _read(connection: Connection, rows: Sequence[Row[Any]]) -> list[StoredClearance]:
-    """These clearances, with what belongs to them: three queries, however many they are."""
+    """These clearances with their reports: three queries, however many they are."""
     reports: dict[str, list[Row[Any]]] = {r.ack_id: [] for r in rows if r.expires_at is not None}
     for report in fulfilments_of(connection, sorted(reports)) if reports else ():
         reports[report.ack_id].append(report)

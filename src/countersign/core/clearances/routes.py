@@ -38,7 +38,7 @@ _JWK_SET: Final[tuple[Header, ...]] = (
 
 
 class KeysQuery(Request, frozen=True, kw_only=True):
-    """The public keys of which mode."""
+    """The mode of the public keys."""
 
     mode: Mode = Mode.LIVE
 
@@ -76,8 +76,7 @@ def is_granted(response: bytes) -> bool:
 async def get_keys(room: Clearances, call: Call) -> Reply:
     """The public keys that clearance tokens of a mode are signed with (RFC 7517).
 
-    Live, unless test is asked for: no warehouse takes a token of the sandbox for real because it
-    left something out.
+    Live by default, so that no warehouse accepts a sandbox token because it omitted a parameter.
     """
     query: KeysQuery = call.query
     return Reply(encode(await room.keys.published([query.mode])), _JWK_SET)

@@ -1,4 +1,4 @@
-"""Compare the PDF in a dossier with the one that this release makes of the same evidence."""
+"""Compare the PDF in a dossier with the one that this release makes from the same evidence."""
 
 from importlib import metadata
 from typing import Final
@@ -22,8 +22,8 @@ TEXT_BYTES_MAX: Final = 128 * 1024
 def compare_pdf(data: bytes, verified: Dossier) -> str:
     """Make the PDF of a dossier that was verified again; returns the result in words.
 
-    It is made by the policy in the dossier, which is its maker's: what it names of keys that the
-    reader's policy did not check is said.
+    It follows the policy in the dossier, which is its maker's: the result says which keys the
+    reader's policy did not check.
     """
     contents, _ = dossier_contents_of(read_container(data))
     try:
@@ -54,7 +54,7 @@ def compare_pdf(data: bytes, verified: Dossier) -> str:
 
 
 def _text_of(contents: DossierContents) -> int:
-    """How many bytes there are of what the PDF shows."""
+    """The number of bytes that the PDF shows."""
     texts = [len(contents.notice or b"")]
     texts += [len(r.record) + sum(map(len, r.disclosures)) for r in contents.records.values()]
     return sum(texts)

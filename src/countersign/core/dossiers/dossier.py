@@ -1,7 +1,7 @@
 """The dossier of an order: the records around an acknowledgment or a clearance in one file.
 
-It is verified before it leaves, as its reader would: a database that was changed, or damaged, must
-not make the service hand out what fails in court.
+It is verified before it leaves, as its reader would: a changed or damaged database must not make
+the service hand out evidence that fails in court.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _FIELD: Final = f"({'|'.join(FIELDS)})"
 
 
 class DossierQuery(Request, frozen=True, kw_only=True):
-    """What a dossier discloses, and under which checkpoint."""
+    """The disclosures and the checkpoint for a dossier."""
 
     disclose: (
         Annotated[
@@ -90,7 +90,7 @@ class DossierQuery(Request, frozen=True, kw_only=True):
 
 
 class _Shown(NamedTuple):
-    """A record with what is shown of it: the encoded disclosures by name."""
+    """A record with its shown disclosures, encoded, by name."""
 
     stored: Stored
     disclosures: Mapping[str, str]
@@ -121,8 +121,8 @@ async def dossier(
     """The dossier of the order of an acknowledgment or clearance.
 
     Without a size, the checkpoint is the first that holds all records and is anchored as the policy
-    asks. `wait` is in seconds, for sealing and for cosignatures. `alone`: of an acknowledgment
-    without what the vendor decided and reported later.
+    asks. `wait` is in seconds, for sealing and for cosignatures. `alone`: only the acknowledgment,
+    without the vendor's later decisions and reports.
     """
     fields = _fields_to_show(wanted.disclose)
     with refusing_damage(id_), room.checkpoints.patience(who.account_id, wait) as seconds:
@@ -158,7 +158,7 @@ def _fields_to_show(disclose: str | None) -> frozenset[str] | None:
 
 def _made(draft: DossierContents) -> bytes:
     """The file with its PDF: it takes so long that it is no work for the event loop."""
-    # A server starts without what makes documents: many never make one.
+    # A server starts without the code for documents: many never make one.
     from countersign.core.dossiers.pdf import dossier_pdf  # noqa: PLC0415
 
     checked = dossier_of(write_dossier(draft))
@@ -184,15 +184,16 @@ async def _records(
     fields: frozenset[str] | None,
     deadline: float,
 ) -> tuple[list[_Shown], StoredCheckpoint | None]:
-    """All records of the order that the log holds, and the checkpoint if its size is given."""
+    """All records of the order in the log, and the checkpoint if its size is given."""
     database, loop = room.log.database, asyncio.get_running_loop()
     checkpoint = None
     if within.size is not None and within.log_id is not None:
         checkpoint = await database.read(logs_sql.of_size, within.log_id, within.size)
         if checkpoint is None:
             raise NotFound(
-                "The log of the record has no checkpoint of this size. One that no third party has "
-                "confirmed is kept for a day. Leave the size out for the first that is kept."
+                "The log of the record has no checkpoint of this size. A checkpoint that no third "
+                "party has confirmed is kept for a day. Leave the size out for the first that is "
+                "kept."
             )
     while True:
         found = await _gathered(room, within, id_, fields)
@@ -208,7 +209,7 @@ async def _records(
 async def _gathered(
     room: Acknowledgments, within: Within, id_: str, fields: frozenset[str] | None
 ) -> list[_Shown]:
-    """The records of the order in the order of a dossier, each with what is shown of it."""
+    """The records of the order in the order of a dossier, with their shown disclosures."""
     database = room.log.database
     order = await _opened(
         room, within.who, await database.read(orders_sql.find_order, within, id_), fields
@@ -222,7 +223,7 @@ async def _gathered(
 async def _checks(
     room: Acknowledgments, within: Within, order: Sequence[_Shown], fields: frozenset[str] | None
 ) -> list[_Shown]:
-    """The identity checks that what is shown joins to the order."""
+    """The identity checks that the shown data joins to the order."""
     database = room.log.database
     acknowledgment, clearance = (
         next((one for one in order if one.stored.type == kind), None)

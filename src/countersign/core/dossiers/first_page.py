@@ -1,4 +1,4 @@
-"""The first page of a dossier's PDF: which order, who, what, when, and by what check."""
+"""The first page of a dossier's PDF: the order, who, what, when, and the checks behind it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -37,7 +37,7 @@ def first_rows(
 
 
 def absent(dossier: Dossier, one: DossierRecord) -> str:
-    """The text in place of a personal field: when it was erased, if a record here says so."""
+    """The text in place of a personal field: when it was erased, if a record here gives that."""
     at = next((e.record["at"] for e in dossier.of(ERASURE) if one.id in e.record["erased"]), None)
     return f"erased on {time_text(at)}" if at else "withheld or erased"
 

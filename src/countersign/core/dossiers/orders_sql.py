@@ -51,7 +51,7 @@ class Stored(NamedTuple):
 
 
 class Within(NamedTuple):
-    """The account and mode of the records, and the log size up to which they count; None: all."""
+    """The account and mode of the records, and the log size that they must be within; None: all."""
 
     who: Principal
     log_id: int | None = None
@@ -130,7 +130,7 @@ def find_check_of(
 
 
 def find_around(connection: Connection, within: Within, found: Sequence[Stored]) -> list[Stored]:
-    """The records of parties that these name, and those of their erasures."""
+    """The records of parties named in these records, and those of their erasures."""
     scopes = parties.c.scope.in_(("deployment", within.who.account_id))
     with refusing_damage(", ".join(row.id for row in found)):
         members = [_members(row.body) for row in found]
@@ -160,7 +160,7 @@ def paths(
 
 
 def _clearance_of(connection: Connection, within: Within, ack_id: str) -> str | None:
-    """The newest clearance of an acknowledgment: one that was granted, if there is one."""
+    """The newest clearance of an acknowledgment, a granted one if possible."""
     rows = connection.execute(
         select(clearances.c.id, clearances.c.expires_at, *_PLACE)
         .outerjoin(log_entries, log_entries.c.record_id == clearances.c.id)
@@ -221,7 +221,7 @@ def _read(connection: Connection, within: Within, ids: Iterable[str]) -> list[St
 
 
 def _of(table: Table) -> Select[Any]:
-    """The records in a table, with what is needed to show and to prove them."""
+    """The records in a table, with the columns to show and to prove them."""
     payload: ColumnElement[Any] = null()
     key: ColumnElement[Any] = null()
     source = table.outerjoin(log_entries, log_entries.c.record_id == table.c.id)

@@ -1,6 +1,6 @@
 """The PDF of a dossier: the checked facts for people, and nothing else.
 
-The same dossier gives the same bytes, so that a reader of this release can make it again. The
+The same dossier gives the same bytes, so that a reader with this release can make it again. The
 template is `pdf.typ`, after the common parts.
 """
 
@@ -84,7 +84,7 @@ def _events(one: DossierRecord, words: Mapping[str, Any]) -> Iterator[Event]:
 
 
 def _instant(text: object) -> datetime | None:
-    """A time that a vendor reported; None if it is none."""
+    """A time that a vendor reported; None if it is invalid."""
     try:
         return parse_rfc3339(text) if isinstance(text, str) else None
     except ValueError:
@@ -121,10 +121,10 @@ def maker() -> bytes:
 
 
 def dossier_pdf(dossier: Dossier, evidence: Mapping[str, bytes]) -> bytes:
-    """The PDF (PDF/A-3b and PDF/UA-1), made of nothing but what was checked.
+    """The PDF (PDF/A-3b and PDF/UA-1), made only of verified data.
 
-    `evidence` are the files that were checked. Those that are text are attached, so that a reader
-    who has the PDF alone still has the records and what proves them.
+    `evidence` are the files that were checked. Text files are attached, so that a reader of the PDF
+    alone still has the records and their proofs.
     """
     words = _words(dossier) | {"files": _attached(evidence)}
     return typeset(_source("pdf.typ"), words | {"qr": qr_code(words["verify_url"])})
@@ -295,7 +295,7 @@ def _captured(dossier: Dossier, acknowledgment: DossierRecord | None) -> str:
 
 
 def _capture(dossier: Dossier, acknowledgment: DossierRecord | None) -> list[dict[str, str]]:
-    """How the vendor says that it captures initials; nothing with `hosted`, where it does not."""
+    """The vendor's description of how it captures initials; empty with `hosted`."""
     if acknowledgment is None or is_hosted(acknowledgment.record):
         return []
     return [

@@ -30,9 +30,9 @@ def sign_pdf(
 ) -> None:
     """Sign a copy of a PDF (PAdES baseline B-B, ETSI EN 319 142-1), as its operator.
 
-    The signature is appended: the copy begins with the exact bytes of the PDF, which stays what
-    `countersign verify` compares. It adds the word of the certificate's holder, not a proof of the
-    log. Needs the extra `pades`.
+    The signature is appended: the copy begins with the exact bytes of the PDF, so that `countersign
+    verify` still compares it. It adds the word of the certificate's holder, not a proof of the log.
+    Needs the extra `pades`.
     """
     target = output or pdf.with_name(f"{pdf.stem}-signed.pdf")
     passphrase = None

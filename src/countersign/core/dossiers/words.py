@@ -36,9 +36,8 @@ def process_rows(
 ) -> list[dict[str, Any]]:
     """The service's observations, then the client's claims; each row says which.
 
-    `process` was checked by a reader; `ids` are those of the notice's lines, None if
-    the lines stand elsewhere. Its times are by the clock of the sandbox if the record has that
-    clock's time.
+    `process` was checked by a reader; `ids` are those of the notice's lines, None if the lines are
+    elsewhere. Its times are by the clock of the sandbox if the record has that clock's time.
     """
     page, reviewed = process["surface"] == Surface.PAGE, process["reviewed_at"]
     clock, words = clock_of(record), SENTENCES["surfaces"]
@@ -101,7 +100,7 @@ def _line_rows(
 
 
 def span(line: Mapping[str, Any]) -> str:
-    """From serving a line to receiving initials for it, in seconds."""
+    """Seconds from serving a line to receiving its initials."""
     return f"{seconds_of(line)} s"
 
 
@@ -141,7 +140,7 @@ def _claimed_rows(process: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def changes(line: Mapping[str, Any]) -> str:
-    """How often other initials were received for a line, and how the last ones came.
+    """How often other initials were received for a line, and how the last ones were entered.
 
     Typing before sending is not observed.
     """
@@ -159,13 +158,13 @@ def changes(line: Mapping[str, Any]) -> str:
 _WORDS: Final = SENTENCES["parties"]
 _CLOCKS: Final = SENTENCES["clocks"]
 Event = tuple[datetime, str, str]
-"""When, what, and by whose clock."""
+"""Time, event, and whose clock."""
 Seen = tuple[tuple[str, datetime | None], ...]
-"""Names of those who saw a checkpoint, with their times."""
+"""Names of third parties that saw a checkpoint, with their times."""
 
 
 def closing_rows(identifiers: Sequence[str]) -> list[dict[str, Any]]:
-    """The buyer, of whom there may be identifiers, and what made the document."""
+    """The rows for the buyer, with identifiers if any, and for the maker of the document."""
     also = f"; as buyer identifier: {', '.join(identifiers)}" if identifiers else ""
     return [
         row("Buyer", f"not named in the evidence{also}", _WORDS["buyer"]),
@@ -180,7 +179,7 @@ def with_name(account: str, described: Mapping[str, Any] | None) -> str:
 
 
 def described(record: Mapping[str, Any] | None, otherwise: str, role: str) -> tuple[str, str]:
-    """A party in words, and where they come from."""
+    """A party in words, with their source."""
     if record is None:
         return otherwise, f"{_WORDS[role]}; {_WORDS['undescribed']}"
     name = record["legal_name"] or record.get("name") or otherwise
@@ -213,7 +212,7 @@ def process_events(process: Mapping[str, Any], record: Mapping[str, Any]) -> Ite
 
 
 def seen_events(witnesses: Seen, timestamps: Seen) -> Iterator[Event]:
-    """When others saw the checkpoint: those that say when."""
+    """Times at which third parties saw the checkpoint, if they state one."""
     cosigned, stamped = "The checkpoint was cosigned", "The checkpoint was time-stamped"
     for anchors, what, clock in (
         (witnesses, cosigned, _CLOCKS["witness"]),
@@ -226,12 +225,12 @@ def seen_events(witnesses: Seen, timestamps: Seen) -> Iterator[Event]:
 
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?![A-Za-z0-9])")
 _LONG_LINE: Final = 700
-"""Characters from which on a line may break over pages, and has its id on each.
+"""A line with more characters may break over pages, and has its id on each.
 
 An initial counts for ten: there may be code points below it.
 """
 _CHECKED: Final = frozenset({Binding.IDENTITY_SESSION, Binding.PASSKEY, Binding.COOKIE})
-"""Bindings of a session in which this service itself found the buyer."""
+"""Bindings of a session where this service itself identified the buyer."""
 _SAYERS: Final = ("operator", "vendor", "client", "provider")
 """The parties whose word can stand alone, in the order of the table."""
 
@@ -301,7 +300,7 @@ def notice_rows(
 ) -> list[dict[str, Any]]:
     """The notice, the source of its text, and its gaps.
 
-    `review` is who compared it with the official text, and where that comes from.
+    `review` has the reviewer of the official text, and its source.
     """
     editorial, gaps = notice.get("editorial"), notice.get("text_gaps")
     version = "assumed"
@@ -420,7 +419,7 @@ def not_proved(
     *,
     seen: bool,
 ) -> list[str]:
-    """The limits of the proof, with those of an acknowledgment if there is one.
+    """The limits of the proof, including those of an acknowledgment if there is one.
 
     `seen`: whether anyone but the operator has signed the checkpoint.
     """

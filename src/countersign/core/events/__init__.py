@@ -1,1 +1,1 @@
-"""Events: written in the transaction of what they report, and read in one order."""
+"""Events: written in the transaction of the reported change, and read in one order."""

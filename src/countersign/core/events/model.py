@@ -1,4 +1,4 @@
-"""Events: what has happened to the objects of an account, by their identifiers alone."""
+"""Events: changes of an account's objects, with their identifiers only."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _EXAMPLE_REASONS: Final = {
 
 
 class NewEvent(NamedTuple):
-    """An event to write in the transaction of what it reports."""
+    """An event to write in the transaction of its act."""
 
     account_id: str
     mode: Mode
@@ -67,7 +67,7 @@ class NewEvent(NamedTuple):
     version: str | None = None
     """For a notice: the version."""
     triggered: bool = False
-    """Whether a test key asked for it, and nothing has happened."""
+    """Whether a test key triggered it, without a real act."""
     reasons: tuple[Reason, ...] = ()
     """Of a buyer, only for the account that made the attempt: why it is not verified. For a
     session: why its buyer cannot continue."""
@@ -120,7 +120,7 @@ class RecordedEvent:
     def data(self) -> dict[str, str | list[Reason] | None]:
         """The identifiers of its object, and codes of reasons; nothing personal.
 
-        The identifier of a buyer who was erased is None.
+        The identifier of an erased buyer is None.
         """
         data: dict[str, str | list[Reason] | None] = {
             _IDENTIFIER[self.type.partition(".")[0]]: self.object_id or None
@@ -135,7 +135,7 @@ class RecordedEvent:
 class EventIds:
     """Turns the number of an event into its identifier and back.
 
-    An identifier is a UUIDv7 like others, so that rows need no column for it: the time of the
+    An identifier is an ordinary UUIDv7, so that rows need no column for it: it has the time of the
     event, and its number under a mask, since the number of events is confidential.
     """
 

@@ -1,14 +1,14 @@
-"""Events: written in the transaction of what they report, read in one order that never changes.
+"""Events: written in the transaction of their act, read in one order that never changes.
 
 On the embedded database one transaction writes at a time, so the numbers of rows are the order of
 commits. On PostgreSQL they are not: a transaction with a smaller number may commit later, and a
-reader who is already past it would never see its rows. So each row has the number of its
+reader that has moved past it would never see its rows. So each row has the number of its
 transaction, readers see a row only when no transaction with a smaller or equal number is still
-running, and the order is that of transaction and row.
+running, and the order is by transaction, then row.
 
-Acknowledgments come by the thousand, and what is reported of each is its identifier, which has the
-time of its creation. Events written or sealed together for one account are one row, with the number
-of its last event.
+Acknowledgments come by the thousand, and their event has only the identifier, which contains the
+time of creation. Events written or sealed together for one account are one row, with the number of
+its last event.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _OWN_TX: Final[dict[str, ColumnElement[int]]] = {
     dialect: literal_column(tx, events.c.tx.type) for dialect, tx in TX.items()
 }
 CREATED_AND_SEALED: Final = "acknowledgment.*"
-"""The type of a row whose acknowledgments were each created and then sealed, in one transaction."""
+"""The type of a row whose acknowledgments were all created and then sealed, in one transaction."""
 _BOTH: Final = EventType.ACKNOWLEDGMENT_CREATED, EventType.ACKNOWLEDGMENT_SEALED
 _encode: Final = msgspec.json.Encoder().encode
 _decode_reasons: Final = msgspec.json.Decoder(tuple[Reason, ...]).decode
@@ -70,8 +70,8 @@ _INSERT_SEVERAL: Final = {
     )
     for dialect, tx in TX.items()
 }
-# The type is no condition: PostgreSQL would begin with all acknowledgments if it has last counted
-# when there were few.
+# The type is no condition: PostgreSQL would begin with all acknowledgments if its statistics are
+# from a time with few.
 _SEALED: Final = DriverStatement(
     "SELECT r.account_id, r.mode, r.id, r.type FROM log_entries e JOIN records r"
     " ON r.id = e.record_id WHERE e.log_id = ? AND e.leaf_index >= ? AND e.leaf_index < ?"
@@ -86,12 +86,13 @@ _NEXT_TX: Final[ColumnElement[int]] = literal_column(
 SEQ_MAX: Final = (1 << 63) - 1
 _LOOKED_AT: Final = 1000
 WINDOW: Final = 10_000
-"""How many events one page of a type is picked from; the next page goes on after them."""
+"""The number of events from which one page of a type is picked; the next page continues after
+them."""
 POSITION: Final = tuple_(events.c.tx, events.c.seq)
 
 
 def write_events(connection: Connection, new: Sequence[NewEvent]) -> None:
-    """Write these events, in this order, in the transaction of what they report."""
+    """Write these events, in this order, in the transaction of their act."""
     if new:
         _INSERT(connection, _rows(new))
 
@@ -287,14 +288,14 @@ def find_page(
     since: datetime | None,
     limit: int,
 ) -> tuple[Sequence[RecordedEvent], RecordedEvent | None]:
-    """Events after a position, oldest first; none appears later before those of a page.
+    """Events after a position, oldest first; no later commit adds an event before them.
 
     Fewer than `limit` may not be all: then the second is the event to continue after.
     """
     position = position or Position(-1, 0)
     if since is not None:
         position = max(position, last_before(connection, reach, since))
-    # A type that is seldom or never found must not walk over all events while others wait.
+    # A rare type must not scan all events while others wait.
     number = limit if type_ is None else WINDOW
     window = after(connection, reach, position, number)
     rows = window.subquery()
@@ -321,7 +322,7 @@ def find_page(
 
 
 def renumber_restored(connection: Connection) -> bool:
-    """Correct what a logical restore into another PostgreSQL cluster leaves behind.
+    """Correct transaction numbers after a logical restore into another PostgreSQL cluster.
 
     Rows with a transaction number that this cluster has not reached are from another cluster. They
     would stay invisible until then, and later ones would come before them. Restored events then

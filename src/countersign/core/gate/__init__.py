@@ -1,1 +1,1 @@
-"""The gate of the API: routes and acts, and what they are given and reply."""
+"""The gate of the API: routes and acts, with their parameters and responses."""

@@ -7,12 +7,12 @@
         connection: Connection, privacy: Privacy, reach: Reach, wanted: HoldRequest
     ) -> HoldView:
 
-The type of a parameter says what it is given: the room, the caller's reach or the `Principal`
-itself, the whole `Call`, the body or (of a GET) the query, for a `str` the parameter of the path,
-and for `Audit | None` the audit of an act that is not a vendor's. One with a `Connection` runs in
-one transaction, which keeps the response for an Idempotency-Key. One without opens its own: the
-response is kept in that of its `Writing`, by the act itself with its `Keep | None`, or else after
-the last of them. A GET of a file returns its `Reply`.
+The type of a parameter determines its value: the room, the caller's reach or the `Principal`
+itself, the whole `Call`, the body or (for a GET) the query, for a `str` the parameter of the path,
+and for `Audit | None` the audit of an act that is not a vendor's. An act with a `Connection` runs
+in one transaction, which stores the response for an Idempotency-Key. An act without one opens its
+own: the response is stored in the transaction of its `Writing`, by the act itself with its `Keep |
+None`, or else after the last of them. A GET of a file returns its `Reply`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
 _Take: TypeAlias = Callable[[Any, Call], Any]
-"""Finds what a parameter is given, by the room and the call; it may be awaited."""
+"""Finds the value of a parameter for a room and a call; may be async."""
 
 
 def _keep(_: Any, call: Call) -> Keep | None:  # noqa: ANN401 - unused
@@ -48,7 +48,7 @@ def _keep(_: Any, call: Call) -> Keep | None:  # noqa: ANN401 - unused
 class Writing:
     """The one transaction of an act that also has work before or after it.
 
-    What is done in it returns the response, which is kept with it; None: it is done again.
+    The act in it returns the response, which is stored with it; None: it runs again.
     """
 
     database: Database
@@ -82,7 +82,7 @@ class NoWords(Request, frozen=True, kw_only=True):
 class Acts(Generic[R]):
     """The acts over one room; `shared` are members of `Route` that all of them have.
 
-    `gives` says what a parameter of a type of the room's own is given.
+    `gives` finds the value for parameters of the room's own types.
     """
 
     def __init__(

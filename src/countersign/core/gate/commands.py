@@ -1,7 +1,8 @@
 """Commands made from routes: an operator does on the machine what a key does over HTTP.
 
-The handler is called in this process, with a body that is read as one that was sent. So a command
-takes, refuses and returns what its operation does; what an act notes of operators it notes of it.
+The handler is called in this process, with a body that is parsed like one from the network. So a
+command has the parameters, refusals and results of its operation, and its acts are audited as an
+operator's.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _MARKED: Final = re.compile(r"`(\w+)`")
 
 
 def command_among(routes: Iterable[Route[Any]], name: str) -> click.Command:
-    """The command of this name, which one of these routes declares."""
+    """The command of this name, from the route that declares it."""
     ((route, declared),) = [(r, c) for r in routes for c in r.commands if c.name == name]
     return command_of(route, declared)
 
@@ -92,7 +93,7 @@ async def _pages(
     *,
     whole: bool,
 ) -> dict[str, Any]:
-    """What is returned; of a list that is printed whole, all pages as one."""
+    """The response; for a list that is printed in full, all pages as one."""
     most = {"limit": LIMIT_MAX} if whole and "limit" not in body else {}
     page = await _call(room, route, who, parameter, encode({**body, **most}))
     while most and page["next_cursor"] is not None:
@@ -150,7 +151,7 @@ async def _principals(
     parameter: str,
     given: Mapping[str, Any],
 ) -> list[Principal]:
-    """The operator in the place of a key: of one mode, or of each where neither is named."""
+    """The operator in place of a key: for one mode, or for each if neither is given."""
     if declared.owner is not None:
         return [operator(*await declared.owner(room, parameter))]
     mode = Mode.TEST if declared.sandbox else Mode.LIVE if declared.live else given["mode"]
@@ -163,7 +164,7 @@ async def _principals(
 
 
 def operator(account_id: str, mode: Mode) -> Principal:
-    """Who asks by a command, for one account and mode; an empty account: for the deployment."""
+    """The principal of a command, for one account and mode; an empty account: the deployment."""
     return Principal(
         key_id=OPERATOR,
         account_id=account_id,
@@ -174,7 +175,7 @@ def operator(account_id: str, mode: Mode) -> Principal:
 
 
 def _members(route: Route[Any], declared: Command) -> Iterator[click.Parameter]:
-    """What a command takes of the members of the body or query: arguments first, then options."""
+    """A command's parameters from the members of the body or query: arguments before options."""
     kind = route.request or route.query
     if kind is None:
         return
@@ -193,8 +194,8 @@ def _members(route: Route[Any], declared: Command) -> Iterator[click.Parameter]:
             described = [schema.get("description"), "May be repeated." if many else None]
             if choices := schema.get("items", {}).get("enum"):
                 described.append(f"One of {', '.join(choices)}.")
-            # An option of a value must not be given `is_flag` or `flag_value` at all: click would
-            # take its value for optional, and what begins with a dash for other options.
+            # An option with a value must not be given `is_flag` or `flag_value` at all: click would
+            # make its value optional, and read a value that begins with a dash as other options.
             kind_of: dict[str, Any] = (
                 {"is_flag": True, "flag_value": True}
                 if flag
@@ -216,7 +217,7 @@ def _members(route: Route[Any], declared: Command) -> Iterator[click.Parameter]:
 
 
 def _flat(schema: Mapping[str, Any], components: Mapping[str, Any]) -> dict[str, Any]:
-    """A member's schema without the possibility of null, and with what it refers to."""
+    """A member's schema without null, with its references resolved."""
     flat = dict(schema)
     for either in flat.pop("anyOf", ()):
         if either != {"type": "null"}:
@@ -251,13 +252,13 @@ def _sent(value: object) -> object:
 
 
 def _spelt(members: Mapping[str, click.Parameter], name: str) -> str:
-    """What the reader of a message has typed for this member, or would have."""
+    """How the user of a command types this member."""
     unit = " seconds" if name.endswith("_seconds") else ""
     return f"{unit} ({members[name].opts[0] if name in members else name})"
 
 
 def _show(declared: Command, found: list[dict[str, Any]], *, as_json: bool) -> None:
-    """Print what was returned: of a list its items, a line for each; of the rest each member."""
+    """Print the response: a list as one line per item, anything else as one line per member."""
     (first, *_) = found
     if "next_cursor" in first:
         items = [item for page in found for item in page["data"]]
@@ -286,7 +287,7 @@ def _mode(page: Mapping[str, Any]) -> Mode:
 
 
 def _at(value: Any, path: str) -> Any:  # noqa: ANN401 - any JSON
-    """What stands at `event.id`; of a list, in each of its items."""
+    """The value at a path such as `event.id`; for a list, that of each item."""
     name, _, rest = path.partition(".")
     if isinstance(value, list):
         return [_at(item, path) for item in value]

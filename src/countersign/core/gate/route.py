@@ -66,7 +66,7 @@ def bearer(call: Call) -> bytes:
 
 
 def is_plain_json(call: Call) -> bool:
-    """Whether the body is said to be JSON in UTF-8, without compression."""
+    """Whether the body is declared as JSON in UTF-8, without compression."""
     said = call.headers.get(b"content-type", b"")
     if said == b"application/json" and b"content-encoding" not in call.headers:
         return True  # as almost all say it
@@ -117,7 +117,7 @@ def reason(call: Call) -> str:
     """Why a person looks at personal data, in UTF-8.
 
     Raises:
-        InvalidRequest: none is given, or it is too short, too long or not printable.
+        InvalidRequest: missing, too short, too long or not printable.
     """
     given = call.headers.get(REASON, b"")
     try:
@@ -146,7 +146,8 @@ LIVE_WOULD_REFUSE: Final = b"countersign-live-would-refuse"
 """The header that names, in test mode, the reasons that only a live key would get."""
 
 ReadBody: TypeAlias = Callable[[int, Sequence[str]], Awaitable[bytes]]
-"""Reads at most so many bytes, which are counted for these owners, the narrowest one first."""
+"""Reads at most `most` bytes, which count against the quotas of these owners, the narrowest
+first."""
 
 encode: Final[Callable[[Any], bytes]] = msgspec.json.Encoder().encode
 
@@ -163,7 +164,7 @@ class Reply(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Call:
-    """A request on its way to a handler, and what each gate has found out about it."""
+    """A request on its way to a handler, with the results of each gate."""
 
     method: str
     path: str
@@ -182,14 +183,15 @@ class Call:
     """Headers of the response, also of a refusal."""
     body: bytes = b""
     read_body: ReadBody | None = None
-    """Reads a body that is not read before the handler, which first checks whom it is for."""
+    """Reads a body for a handler, which first checks whom it is for."""
     count_visit: Callable[[str, str], Awaitable[None]] | None = None
-    """Counts a request of one who has no key: for this session, and for all of this account.
+    """Counts a request of a caller without a key: for this session, and for its account.
 
     Raises RateLimited where there were too many.
     """
     locale: str = ""
-    """The language for who asks, as soon as something says more than Accept-Language."""
+    """The language for the caller, as soon as something more specific than Accept-Language is
+    known."""
     entry: Keep | None = None
     """Makes the kept response from its body; None without an Idempotency-Key."""
     audit: Audit | None = None
@@ -198,7 +200,7 @@ class Call:
     """The parameters of the query, as the `query` of the route."""
 
     def remembering(self, render: Callable[[T], bytes]) -> Remember[T]:
-        """What a service calls inside its transaction to store the response; None: no key."""
+        """Called by a service inside its transaction to store the response; None: no key."""
         entry = self.entry
         if entry is None:
             return None
@@ -283,11 +285,11 @@ class Command:
     help: str = ""
     """Left out: as the handler says."""
     owner: Callable[[Any, str], Awaitable[tuple[str, Mode]]] | None = None
-    """Finds account and mode by the path's parameter; None: they are asked for."""
+    """Finds account and mode by the path's parameter; None: they are options of the command."""
     sandbox: bool = False
     """Whether it acts in the sandbox of an account, its first argument."""
     live: bool = False
-    """Whether it is about what both modes of an account share, and asks for no mode."""
+    """Whether it concerns both modes of an account together, and asks for no mode."""
     either_mode: bool = False
     """Whether a list without `--mode` has the items of both modes."""
     anywhere: bool = False
@@ -298,21 +300,21 @@ class Command:
     arguments: tuple[str, ...] = ()
     """The members that need no name on the command line."""
     takes: tuple[str, ...] | None = None
-    """The members that it takes as options; None: all that are no objects."""
+    """The members that it takes as options; None: all members that are not objects."""
     names: Mapping[str, str] = field(default_factory=dict)
     """The names of options that are called otherwise than the rule has it."""
     sends: Mapping[str, Any] = field(default_factory=dict)
-    """What the members are unless an option says otherwise; a length of time as it is typed."""
+    """Default values of members; durations as they are typed."""
     asks: str = ""
     """The question before an act that cannot be undone; it may name arguments in braces."""
     says: str | Callable[[Mapping[str, Any]], str] = ""
     """A message on standard error, with members of the response in braces."""
     shows: tuple[str, ...] = ()
-    """The members that are printed, of a list as columns; none: all, each with its name."""
+    """The members to print, as columns for a list; empty: all, each with its name."""
     none: str = "Nothing was found."
     """The message for an empty list."""
     warns: Callable[[Any, Mapping[str, Any]], Awaitable[None]] | None = None
-    """Says what is wrong with what was returned, with a look at the room."""
+    """Prints warnings about the response; may query the room."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -334,8 +336,8 @@ class Route(Generic[R_contra]):
     scope: Scope | None = None
     """The scope that the key must have; None: no key is needed."""
     console: bool = False
-    """Whether it answers only where the console is on, and at the host of the console if it has one
-    of its own; elsewhere it is an unknown path."""
+    """Whether it exists only where the console is on, and at the host of the console if that has
+    its own; elsewhere it is an unknown path."""
     audited: bool = False
     """Whether an operation of vendors writes to the audit, which then names the key; those of the
     console do."""
@@ -349,10 +351,10 @@ class Route(Generic[R_contra]):
     """Whether it discloses personal data: of people only to the roles that may see them, for a
     reason that the audit keeps."""
     secret: bool = False
-    """Whether its response has a secret, which is repeated for an Idempotency-Key to no one but the
-    key or person that it was given to."""
+    """Whether its response has a secret, which a retry with the Idempotency-Key returns only to the
+    same key or person."""
     client_token: bool = False
-    """Whether it takes, in the place of a key, the token of one checkout session."""
+    """Whether it accepts, in place of a key, the token of one checkout session."""
     query: type[Request] | None = None
     request: type | None = None
     raw_body_max: int = 0
@@ -361,15 +363,15 @@ class Route(Generic[R_contra]):
     """Upper bound of its worst request's cost on the event loop, in thread time of a `GET
     …/status`.
 
-    Measured by `tests/http/test_price.py`, also that it grows at most linearly with the body: what
-    would be above `ON_LOOP_MAX` has a thread, and places for each account.
+    Measured by `tests/http/test_price.py`, which also checks that it grows at most linearly with
+    the body: an operation above `ON_LOOP_MAX` has a thread, and places for each account.
     """
     decide_again: Callable[[bytes], bool] | None = None
     """Whether the request is decided again instead of replaying this stored response."""
     slot_decides: bool = False
-    """Whether a request with an Idempotency-Key that was done before is found by its own act.
+    """Whether the act itself detects a repeated request with an Idempotency-Key.
 
-    Otherwise it is looked up before. Such an act has no effect but its one transaction: see
+    Otherwise it is looked up first. Such an act has no effect outside its one transaction: see
     `slot_taken`.
     """
     response: Any = None
@@ -389,7 +391,7 @@ class Route(Generic[R_contra]):
     links: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Links of a response: operation → parameter → member of the response, a JSON pointer."""
     commands: tuple[Command, ...] = ()
-    """By which operators call it; `make docs` adds them to the table of commands."""
+    """The operators' commands for it; `make docs` adds them to the table of commands."""
 
     @property
     def method(self) -> str:

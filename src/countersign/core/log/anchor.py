@@ -42,7 +42,7 @@ from countersign_evidence.policy import Witness
 from countersign_evidence.verification import CheckTimestamp
 
 PERIOD_SECONDS: Final = 10.0
-"""How often witnesses are asked where no caller waits for them."""
+"""How often witnesses are asked while no caller waits for them."""
 ASK_SECONDS: Final = 1.0
 """Witnesses are asked at most this often, however many callers wait."""
 STAMP_SECONDS: Final = 300.0
@@ -83,11 +83,11 @@ class AnchorLog:
         roots: Path | None,
         clock: Clock,
     ) -> None:
-        """Witnesses are asked for cosignatures, authorities (their URLs) for RFC 3161 time-stamps.
+        """Witnesses are asked for cosignatures, authorities (URLs) for RFC 3161 time-stamps.
 
-        Without authorities, those are asked that the operator chose at `init`. `roots` is a file
-        with the certificates (PEM) that time-stamps have to lead to; without it those of the
-        chosen, or where authorities are given, a time-stamp by any signer is kept.
+        Without authorities, the operator's choice at `init` is asked. `roots` is a file with the
+        root certificates (PEM) of time-stamps; without it the roots of the chosen authorities
+        count, or if authorities are given, a time-stamp by any signer is kept.
 
         Raises InvalidConfiguration if there are authorities, but not the package that they need, or
         the file cannot be read.
@@ -105,7 +105,7 @@ class AnchorLog:
         """The results of the last round, for the metrics."""
 
     async def run(self) -> None:
-        """Anchor until cancelled; nothing to do where neither is configured."""
+        """Anchor until cancelled; no-op if neither is configured."""
         await forever("anchoring", self.anchor, PERIOD_SECONDS)
 
     def ask_witnesses(self) -> None:
@@ -126,7 +126,7 @@ class AnchorLog:
         self.gauges = await self.last()
 
     async def last(self) -> Sequence[LastAnchor]:
-        """The last success of each witness and authority that is asked, witnesses first."""
+        """The last success of each configured witness and authority, witnesses first."""
         logs = await self._database.read(logs_sql.all_logs)
         live = [log.id for log in logs if log.mode is Mode.LIVE]
         asked = [(WITNESS, witness.key_name) for witness in self._witnesses]
@@ -143,7 +143,7 @@ class AnchorLog:
         return await times_of([*witnesses, *await self._authorities()])
 
     async def _authorities(self) -> Sequence[str]:
-        """The addresses of the authorities to ask: those of the settings, or else the chosen."""
+        """The addresses of the authorities to ask: from the settings, else from `init`."""
         if self._given:
             return self._given
         known = known_authorities()
@@ -161,7 +161,7 @@ class AnchorLog:
                     await self._try(witness.url or "", self.cosign(*newest, witness))
 
     async def _newest(self) -> tuple[Log, StoredCheckpoint] | None:
-        """The live log and its newest checkpoint, published first; None if it cannot be now."""
+        """The live log and its newest checkpoint, published first; None: not possible now."""
         try:
             log = (await self._seal.current())[Mode.LIVE]
             checkpoint = await self._database.read(logs_sql.latest, log.id)
@@ -225,7 +225,7 @@ class AnchorLog:
         await self._keep(*place, TIMESTAMP, authority, body, ends_at=ends_at)
 
     async def renew(self) -> None:
-        """Have the time-stamp whose certificates end first time-stamped itself, if that is near.
+        """Have the time-stamp whose certificates expire first time-stamped itself, if soon.
 
         Each round renews one, by the first authority that can.
         """

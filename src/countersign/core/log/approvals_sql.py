@@ -77,7 +77,7 @@ def add_approval(
 
 
 def approvals_of(connection: Connection, proposal_id: str) -> Sequence[tuple[str, bytes]]:
-    """The verifier keys of those who have approved a proposal, each with the signature line."""
+    """The verifier keys that have approved a proposal, each with its signature line."""
     rows = connection.execute(
         select(log_approvals.c.approver, log_approvals.c.line)
         .where(log_approvals.c.proposal_id == proposal_id)

@@ -1,8 +1,8 @@
 """The audit as a chain, whose head is sealed in the live log: spec/evidence-format.md, section 21.
 
-Acts write their entries without waiting for each other. Once an hour those that are not chained yet
-are, in the order of their identifiers, and the head becomes a record, if it moved: from then on an
-entry that is changed, taken away or put between others contradicts the log.
+Acts write their entries without waiting for each other. Once an hour, new entries are chained in
+the order of their identifiers, and if the head moved it becomes a record: from then on an entry
+that is changed, removed or inserted contradicts the log.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Head(msgspec.Struct):
 
 
 def digest_of(salt: bytes, before: bytes, entry: Row[*tuple[Any, ...]]) -> bytes:
-    """The digest of an entry of the chain, which has the digest of the one before it in it."""
+    """The digest of an entry of the chain; it covers the previous digest."""
     members = {
         "id": entry.id,
         "at": rfc3339_ms(entry.at),
@@ -51,7 +51,7 @@ def digest_of(salt: bytes, before: bytes, entry: Row[*tuple[Any, ...]]) -> bytes
 async def seal_audit(room: LogRoom, *, now_too: bool = False) -> str | None:
     """Chain new entries, and seal the head if it moved and the last sealed head is an hour old.
 
-    Gives the head that was sealed; None: none was. `now_too`: also if that one is younger.
+    Gives the head that was sealed; None: none was. `now_too`: also if it is younger.
     """
     return await room.database.write(_seal, room, now_too=now_too)
 

@@ -1,4 +1,4 @@
-"""The public time-stamp authorities that come with a release, and those that an operator chose."""
+"""The public time-stamp authorities of a release, and the operator's choice among them."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Blind indexes: records are found by keyed hashes of what names a buyer, session or order.
+"""Blind indexes: records are found by keyed hashes of buyers, sessions or orders.
 
-Keys are random. On the embedded database an index of them would dirty a page for each, and more the
-more is stored. So the keys of new disclosures wait in `blind_recent`, in the order of records, and
-the server moves a thousand at a time to `blind_runs`, in the order of keys: a run. A look-up asks
-what waits and every run, and 64 runs become one, a 64th of all keys at a time. Each step is one
-transaction, in which a key goes from one place to another: at any moment it is in exactly one.
+Keys are random. On the embedded database an index of them would dirty a page for each key, and more
+pages as the table grows. So the keys of new disclosures wait in `blind_recent`, in the order of
+records, and the server moves a thousand at a time to `blind_runs`, in the order of keys: a run. A
+look-up queries the waiting keys and every run, and 64 runs become one, a 64th of all keys at a
+time. Each step is one transaction that moves keys: at any moment a key is in exactly one place.
 
 PostgreSQL has its indexes.
 """
@@ -25,7 +25,7 @@ PERIOD_SECONDS: Final = 5.0
 RUN_ROWS: Final = 1024
 """Records whose keys go to a new run."""
 GROUP: Final = 64
-"""Runs 64 n to 64 n + 63 become the first of them, once there is a later one."""
+"""Runs 64 n to 64 n + 63 are merged into the first of them, once there is a later one."""
 _SLICES: Final = 64
 
 _RUNS: Final = (
@@ -106,14 +106,14 @@ def next_step(connection: Connection, rows: int = RUN_ROWS) -> Step | None:
 
 
 def _end_of_slice(key: bytes) -> bytes:
-    """Keys are as good as random: those that begin alike are a 64th."""
+    """Keys are practically random, so a slice by the first bits has a 64th of them."""
     wide = 256 // _SLICES
     end = (key[0] // wide + 1) * wide
     return bytes([end]) if end < 256 else _AFTER_ALL
 
 
 def do_step(connection: Connection, step: Step) -> None:
-    """Leave it to be done with the commit, which does not keep the event loop."""
+    """Leave it to the commit, which does not block the event loop."""
     deferred = deferred_statements(connection)
     if deferred is None:
         raise ValueError("nothing would do what is left on this connection")

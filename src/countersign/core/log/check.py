@@ -1,7 +1,7 @@
 """Check the logs against the database: every entry, tile and checkpoint, and every record.
 
-It trusts no result of sealing: leaves are made from the records' own bytes, and
-the roots of all checkpoints from those leaves.
+It trusts no result of sealing: it computes leaves from the records' own bytes, and the roots of all
+checkpoints from those leaves.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ async def _head(room: LogRoom, mode: Mode, log: str) -> LogFinding | None:
     except HeadUnavailable as error:
         return LogFinding(log, None, error.message)
     if kept.note is None:
-        return None  # `log status` says what that means
+        return None  # `log status` explains that
     guarded = await room.database.read(guard, mode, kept)
     wrong = guarded.refusal
     if guarded.log_id is None:

@@ -36,7 +36,8 @@ _PAGE: Final = 500
 
 
 def _records_in(table: str, own: str) -> TextClause:
-    # As plain text: SQLAlchemy's types refuse what an honest service would never have written.
+    # As plain text: SQLAlchemy's types reject values that only a dishonest service would have
+    # written.
     return text(
         f"SELECT r.id, {own}, r.mode, r.type, r.at, r.digest, r.body,"  # noqa: S608 - our own names
         " EXISTS (SELECT 1 FROM log_entries e WHERE e.record_id = r.id),"
@@ -82,7 +83,7 @@ class _Row(NamedTuple):
 
 
 class _Body(msgspec.Struct):
-    """The members of a record that other rows repeat; a record has those of its type."""
+    """Members of a record that other rows repeat; a record has those of its type."""
 
     id: str
     mode: str
@@ -137,7 +138,7 @@ async def _pages(room: LogRoom) -> AsyncIterator[Sequence[_Row]]:
 async def _wrongly_disclosed(
     room: LogRoom, page: Sequence[_Row]
 ) -> AsyncIterator[tuple[_Row, str]]:
-    """Records whose disclosures do not open, or are not those of the record."""
+    """Records with disclosures that do not open, or that belong to another record."""
     rows = {row.id: row for row in page if row.disclosed_account is not None}
     for record_id, account_id, payload, shred_key in await room.database.scan(_sealed, [*rows]):
         row = rows[record_id]
@@ -268,7 +269,7 @@ def _bytes(value: object) -> bytes | None:
 _APART: Final = timedelta(minutes=1)
 """Row and record are written in one transaction, each with a look at the clock."""
 _NO_RECORD: Final = "rule_published"
-"""The event that has no record: it says nothing of a text."""
+"""The event without a record: it says nothing about a text."""
 _Event: TypeAlias = tuple[str, str, str]
 
 

@@ -1,8 +1,8 @@
 """Whether this machine's clock may be signed with: compared with others', and with itself.
 
 A checkpoint with a time of the future cannot be taken back. So a server compares its clock with the
-database's and with those of the witnesses and authorities that it asks anyway, and notices a jump.
-Times received from others are advanced by the monotonic clock, which does not jump.
+clocks of the database, its witnesses and its authorities, and notices a jump. Times received from
+them are advanced by the monotonic clock, which does not jump.
 """
 
 from __future__ import annotations
@@ -78,8 +78,9 @@ class ClockGuard:
         if abs(moved) <= WRONG_SECONDS:
             return None
         return (
-            f"This machine's clock has jumped by {_of(moved, 'ahead', 'back')}, and no other clock "
-            f"is asked. If that is not right, set it right within {HOLD_SECONDS:.0f} seconds: "
+            f"This machine's clock has jumped by {_of(moved, 'ahead', 'back')}, and there is no "
+            f"other clock to compare with. If that is not right, set it right within "
+            f"{HOLD_SECONDS:.0f} seconds: "
             "sealing continues then."
         )
 

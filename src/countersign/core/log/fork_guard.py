@@ -1,9 +1,9 @@
-"""The fork guard: whether the database goes with the checkpoint that was published last.
+"""The fork guard: whether the database agrees with the last published checkpoint.
 
 The last published checkpoint of each mode is kept outside the database (`log.head_files`). A
-database that lacks it was restored, or has lost its tail: signing on from there would be a fork.
-On PostgreSQL that holds only if all servers keep it in one place, so the database notes which
-place that is; and a server that sees a fork coming notes that, too, so that all of them stop.
+database that lacks it was restored, or has lost its tail: signing on from there would be a fork. On
+PostgreSQL that holds only if all servers keep it in one place, so the database stores the name of
+the place; and a server that detects a possible fork stores that, too, so that all servers stop.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FORGET: Final = DriverStatement("DELETE FROM deployment WHERE name = ?")
 _WAYS_OUT: Final = "`countersign log recover` explains how to continue."
 
 
-# Built once: the guard is asked for every checkpoint that is published.
+# Built once: the guard runs for every published checkpoint.
 _NEWEST: Final = (
     select(logs.c.id, logs.c.epoch, logs.c.origin, log_heads.c.size)
     .join(log_heads, log_heads.c.log_id == logs.c.id)
@@ -75,7 +75,7 @@ def resume(connection: Connection, mode: Mode, heads: Heads) -> None:
 
 
 def take_place(connection: Connection, heads: Heads) -> None:
-    """Note where the heads of this deployment are kept, unless that is noted already.
+    """Store the place of this deployment's heads, unless it is stored already.
 
     SealingSuspended if they are kept elsewhere.
     """
@@ -88,7 +88,7 @@ def take_place(connection: Connection, heads: Heads) -> None:
 
 
 def kept_elsewhere(connection: Connection, place: str | None) -> str | None:
-    """Why heads in this place guard nothing; None: it is the deployment's, or that has none yet."""
+    """Why heads in this place guard nothing; None: it is the deployment's, or none is stored."""
     noted = _noted(connection, _PLACE) if _has_places(connection) else None
     if noted is None or noted == place:
         return None
@@ -118,7 +118,7 @@ def guard(connection: Connection, mode: Mode, kept: KeptHead) -> Guarded:
 def why_not(connection: Connection, mode: Mode, note: bytes | None) -> str | None:
     """Why the log of a mode must not continue after this kept checkpoint; None: it may.
 
-    Without one, only a log that has no entries begins.
+    Without one, only an empty log begins.
     """
     newest = newest_log(connection, mode)
     if newest is None:
@@ -149,7 +149,7 @@ def why_not(connection: Connection, mode: Mode, note: bytes | None) -> str | Non
 
 
 def lost_tail(connection: Connection, mode: Mode, accepted: tuple[int, int] | None) -> str | None:
-    """Why the log must not continue where it once had more entries; None: it had not.
+    """Why the log must not continue: it once had more entries; None: it had not.
 
     `accepted` is the id of a log and its size, as noted outside the database after a commit.
     """
@@ -161,15 +161,16 @@ def lost_tail(connection: Connection, mode: Mode, accepted: tuple[int, int] | No
     return (
         f"{newest.origin} had {accepted[1]} entries, and the database has {newest.size}: its "
         f"latest {accepted[1] - newest.size} are lost, although they were accepted, and vendors "
-        "have receipts for them. A disk that confirms what it has not written loses the end of "
-        f"the write-ahead log like that, and so does a copy of the file without it. {_WAYS_OUT}"
+        "have receipts for them. A disk that confirms writes it has not done can lose the end of "
+        "the write-ahead log like that, and so does a copy of the file without that log. "
+        "{_WAYS_OUT}"
     )
 
 
 def holds(connection: Connection, log_id: int, published: Checkpoint) -> bool:
-    """Whether a log is one that this checkpoint is of: it was made here, or its entries are here.
+    """Whether this checkpoint belongs to the log: it was made here, or its entries are here.
 
-    Not every checkpoint is kept (`logs_sql.forget`), but the entries are.
+    Old checkpoints are deleted (`logs_sql.forget`), entries never.
     """
     place = {"log_id": log_id, "size": published.size}
     root = connection.execute(_ROOT, place).scalar_one_or_none()
@@ -185,9 +186,8 @@ def _missing(newest: Row[int, int, str, int]) -> str | None:
     return (
         f"{newest.origin} has {newest.size} entries, and the file of its last published "
         "checkpoint is missing. Without it, the server cannot detect whether the database was "
-        "restored or lost its latest entries. Put it back where "
-        "COUNTERSIGN_LOG_HEAD_DIR leads, or set that to where the other servers of this database "
-        f"keep it. {_WAYS_OUT}"
+        "restored or lost its latest entries. Put it back at COUNTERSIGN_LOG_HEAD_DIR, or set "
+        "that to the place where the other servers of this database keep it. {_WAYS_OUT}"
     )
 
 

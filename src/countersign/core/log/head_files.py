@@ -1,8 +1,8 @@
 """The last published checkpoint of each mode, kept outside the database, and its last size.
 
-A restored backup or a lost tail shows in the difference between them. The files stand in the
-data directory, or elsewhere, where a restore of the whole data directory does not reach them.
-An object store is the other place for them: `log.head_store`.
+A restored backup or a lost tail shows in the difference between them. The files are in the data
+directory, or elsewhere, out of reach of a restore of the whole data directory. An object store is
+the other place for them: `log.head_store`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Heads(ABC):
 
     @abstractmethod
     def advance(self, mode: Mode, note: bytes, over: bytes | None) -> bool:
-        """Keep this checkpoint in the place of `over`; False if another one is kept by now.
+        """Keep this checkpoint in the place of `over`; False if another one is stored meanwhile.
 
         The caller has compared `over` with the database. If another process has published since,
         the comparison has to be repeated. HeadUnavailable: the checkpoint must not leave.
@@ -50,14 +50,14 @@ class Heads(ABC):
     def replace(self, mode: Mode, note: bytes, over: PublishedHead | None) -> bool:
         """Keep this checkpoint, since the operator has decided so about `over` (see `published`).
 
-        False if another one is kept by now, which was not decided about.
+        False if another one is stored meanwhile, which the operator did not decide about.
         """
 
     @abstractmethod
     def place(self) -> str | None:
-        """The name of this place, which servers that share it have in common; None: it has none.
+        """The name of this place, equal for all servers that share it; None: it has none.
 
-        Not remembered: the place can be another one by now.
+        Not remembered: the place may have changed.
         """
 
     @abstractmethod
@@ -86,9 +86,9 @@ class Heads(ABC):
         return None if note is None else PublishedHead(checkpoint_of(note), note)
 
     def accept(self, mode: Mode, log_id: int, size: int) -> None:  # noqa: B027 - see there
-        """Note that the log of this mode has so many entries, which a commit has confirmed.
+        """Store the number of entries of this mode's log, confirmed by a commit.
 
-        Only of the embedded database, which may lose its end, and keeps its heads in files.
+        Only for the embedded database, which may lose its end, and keeps its heads in files.
         """
 
     def accepted(self, mode: Mode) -> tuple[int, int] | None:  # noqa: ARG002 - as above
@@ -151,7 +151,7 @@ class HeadFiles(Heads):
     def accept(self, mode: Mode, log_id: int, size: int) -> None:
         """Note this size.
 
-        It is not waited for until this is on the disk: what a killed process has noted is there.
+        It does not wait for the disk: a note survives a kill of the process.
         """
         accepted = self.accepted(mode)
         if accepted is not None and accepted >= (log_id, size):

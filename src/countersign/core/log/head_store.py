@@ -1,8 +1,8 @@
 """The last published checkpoints in an object store, shared by servers on several machines.
 
-One object a mode. It is only ever replaced on the condition that it is still what was compared with
-the database: of several servers that publish at once one is first, and the others compare again.
-Error messages are our own: a store's messages may contain URLs and keys.
+One object a mode. It is replaced only if it is still the one that was compared with the database:
+of several servers that publish at once one wins, and the others compare again. Error messages are
+our own: a store's messages may contain URLs and keys.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def _open(url: str) -> ObjectStore:
             "pip install 'obstore>=0.12'."
         ) from None
     try:
-        # Plain HTTP is said by the variable that says it to obstore, which options would hide.
+        # Plain HTTP is set by the variable that obstore reads, which options would hide.
         return store.from_url(
             url,
             client_options={

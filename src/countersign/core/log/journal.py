@@ -49,9 +49,9 @@ _CREATED: Final = {
 class Journal:
     """Writes records in the transaction of their act.
 
-    With a sequencer (the embedded database, whose write lock is one) their entries are sealed in
-    the same transaction. Without one, or whenever sealing is not possible, they are queued: the
-    act itself is never refused for that.
+    With a sequencer (on the embedded database, where the write lock is enough) their entries are
+    sealed in the same transaction. Without one, or whenever sealing is not possible, they are
+    queued: the act itself is never refused for that.
     """
 
     def __init__(self, sequencer: Sequencer | None) -> None:
@@ -67,7 +67,7 @@ class Journal:
         return self._sequencer.place_inline(connection, mode, new)
 
     def write(self, connection: Connection, new: Sequence[NewRecord]) -> None:
-        """Insert these records and what belongs to them, and seal or queue their entries."""
+        """Insert these records with their other rows, and seal or queue their entries."""
         for insert, rows in _inserts(new):
             insert(connection, rows)
         # Before sealing, which writes events too.
@@ -77,7 +77,7 @@ class Journal:
             _insert_pending(connection, [(r.id, r.mode.value, r.digest) for r in left])
 
     def defer(self, connection: Connection, deferred: Deferred, new: Sequence[NewRecord]) -> None:
-        """The same, left for the end of the transaction, where none is an acknowledgment."""
+        """The same at the end of the transaction, for records other than acknowledgments."""
         for insert, rows in _inserts(new):
             insert.defer(connection, deferred, rows)
         defer_events(

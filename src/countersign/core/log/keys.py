@@ -40,7 +40,7 @@ TOKEN_ID_BYTES: Final = 16
 _RETRY_SECONDS: Final = 2
 
 _Made: TypeAlias = tuple[int, int]
-"""For which log, by its id, and when, in Unix nanoseconds."""
+"""The log, by its id, and the time in Unix nanoseconds."""
 
 _log: Final = structlog.get_logger("countersign.sealing")
 
@@ -75,7 +75,7 @@ class LogKeys:
         """New keys for a log: one by Ed25519, and where that is set one by ML-DSA-44.
 
         The Ed25519 key is on the token or in the vault, as is set; the other always in the vault.
-        That of a test log is the published one. TokenUnavailable if the token makes none.
+        A test log gets the published one. TokenUnavailable if the token makes none.
         """
         at = log_id, self._clock.time_ns()
         if mode is Mode.TEST:
@@ -107,8 +107,8 @@ class LogKeys:
     async def signers(self, log: Log) -> list[Signer]:
         """The keys that sign for a log now: Ed25519 before ML-DSA-44, newest first.
 
-        A key that is damaged is left out: nothing but sealing needs it, and that waits if there is
-        no other. One on a token that cannot be used is not: sealing waits for it.
+        A damaged key is left out: only sealing needs it, and waits if there is no other. An
+        unusable key on a token is not left out: sealing waits for it.
         """
         now = from_ns(self._clock.time_ns())
         keys = reversed(await self._database.read(logs_sql.keys_of, log.id))
@@ -118,7 +118,7 @@ class LogKeys:
         return sorted(signers, key=lambda signer: signer.verifier.kind)
 
     async def opened(self, log: Log, key: LogKey) -> Signer | None:
-        """The signer of this key; None if it cannot be opened, which is logged."""
+        """The signer of this key; None if it cannot be opened; that is logged."""
         try:
             verifier = key.verifier
             if key.token_id is not None:
@@ -175,7 +175,7 @@ class LogKeys:
         except TokenUnavailable as error:
             return f"cannot be used: {error.message}"
         except EvidenceError:
-            return "is not on the token: the one of its id there signs otherwise"
+            return "is not on the token: the one with its id there signs differently"
         return None
 
     async def load(self) -> None:

@@ -63,7 +63,7 @@ class Standing(NamedTuple):
     size: int
     keys_revision: int
     signed: int
-    """The size of its newest checkpoint, which was made at `signed_at`, Unix milliseconds."""
+    """The size of its newest checkpoint, made at `signed_at`, Unix milliseconds."""
     signed_at: int
     oldest: str | None
     """The first of the records that wait."""
@@ -127,7 +127,7 @@ def count_key_change(connection: Connection, log_id: int) -> None:
 
 
 def queues(connection: Connection) -> Mapping[Mode, tuple[int, datetime]]:
-    """For each mode in which records wait to be sealed: how many, and when the oldest was made."""
+    """For each mode with records waiting to be sealed: their number, and the time of the oldest."""
     mode, oldest = log_pending.c.mode, func.min(log_pending.c.record_id)
     rows = connection.execute(select(mode, func.count(), oldest).group_by(mode))
     return {Mode(row[0]): (row[1], from_ms(made_at_ms(row[2]))) for row in rows}
@@ -152,10 +152,10 @@ def larger_than(
 def outdated(
     connection: Connection, log_id: int, after: int, limit: int
 ) -> tuple[Sequence[int], int] | None:
-    """Of the checkpoints of a log that are larger than `after`, the sizes of those that may go.
+    """Sizes of a log's deletable checkpoints larger than `after`.
 
-    At most `limit` are looked at; the second is the size of the last of them. None: none is left
-    to look at. The table's trigger enforces the same rule.
+    At most `limit` are examined; the second value is the size of the last one. None: none is left
+    to examine. The table's trigger enforces the same rule.
     """
     newest = latest(connection, log_id)
     end = 0 if newest is None else size_before(connection, log_id, newest.at - KEPT)
@@ -191,7 +191,7 @@ def covering(
 ) -> StoredCheckpoint | None:
     """The oldest checkpoint over this entry with these anchors.
 
-    It has an anchor of each of these kinds, and its cosignatures meet the quorum, if one is given.
+    It has an anchor of each of these kinds, and its cosignatures meet the quorum, if given.
     """
     query = _of(log_id, checkpoints.c.size > index)
     if kinds or quorum is not None:
@@ -214,9 +214,9 @@ def cosigned(
 ) -> list[StoredCheckpoint | None]:
     """An act for `scan_batched`: the newest checkpoint of a log that meets a quorum.
 
-    Items are the id of the log, the policy, and whether to look only at the newest anchors: where
-    none of them meets the quorum, there can be millions. Anyone may ask, and many at once: equal
-    items are looked up once.
+    Items are the id of the log, the policy, and whether to look only at the newest anchors, since
+    there can be millions that do not meet the quorum. Anyone may ask, even many at once: equal
+    items are queried once.
     """
     found = {item: _newest_that_meets(connection, *item) for item in dict.fromkeys(items)}
     return [found[item] for item in items]
@@ -252,8 +252,8 @@ def _any(condition: ColumnElement[bool]) -> ColumnElement[int]:
 def _meets(policy: Policy) -> ColumnElement[int]:
     """1 if the cosignatures in a group of rows meet the quorum of the policy, else 0.
 
-    The rule of `Policy.check_quorum` again, for the database: of the checkpoints over an entry
-    the first may have too few cosignatures, and so may any number of those after it.
+    The rule of `Policy.check_quorum` in SQL: the oldest checkpoints over an entry may have too few
+    cosignatures, and any number of later ones, too.
     """
     met: dict[str, ColumnElement[int]] = {
         witness.name: _any((anchors.c.kind == WITNESS) & (anchors.c.name == witness.key_name))
@@ -290,9 +290,9 @@ def newest_anchor(
 
 
 def to_renew(connection: Connection, now: datetime, before: datetime) -> Anchor | None:
-    """The time-stamp whose certificates end first, before that time, and which none renews yet.
+    """The time-stamp whose certificates expire first, before `before`, and which no other renews.
 
-    Only if certificates are in use that end later.
+    Only if certificates with a later end are in use.
     """
     later = anchors.alias("later")
     last = select(func.max(later.c.ends_at)).scalar_subquery()
@@ -315,7 +315,7 @@ def to_renew(connection: Connection, now: datetime, before: datetime) -> Anchor 
 def add_anchor(connection: Connection, anchor: Anchor) -> None:
     """Keep an anchor, unless another process has in the same millisecond.
 
-    A party that responds so late that the checkpoint is gone has anchored nothing that is used.
+    If a party responds so late that the checkpoint is deleted, its anchor is dropped.
     """
     if of_size(connection, anchor.log_id, anchor.size) is None:
         return

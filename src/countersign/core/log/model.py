@@ -65,10 +65,10 @@ class StoredCheckpoint:
 class Anchor:
     """A statement of a third party about a checkpoint.
 
-    `kind` is `witness` (the body is a cosignature line, `name` the witness's and the id of its
-    key) or `rfc3161` (the body is a time-stamp response, `name` the authority's address). A
-    time-stamp is over the checkpoint, or `renews` the one whose digest that is. `ends_at` is when
-    the first of its certificates ends.
+    `kind` is `witness` (the body is a cosignature line, `name` the witness's and the id of its key)
+    or `rfc3161` (the body is a time-stamp response, `name` the authority's address). A time-stamp
+    covers the checkpoint, or `renews` the one with that digest. `ends_at` is when the first of its
+    certificates ends.
     """
 
     log_id: int
@@ -84,7 +84,7 @@ class Anchor:
 
 
 def cosignatures(anchors: Sequence[Anchor], *, newest: bool = False) -> list[Anchor]:
-    """One of each witness, of these in the order of their times: the first, or the newest."""
+    """One of each witness, ordered by time: the first one, or the newest."""
     ordered = anchors if newest else reversed(anchors)
     return [*{a.name: a for a in ordered if a.kind == WITNESS}.values()]
 
@@ -118,7 +118,7 @@ class Guarded(NamedTuple):
 
 
 class LogState(NamedTuple):
-    """The state of a log. `suspended` says why nothing is sealed; None: sealing goes on."""
+    """The state of a log. `suspended` says why nothing is sealed; None: sealing runs."""
 
     log: Log
     suspended: str | None

@@ -66,8 +66,8 @@ async def begin_epoch(
 ) -> NewEpoch:
     """Begin a new epoch: a separate log, whose first entry cites the head of the old one.
 
-    `host` is another host (and port, and path) for the origin than that of the old log;
-    `published` the last published checkpoint of the old log, if it is not the one that was kept.
+    `host` replaces the host (with port and path) of the old log's origin;
+    `published` is the last published checkpoint of the old log, if it is not the stored one.
     """
     old = await log_in_use(room, mode)
     base = host or old.origin.rpartition(_path(mode))[0]
@@ -119,7 +119,7 @@ async def _begin(
         room.sequencer.sign_last(connection, mode)
         if not logs_sql.add_log(connection, log, keys, empty):
             return False
-        if cited is not None:  # else the first server that seals says where heads are kept
+        if cited is not None:  # else the first server that seals stores the place of the heads
             fork_guard.resume(connection, mode, room.heads)
         elif room.heads.read(mode) is not None:
             raise DeploymentIncomplete(
@@ -133,7 +133,7 @@ async def _begin(
         return True
 
     if not await room.database.write(write):
-        # Another command was first: its key is the one, and its head is kept already.
+        # Another command was first: its key counts, and its head is stored already.
         await room.keys.load()
         raise EvidenceRefused(
             f"Epoch {epoch} of the {mode.value} log was already started by another process."
@@ -207,8 +207,8 @@ async def refuse_elsewhere(room: LogRoom) -> None:
     if reason is not None:
         raise EvidenceRefused(
             f"{reason} In a shell that lacks the servers' variables: "
-            "`set -a; . /etc/countersign/heads.env; set +a`. Only if that place is lost, or this "
-            "one is to take over from it: --move-heads."
+            "`set -a; . /etc/countersign/heads.env; set +a`. Only if that place is lost, or is "
+            "replaced by this one: --move-heads."
         )
 
 
@@ -217,8 +217,8 @@ async def accept_head(
 ) -> None:
     """Store this checkpoint, which the operator got elsewhere, as the last published one.
 
-    The decision is recorded, with its reason and the checkpoint kept until then; `overrule`:
-    although a later or another one is kept as the last published one.
+    The decision is recorded, with its reason and the checkpoint kept until then; `overrule`: even
+    if a later or different one is stored as the last published one.
     """
     log = await log_in_use(room, mode)
     checkpoint = published.checkpoint
@@ -278,7 +278,7 @@ async def _continue(
     overruled: bool,
     audited: Mapping[str, object],
 ) -> None:
-    """Record what the operator decided, and keep this checkpoint as the last published one."""
+    """Record the operator's decision, and store this checkpoint as the last published one."""
     decision = room.recorder.of_deployment(
         RecordType.RECOVERY,
         log.mode,

@@ -1,7 +1,7 @@
 """The policies that this deployment hands out: its own logs, and the witnesses of the operator.
 
-One for each mode. Only live checkpoints are shown to witnesses, so only of live evidence can
-cosignatures be asked for.
+One for each mode. Witnesses see only live checkpoints, so only live evidence can require
+cosignatures.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Witnesses(NamedTuple):
 def read_witnesses(file: bytes) -> Witnesses:
     """Read the witness, group and quorum lines of the operator.
 
-    Comments and addresses stay with the operator: they are not handed out. A key of kind 0x01,
-    as witnesses often publish theirs, is taken as one of kind 0x04, by which witnesses sign
-    (Tessera converts such keys the same way).
+    Comments and addresses stay with the operator: they are not handed out. Witnesses often publish
+    a key of kind 0x01; it is read as kind 0x04, which witnesses sign with (Tessera converts such
+    keys the same way).
     """
     lines = [_line(line.replace(b"\t", b" ").split(b" ")) for line in file.split(b"\n")]
     policy = parse_policy(b"\n".join(b" ".join(items) for items in lines), any_kind=True)
@@ -114,8 +114,8 @@ class LogPolicy:
     async def text(self, mode: Mode) -> bytes:
         """The policy for one mode: test evidence never satisfies a live one.
 
-        Where a log has had several keys, a comment above each says for which sizes of checkpoints
-        it counts.
+        If a log has had several keys, a comment above each says for which sizes of checkpoints it
+        counts.
         """
         lines: list[str] = []
         for log in await self._database.read(logs_sql.all_logs):
@@ -129,7 +129,7 @@ class LogPolicy:
         return "".join(lines).encode() + self._of_witnesses(mode)
 
     async def behind(self, log: Log, note: bytes) -> bytes:
-        """The policy that goes with one checkpoint: of the keys of its log, those that signed it.
+        """The policy for one checkpoint, with those of its log's keys that signed it.
 
         So it stays the same when the log gets another key.
         """
@@ -153,7 +153,7 @@ class LogPolicy:
         return self._witnesses if mode is Mode.LIVE else _NO_WITNESSES
 
     async def ranges(self, log: Log) -> Sequence[KeyRange]:
-        """For which sizes each key counts, the oldest first; the first do from the beginning."""
+        """The sizes for which each key counts, oldest first; the first ones from the beginning."""
         keys, ranges = await self._keys_of(log), []
         now = from_ns(self._clock.time_ns())
         for key in keys:

@@ -44,9 +44,9 @@ class RecordType(StrEnum):
 
 
 class SealedDisclosures(msgspec.Struct, frozen=True, kw_only=True):
-    """The disclosures of a record, encrypted, and what is erased together with them.
+    """The disclosures of a record, encrypted, and the data that is erased with them.
 
-    The blind indexes are keyed hashes by which a record can be found.
+    The blind indexes are keyed hashes that find a record.
     """
 
     payload: bytes
@@ -93,11 +93,11 @@ class Fact(TypedDict):
     account_id: str
     mode: Mode
     members: Mapping[str, Json]
-    """Its public members, besides those of every record."""
+    """Its public members, without those common to all records."""
     personal: NotRequired[Sequence[tuple[str, object]]]
     """Name and value of each field that becomes an encrypted disclosure."""
     cbid_index: NotRequired[bytes]
-    """The blind index by which the record is found for a buyer."""
+    """The blind index that finds the record for a buyer."""
 
 
 class Recorder:
@@ -111,7 +111,7 @@ class Recorder:
     def of_deployment(
         self, type_: RecordType, mode: Mode, members: Mapping[str, Json]
     ) -> NewRecord:
-        """A fact of the deployment itself; nothing in it is personal."""
+        """A fact of the deployment itself, never personal."""
         time_ns = self._clock.time_ns()
         record_id = timed_id(FACT, time_ns, self._entropy(_ID_ENTROPY))
         return _made(type_, record_id, mode, time_ns, members, entropy=self._entropy)[0]
@@ -191,7 +191,7 @@ def seal_disclosures(
     cbid_index: bytes | None = None,
     reference_index: bytes | None = None,
 ) -> SealedDisclosures:
-    """Encrypt a record's encoded disclosures, with the blind indexes by which it is found.
+    """Encrypt a record's encoded disclosures, and add the blind indexes that find it.
 
     `entropy` is SEAL_ENTROPY random bytes: the row's shred key, then the nonce.
     """

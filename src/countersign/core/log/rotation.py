@@ -1,8 +1,8 @@
-"""Changing a log's keys, and who has to approve that.
+"""Changing a log's keys, and the approvals for that.
 
-Without approvers the operator changes a key alone. Otherwise a change is proposed, with the new key
-made already and named in the text that the approvers sign, and is carried out in the transaction
-that takes the last approval it needs. The log's record of it contains those signatures.
+Without approvers the operator changes a key alone. Otherwise a change is proposed: the new key
+exists already and is named in the text that the approvers sign, and the transaction of the last
+required approval carries the change out. The log's record of it contains those signatures.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ _ENTROPY: Final = 8
 
 
 class Change(NamedTuple):
-    """A change of keys or approvers: what was proposed, and whether it was carried out.
+    """A change of keys or approvers: the proposal, and whether it was carried out.
 
-    `signed` are the approvers (verifier keys) so far, of which `needed` are needed.
+    `signed` are the approvers (verifier keys) so far, of the `needed` number.
     """
 
     text: bytes
@@ -97,7 +97,7 @@ async def approve(room: LogRoom, note: bytes) -> Change:
 
 
 async def open_proposal(room: LogRoom) -> Change | None:
-    """The proposal that can be approved now; None if there is none."""
+    """The proposal that can be approved now; None if there is no proposal."""
     return await room.database.read(_open, room)
 
 
@@ -212,8 +212,8 @@ def _carry_out(
     ]
     if [key.vkey for key in keys] != proposal.values("new"):
         raise EvidenceRefused(
-            "The keys that are stored with this proposal are not those that its text names: the "
-            "database was changed. Propose it again."
+            "The keys stored with this proposal are not those that its text names: the database "
+            "was changed. Propose it again."
         )
     if proposal.act == ROTATE:
         retires = now + timedelta(seconds=int(proposal.values("overlap")[0]))

@@ -26,7 +26,7 @@ _TEXT: Final[Header] = (b"content-type", b"text/plain; charset=utf-8")
 _BYTES: Final[Header] = (b"content-type", b"application/octet-stream")
 _CHANGES: Final[Header] = (b"cache-control", b"no-cache")
 _IMMUTABLE: Final[Header] = (b"cache-control", b"public, max-age=31536000, immutable")
-# Anyone's browser may read what is public.
+# Scripts of any page may read public data.
 _OPEN: Final[Header] = (b"access-control-allow-origin", b"*")
 
 
@@ -35,7 +35,7 @@ class _Typed(msgspec.Struct):
 
 
 class PolicyQuery(Request, frozen=True, kw_only=True):
-    """The log of which mode."""
+    """The mode of the log."""
 
     mode: Annotated[Mode, Meta(examples=["test"])] = Mode.LIVE
     """The mode of the evidence. Left out: `live`."""
@@ -72,7 +72,7 @@ async def get_resource(room: LogRoom, call: Call) -> Reply:
 
 
 async def _beginning(room: LogRoom, log: Log) -> Reply:
-    """The record with which a log that continues another begins: its first entry."""
+    """The first entry of a log that continues another one."""
     scan = room.database.scan
     if await room.seal.tiles_up_to(log):
         ((record_id, _),) = await scan(tree_sql.entries, log.id, 0, 1)

@@ -1,4 +1,4 @@
-"""Seal what waits, and publish no checkpoint before it is kept outside the database."""
+"""Seal waiting records, and publish no checkpoint before it is stored outside the database."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class SealLog:
     async def settle(self, *, sign: bool = True) -> int:
         """Seal all that is queued, as far as sealing is possible; returns how many records.
 
-        Unless `sign`, no checkpoint is made before the last one is old enough.
+        Without `sign`, no checkpoint is made before the last one is old enough.
         """
         total = 0
         for mode in Mode:
@@ -146,8 +146,8 @@ class SealLog:
     async def release(self, log: Log, checkpoint: StoredCheckpoint) -> bytes:
         """The signed note, once it is certain that a restored database would be noticed.
 
-        EvidencePending if the checkpoint cannot be kept outside the database, or the one that is
-        kept there says that sealing must not go on.
+        EvidencePending if the checkpoint cannot be stored outside the database, or the one stored
+        there forbids further sealing.
         """
         current = (await self.current()).get(log.mode)
         if current is None or log.epoch > current.epoch:
@@ -196,7 +196,7 @@ class SealLog:
             if guarded.refusal or guarded.held or mode in self._sequencer.suspended:
                 raise EvidencePending(retry_after=_RETRY_SECONDS)
             if self._covered.get(log.id, -1) < checkpoint.size:
-                # Another process has sealed it, or this one does not know how its commit ended.
+                # Another process has sealed it, or the outcome of this process's commit is unknown.
                 await self._database.covered()
                 self._covered[log.id] = checkpoint.size
             if await asyncio.to_thread(self._heads.advance, mode, checkpoint.note, found.note):
@@ -209,11 +209,11 @@ class SealLog:
         for mode, log in (await self.current()).items():
             newest = await self._database.read(logs_sql.latest, log.id)
             if newest is not None and mode not in self._sequencer.suspended:
-                with suppress(EvidencePending):  # which was logged; the other mode goes on
+                with suppress(EvidencePending):  # which was logged; the other mode continues
                     await self.release(log, newest)
 
     async def sealed(self, record_id: str, seconds: float) -> tuple[int, Sealed]:
-        """The place of a record in the log; waits up to so many seconds, then EvidencePending."""
+        """The place of a record in the log; waits up to `seconds`, then raises EvidencePending."""
         deadline = self._clock.monotonic() + seconds
         found = (await self._places([record_id])).get(record_id)
         while found is None:
@@ -224,7 +224,7 @@ class SealLog:
         return found
 
     async def sign(self, mode: Mode) -> None:
-        """Make a checkpoint of all entries now, since a caller wants one of them proved."""
+        """Make a checkpoint of all entries now, because a caller wants a proof of one."""
         await self._database.sequence(self._sequencer.seal_queue, mode)
 
     async def newest(self, log: Log, quorum: Policy | None) -> bytes:
@@ -239,7 +239,7 @@ class SealLog:
         return with_cosignatures(found.note, cosignatures(anchors, newest=True))
 
     async def cosigned(self, log_id: int, quorum: Policy) -> StoredCheckpoint | None:
-        """The newest checkpoint of a log that meets the quorum; all are looked through once."""
+        """The newest checkpoint of a log that meets the quorum; a full search runs only once."""
         item = log_id, quorum, log_id in self._cosigned
         found = await self._database.scan_batched(logs_sql.cosigned, item)
         self._cosigned[log_id] = found = found or self._cosigned.get(log_id)
@@ -281,7 +281,7 @@ class SealLog:
         return released.size
 
     async def _kept(self, log: Log) -> Released:
-        """The checkpoint that is kept outside as the last one, if it is signed by this log."""
+        """The checkpoint stored outside as the last one, if this log signed it."""
         stored = await self._database.read(logs_sql.keys_of, log.id)
         keys = [Verifier.parse(key.vkey) for key in stored]
         with suppress(HeadUnavailable, EvidenceError):
@@ -361,7 +361,7 @@ def with_cosignatures(note: bytes, cosigned: Sequence[Anchor]) -> bytes:
 
 
 def _covers(kept: bytes, log: Log, checkpoint: StoredCheckpoint) -> bool:
-    """Whether the kept checkpoint is this one, or one of the same log after it."""
+    """Whether the stored checkpoint is this one, or a later one of the same log."""
     old = checkpoint_of(kept)
     if old.origin != log.origin or old.size < checkpoint.size:
         return False

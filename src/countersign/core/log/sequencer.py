@@ -1,11 +1,11 @@
 """Sealing: each waiting record gets the next index of its log, and the new head is signed.
 
-On the embedded database this happens inside the transaction of the act, whose write lock lets in
-one process at a time; the head is signed there only if the last checkpoint is old enough, and else
-by a transaction that follows. On PostgreSQL a transaction of its own does all of it under an
-advisory lock, and the head is compared and swapped. The tree's edge is kept in memory between
-transactions, and read again whenever the head in the database is another than the edge belongs to:
-after a rollback, or when another process has sealed.
+On the embedded database this happens inside the transaction of the act, whose write lock admits one
+process at a time; the head is signed there only if the last checkpoint is old enough, and otherwise
+by a later transaction. On PostgreSQL a separate transaction does all of it under an advisory lock,
+with compare-and-set of the head. The tree's edge is cached between transactions, and read again
+whenever the head in the database is not the one of the edge: after a rollback, or when another
+process has sealed.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ _RELEASE: Final = DriverStatement("RELEASE sealing")
 _TRY_LOCK: Final = DriverStatement("SELECT pg_try_advisory_xact_lock(?)")
 _LOCK: Final = DriverStatement("SELECT pg_advisory_xact_lock(?)")
 _FIRST: Final = "(SELECT record_id FROM log_pending WHERE mode = ? ORDER BY record_id LIMIT ?)"
-# PostgreSQL takes the queue for empty, as it mostly is when it is counted, and would look through
-# all that is taken for each row that waits: as an array it is found once.
+# PostgreSQL's statistics mostly see an empty queue, and it would scan all taken rows for each
+# waiting row: as an array they are computed once.
 _TAKE: Final = {
     engine: DriverStatement(
         f"DELETE FROM log_pending WHERE record_id {among} RETURNING record_id, digest"  # noqa: S608 - our own text
@@ -117,7 +117,7 @@ class Placed(NamedTuple):
 
 
 class _KeysChanged(CountersignError):
-    """The log has other keys than this process has read; the next turn seals with them."""
+    """The log has newer keys than this process has read; the next attempt uses them."""
 
 
 class _Head(NamedTuple):
@@ -159,14 +159,14 @@ class Sequencer:
         self.suspended: dict[Mode, str] = {}
         """Why the records of a mode are not sealed at the moment."""
         self.quiet = False
-        """Whether the caller shows why sealing is suspended, so that no line of the log has to."""
+        """Whether the caller shows why sealing is suspended, so that it need not be logged."""
         self.why_no_time: Callable[[], str | None] = lambda: None
         """The reason not to sign by this machine's clock; None: signing is allowed."""
         self.unknown_keys: set[Mode] = set()
         """The modes whose log has signing keys that this process has not learned."""
 
     def learn(self, log_id: int, keys_revision: int, signers: Sequence[Signer]) -> None:
-        """Take the keys that sign for a log, as of this revision of them."""
+        """Set the signing keys of a log, as of this revision."""
         self._signers = {k: v for k, v in self._signers.items() if k[0] != log_id}
         self._signers[log_id, keys_revision] = tuple(signers)
         # Asked for with each batch of acknowledgments; of a mode's logs the newest comes last.
@@ -182,7 +182,7 @@ class Sequencer:
         return () if self.why_no_time() else self._signing.get(mode, ())
 
     def sealed(self, mode: Mode) -> tuple[int, int] | None:
-        """The log that this process sealed last in a mode, and up to which size."""
+        """The log that this process sealed last in a mode, and its size."""
         edge = self._edges.get(mode)
         return None if edge is None else (edge.head.log_id, edge.head.size)
 
@@ -198,7 +198,7 @@ class Sequencer:
                 self._accepted[mode] = place
 
     def forget_unaccepted(self) -> None:
-        """After a rollback: the next commit must not note the head that was not committed."""
+        """After a rollback: the next commit must not note an uncommitted head."""
         for mode, edge in [*self._edges.items()]:
             if self._accepted.get(mode) != (edge.head.log_id, edge.head.size):
                 self.check_again(mode)
@@ -218,7 +218,7 @@ class Sequencer:
             _LOCK(connection, _ADVISORY_LOCK[mode])
 
     def seal_inline(self, connection: Connection, waiting: _Waiting) -> _Waiting:
-        """Seal these in the transaction of their act; the result is those that could not be sealed.
+        """Seal these in the transaction of their act; returns those that could not be sealed.
 
         It never raises: a failure to seal must not fail the act.
         """
@@ -244,10 +244,10 @@ class Sequencer:
         return placed
 
     def seal_queue(self, connection: Connection, mode: Mode, *, sign: bool = True) -> int:
-        """Seal what is queued, at most `batch`; the number of records that got an entry.
+        """Seal queued records, at most `batch`; returns the number of new entries.
 
-        With `sign` the head has a checkpoint afterwards, however young the one before is.
-        On PostgreSQL nothing is done while another process seals.
+        With `sign` the head has a checkpoint afterwards, even if the last one is young.
+        No-op on PostgreSQL while another process seals.
         """
         postgres = connection.dialect.name == "postgresql"
         if postgres and not _TRY_LOCK(connection, _ADVISORY_LOCK[mode]).fetchone()[0]:
@@ -417,7 +417,7 @@ class Sequencer:
         return edge
 
     def _refuse_fork(self, connection: Connection, mode: Mode, head: _Head) -> None:
-        """Compare the database with the last published checkpoint, which is kept elsewhere."""
+        """Compare the database with the last published checkpoint, which is stored elsewhere."""
         note, place = self._heads.kept(mode)
         elsewhere = kept_elsewhere(connection, place)
         if note is None and head.size == 0 and elsewhere is None:
@@ -437,9 +437,9 @@ class Sequencer:
 
 
 def _grown(connection: Connection, known: _Edge, head: _Head) -> _Edge | None:
-    """The edge after another process's entries; None if it does not lead to this head.
+    """The edge after another process's entries; None if it does not match this head.
 
-    Only what is new is read, since workers of one server seal in turn.
+    Only new entries are read, since workers of one server seal in turn.
     """
     same_log = known.head.log_id == head.log_id and known.head.keys_revision == head.keys_revision
     if not same_log or not known.head.size < head.size <= known.head.size + WIDTH:

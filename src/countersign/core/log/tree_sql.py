@@ -29,7 +29,7 @@ _SURPLUS_MAX: Final = 100
 
 
 def sealed(connection: Connection, record_ids: Sequence[str]) -> Mapping[str, tuple[int, Sealed]]:
-    """By record, for those with an entry: the id of the log, and the place in it."""
+    """For records with an entry: the id of the log, and the index in it."""
     found: dict[str, tuple[int, Sealed]] = {}
     for chunk in chunks(record_ids):
         rows = connection.execute(
@@ -42,7 +42,7 @@ def sealed(connection: Connection, record_ids: Sequence[str]) -> Mapping[str, tu
 
 
 def tile_hashes(connection: Connection, log_id: int, tile: TileId) -> bytes:
-    """The hashes of a tile (c2sp.org/tlog-tiles), as many as the width asked for.
+    """The first `width` hashes of a tile (c2sp.org/tlog-tiles).
 
     A tile that is not complete up to that width is shorter.
     """
@@ -81,7 +81,7 @@ def inclusion(connection: Connection, log_id: int, index: int, size: int) -> Seq
 
 
 def consistency(connection: Connection, log_id: int, old: int, new: int) -> Sequence[bytes]:
-    """The hashes that prove the tree of size `old` to be a prefix of that of `new` (RFC 6962)."""
+    """The hashes that prove the tree of size `old` a prefix of that of `new` (RFC 6962)."""
     return consistency_path(old, new, _reader(connection, log_id, new))
 
 
@@ -110,7 +110,7 @@ def digests(connection: Connection, log_id: int, start: int, end: int) -> Sequen
 def stored_tile(
     connection: Connection, log_id: int, level: int, index: int
 ) -> tuple[bytes, bytes] | None:
-    """A complete tile as it is stored: its hashes, and the root stored with them."""
+    """A complete stored tile: its hashes, and the root stored with them."""
     found = connection.execute(
         select(_TILE.hashes, _TILE.root).where(
             _TILE.log_id == log_id, _TILE.level == level, _TILE.tile_index == index

@@ -1,7 +1,7 @@
 """Notices: the words, their versions and their lifecycle.
 
-Nothing here knows a notice id or a number of lines. A version's content is published once and
-never changes; what happens to it afterwards is a list of events.
+No notice id and no number of lines is hard-coded here. A version's content is published once and
+never changes; its later history is a list of events.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,10 +23,10 @@ from countersign_evidence.offline import verify as rules
 def is_blank(text: str) -> bool:
     """Whether nothing of the text can be seen.
 
-    By the list of code points that readers of evidence have, in each version of Unicode the same:
+    It uses the list of code points in the evidence format, the same for every version of Unicode:
     white space, control and format characters, default-ignorable code points, private use,
-    noncharacters, combining marks, emoji modifiers and a few characters that show nothing. Where
-    something visible is left, the rest does no harm.
+    noncharacters, combining marks, emoji modifiers and a few invisible characters. Where something
+    visible is left, the rest does no harm.
     """
     return not (text.isascii() and text.isalnum()) and rules.is_blank(text)
 
@@ -77,18 +77,19 @@ class LifecycleEvent(StrEnum):
     ENJOINED = "enjoined"
     """A court stopped the notice: live keys are served no version of it."""
     REINSTATED = "reinstated"
-    """An operator brought the notice back with this version, and says what it was compared with."""
+    """An operator brought the notice back with this version, and named the text it was compared
+    with."""
     WITHDRAWN = "withdrawn"
 
 
 LIFTS: Final = "lifts"
-"""The detail of a reinstatement that names the injunctions which it lifts: identifiers of events.
+"""The detail of a reinstatement with the identifiers of the injunctions that it lifts.
 
 They are named, not found by time, so that a lagging clock never lifts an injunction."""
 
 
 RULE: Final = "rule"
-"""The detail of a review that names the rule which was compared with the law, by its version."""
+"""The detail of a review with the version of the rule that was compared with the law."""
 APPLIES_TO: Final = "applies_to"
 """The detail of a published rule: its canonical JSON."""
 
@@ -137,7 +138,7 @@ class NoticeEdition:
     following: Following = field(init=False)
     """Coverage of the version, and obligations of its orders."""
     rules: tuple[AppliesTo, ...] = field(init=False)
-    """Which orders the notice is for: every rule that was published for the version, in order."""
+    """The rules for which orders the notice is for: all published for the version, in order."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "following", following(self.content.obligations))
@@ -159,14 +160,14 @@ class NoticeEdition:
 
     @property
     def removal(self) -> NoticeEvent | None:
-        """The event that keeps the version out of force, if there is one."""
+        """The event that keeps the version out of force, if any."""
         withdrawn = self._latest(LifecycleEvent.WITHDRAWN)
         return withdrawn or next(reversed(open_injunctions((self,))), None)
 
     def rule_for(self, mode: Mode) -> tuple[AppliesTo | None, bool]:
-        """The rule that keys of this mode go by, and whether it and the text are reviewed.
+        """The rule for keys of this mode, and whether it and the text are reviewed.
 
-        It is the one published last; for live keys the last reviewed one, if there is one.
+        It is the one published last; for live keys the last reviewed one, if any.
         """
         named = {event.details.get(RULE) for event in self.events}
         reviewed = [rule for rule in self.rules if self.review and rule.version in named]
@@ -179,7 +180,7 @@ class NoticeEdition:
 
 
 def open_injunctions(versions: Iterable[NoticeEdition]) -> tuple[NoticeEvent, ...]:
-    """The injunctions against these versions that no reinstatement of one of them has lifted."""
+    """The injunctions against these versions that no reinstatement has lifted."""
     events = [event for version in versions for event in version.events]
     lifted = {id_ for event in events for id_ in event.details.get(LIFTS, "").split()}
     return tuple(e for e in events if e.type is LifecycleEvent.ENJOINED and e.id not in lifted)
@@ -209,9 +210,9 @@ def notice_digest(body: bytes) -> str:
 def version_in_force(versions: Iterable[NoticeEdition], mode: Mode, now: datetime) -> NoticeEdition:
     """The version that a key of this mode is served at this time.
 
-    It is the effective version with the latest `effective_from` (published last, where equal)
-    that is neither withdrawn nor enjoined, and for live keys has been reviewed. While an
-    injunction is open, live keys are served no version at all.
+    It is the effective version with the latest `effective_from` (if equal, the one published last)
+    that is neither withdrawn nor enjoined, and for live keys has been reviewed. While an injunction
+    is open, live keys are served no version at all.
 
     Raises:
         NoticeNotFound: there are no versions.

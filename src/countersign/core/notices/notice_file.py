@@ -1,4 +1,4 @@
-"""A notice's content: what it must be like, and reading it from its file, which is TOML.
+"""A notice's content: its rules, and reading it from its TOML file.
 
 One file per version. The file is for operators: over the API the same members come as JSON, since
 `tomllib` needs a time that grows with the square of the dots in a key.
@@ -26,15 +26,15 @@ BULLETS_MAX: Final = 200
 """Initials for more lines would not fit into a request."""
 _RETENTION_YEARS_MAX: Final = 100
 _DOTS_MAX: Final = 500
-"""Outside of texts and comments. Those of `[applies_to]` and the like are a handful; a key of
-60,000 keeps `tomllib` busy for eleven seconds, one of 500 for two milliseconds."""
+"""Outside of texts and comments. The dots in keys such as `[applies_to]` are few; a key with 60,000
+keeps `tomllib` busy for eleven seconds, one with 500 for two milliseconds."""
 _TEXTS: Final = re.compile(
     r'''"""(?:[^\\]|\\.)*?(?:"{3,5}|\\?\Z)|'{3}.*?(?:'{3,5}|\Z)'''
     r"""|"(?:[^"\\\n]|\\.)*"?|'[^'\n]*'?|#[^\n]*""",
     re.DOTALL,
 )
-"""Texts and comments as TOML 1.0 has them. One without an end goes to the end of the line or file,
-so that nothing is looked at twice."""
+"""Texts and comments as TOML 1.0 has them. An unterminated text extends to the end of the line or
+file, so that nothing is scanned twice."""
 _FIELDS: Final = {field.name: field for field in msgspec.structs.fields(NoticeContent)}
 
 
@@ -80,7 +80,7 @@ def shipped_notice_files() -> dict[str, bytes]:
 
 
 def _values(table: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The members of the right type by name, and what is wrong with the others."""
+    """The members of the right type by name, and the errors of the others."""
     values: dict[str, Any] = {}
     mistakes = [
         f"{name}: missing"

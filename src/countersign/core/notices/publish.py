@@ -55,7 +55,7 @@ from countersign.core.notices.rule import AppliesTo
 from countersign_evidence.canonical import Json
 
 GAP_CLOSED: Final = "gap_closed"
-"""The detail of an event that says why there is no gap although no line was added."""
+"""The detail of an event: why there is no gap although no line was added."""
 
 
 def closing(reason: str | None) -> dict[str, str]:
@@ -70,7 +70,7 @@ def closing(reason: str | None) -> dict[str, str]:
 def refuse_dropped_gap(
     content: NoticeContent, others: Iterable[NoticeContent], events: Iterable[NoticeEvent] = ()
 ) -> None:
-    """Refuse a complete version with no line beyond those of an incomplete one of its notice.
+    """Refuse a complete version that adds no line to an incomplete one of its notice.
 
     An event of the version that says why is enough. Raises NoticeIncomplete.
     """
@@ -117,9 +117,10 @@ def publish(
 ) -> Publication:
     """Publish a version of a notice; publishing the same words again is harmless.
 
-    Every account gets an event of it, in both modes. `source` is where its file is, so that a
+    Every account gets an event of it, in both modes. `source` is the path of its file, so that a
     later change to it can be noticed. An operator's act is noted in `audit`, if it did anything.
-    `gap_closed` says why the version has no gap where an earlier one with its lines has one.
+    `gap_closed` says why the version has no gap although an earlier one with the same lines has
+    one.
     """
     details = {_SOURCE: source} | closing(gap_closed)
     body = published_bytes(content)
@@ -210,8 +211,8 @@ def withdraw(
 ) -> NoticeEvent:
     """Take a version out of force; `enjoined` also stops the whole notice for live keys.
 
-    An injunction is about what the law asks, so no earlier version returns for live keys until
-    an operator reinstates one.
+    An injunction is about what the law asks, so no earlier version returns for live keys until an
+    operator reinstates one.
     """
     kind = LifecycleEvent.ENJOINED if enjoined else LifecycleEvent.WITHDRAWN
     return _happen(connection, room, notice_id, version, kind, {"reason": reason})
@@ -247,7 +248,7 @@ def _happen(  # noqa: PLR0917 - of every act
     noted = dict(details)
     if kind in {LifecycleEvent.REVIEWED, LifecycleEvent.REINSTATED}:
         _refuse_incomplete(found.content)
-        # A reviewer has to say so as well, who may be another person than the publisher.
+        # A reviewer, who may be another person than the publisher, has to say so too.
         event = _event(room, found.content, kind, noted)
         reviews = [e for e in found.events if e.type is LifecycleEvent.REVIEWED]
         before = [v.content for v in versions if v.events[0].at < found.events[0].at]
@@ -291,10 +292,10 @@ def _refuse_vain(
 
 
 async def refuse_changed(room: Notices) -> None:
-    """Refuse to go on where the file of a published version, here or shipped, has other words now.
+    """Refuse to continue if the file of a published version, here or shipped, has changed.
 
-    A file that is gone is passed over, and one that holds another version: it is no longer the file
-    of a published version.
+    A missing file is skipped, and so is one with another version: it is no longer the file of a
+    published version.
     """
     published = await room.log.access.database.read(published_versions)
     sources = {version.events[0].details.get(_SOURCE, "") for version in published}

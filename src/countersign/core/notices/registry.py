@@ -49,7 +49,7 @@ class KnownNotices:
     def look_up(self, notice_id: str, mode: Mode, at: datetime, *, remember: bool) -> NoticeEdition:
         """The version in force; see `version_in_force`.
 
-        Each test clock shows another time: what is in force by one is not to be remembered.
+        Each test clock shows another time, so versions in force by a test clock are not cached.
         """
         found = version_in_force(self.versions.get(notice_id, ()), mode, at)
         if remember:
@@ -59,7 +59,7 @@ class KnownNotices:
     def current(
         self, notice_id: str, mode: Mode, at: datetime, *, remember: bool
     ) -> NoticeEdition | None:
-        """The same, or None where a refusal would be given."""
+        """The same, or None instead of a refusal."""
         found = self.in_force.get((notice_id, mode)) if remember else None
         if found is None:
             with suppress(Refusal):
@@ -84,7 +84,7 @@ def published_versions(connection: Connection) -> Sequence[PublishedVersion]:
         PublishedVersion(
             body=bodies[key].body,
             digest=bodies[key].digest,
-            # Whatever a lagging clock says, publishing came first.
+            # Whatever a slow clock says, publication came first.
             events=tuple(sorted(own, key=lambda event: event.type is not LifecycleEvent.PUBLISHED)),
         )
         for key, own in events.items()
@@ -134,7 +134,7 @@ def all_versions(connection: Connection, zone: ZoneInfo) -> AllVersions:
 
 
 class Registry:
-    """Notice versions by id, and which one is in force."""
+    """Notice versions by id, and the one in force."""
 
     def __init__(self, database: Database, clock: Clock, zone: ZoneInfo) -> None:
         self._database = database
@@ -148,8 +148,7 @@ class Registry:
     ) -> NoticeEdition:
         """The version that keys of this mode are served now, by the test clock of the account.
 
-        A refusal is given only after a fresh look: what an operator just published, reviewed or
-        completed counts at once.
+        A refusal follows only after a fresh look: acts of operators count at once.
         """
         known = await self._snapshot.get()
         found = None if clock.ahead else known.in_force.get((notice_id, mode))
@@ -187,7 +186,7 @@ class Registry:
         return sorted((await self._snapshot.fresh()).versions)
 
     def now(self) -> datetime:
-        """The time at which versions are in force or not."""
+        """The time that decides which versions are in force."""
         return from_ns(self._clock.time_ns())
 
     async def _read(self) -> KnownNotices:

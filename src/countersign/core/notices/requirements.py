@@ -1,7 +1,7 @@
 """Requirements of an order: notices, proofs about the buyer, and obligations.
 
-Pure: the notices, an order and a time lead to an answer. A room that collects what an order needs
-calls `requirements_of` and `Requirements.to_collect`.
+Pure: the notices, an order and a time lead to an answer. A room that collects for an order calls
+`requirements_of` and `Requirements.to_collect`.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class _Case(NamedTuple):
     rule: AppliesTo | None
     reviewed: bool
     trusted: bool
-    """Whether the rule may say that nothing is needed: to live keys only after its review."""
+    """Whether the rule may say that nothing is needed: for live keys only after its review."""
 
 
 def requirements_of(
@@ -131,7 +131,7 @@ def requirements_of(
 ) -> Requirements:
     """Requirements of an order at this time, for keys of this mode.
 
-    `remember` what is in force: not by the time of a test clock.
+    `remember`: cache the versions in force; not for the time of a test clock.
     """
     cases = [
         _case(versions, known.current(id_, mode, at, remember=remember), mode, at)
@@ -200,7 +200,7 @@ def _judged(case: _Case, cart: Cart, classes: frozenset[str]) -> NoticeRequireme
 
 
 def _identity(judged: Sequence[tuple[_Case, NoticeRequirement]]) -> IdentityRequirement:
-    """What the rules ask of the buyer. A requirement that an unreviewed rule lacks is unknown."""
+    """The requirements for the buyer; those that an unreviewed rule lacks are unknown."""
     answers, asking = [], []
     for case, notice in judged:
         open_ = notice.required is not _NOT_REQUIRED

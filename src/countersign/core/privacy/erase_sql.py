@@ -96,14 +96,14 @@ _read_acknowledgment: Final = msgspec.json.Decoder(_Acknowledgment).decode
 
 
 def find_retention_years(connection: Connection) -> dict[str, int]:
-    """How many years acknowledgments are kept, by the digest of the notice; without limit: none."""
+    """Years to keep acknowledgments, by the digest of the notice; unlimited ones are absent."""
     rows = connection.execute(select(notice_versions.c.digest, notice_versions.c.body))
     found = {row.digest: _read_notice(row.body).retention_years for row in rows}
     return {digest: years for digest, years in found.items() if years is not None}
 
 
 def kept_until(record: Erasable, years: Mapping[str, int]) -> datetime | None:
-    """When an acknowledgment's retention ends; None without one, or no acknowledgment."""
+    """When an acknowledgment's retention ends; None without a period or an acknowledgment."""
     if not is_id(ACKNOWLEDGMENT, record.record_id):
         return None
     kept = years.get(_read_acknowledgment(record.body).notice_digest)
@@ -120,7 +120,7 @@ def find_records(
 def find_buyer(
     connection: Connection, secret: DeploymentSecret, cbid: str, reach: Reach
 ) -> ErasableBuyer | None:
-    """The buyer with this identifier; None: nothing in reach names it."""
+    """The buyer with this identifier; None: no buyer in reach."""
     names = identifiers_of(connection, cbid)
     if isinstance(reach, AccountReach) and not find_ties(connection, secret, names, reach):
         return None
@@ -181,7 +181,7 @@ def find_order_records(
 
 
 def of_own(table: Table) -> ColumnElement[bool]:
-    """That a clearance or fulfilment is of the account and mode whose acknowledgment it names.
+    """The condition that a clearance or fulfilment has the account and mode of its acknowledgment.
 
     A request can name any: it is refused, and no part of the order of another account.
     """
@@ -233,9 +233,9 @@ def _forget_uses(connection: Connection, named: ColumnElement[bool]) -> None:
 
 
 def _forget_zips(connection: Connection, ids: Sequence[str], at: datetime) -> None:
-    """Destroy the keyed hashes of ZIP codes of these verifications, but for what still counts.
+    """Destroy the keyed hashes of ZIP codes of these verifications, except those that still count.
 
-    A buyer who stays is verified for the ZIP codes that were proved, until that has expired.
+    A buyer who stays is verified for the proved ZIP codes until the proof expires.
     Simulated data counts as long as its buyer exists.
     """
     v = verifications.c
@@ -294,9 +294,9 @@ def forget_ties(
     kept: Sequence[str],
     reach: Reach,
 ) -> None:
-    """Destroy what accounts in reach have of a buyer that is not a record.
+    """Destroy the data about a buyer that accounts in reach have outside of records.
 
-    `kept`: the records that a hold keeps, with what they show.
+    `kept`: the records on hold, with their contents.
     """
     verified = and_(verifications.c.cbid.in_(cbids), reach.rows(verifications))
     own = select(verifications.c.id).where(verified)
@@ -306,7 +306,7 @@ def forget_ties(
     used = acknowledgment_uses.c.cbid.in_(cbids)
     _forget_uses(connection, and_(used, reach.rows(acknowledgment_uses)))
     for statement in (
-        # The events stay in their place as long as others, and name no one.
+        # The events stay in place as long as other events, and name no one.
         update(events)
         .where(literal_column(EVENT_OF_BUYER, Boolean()), events.c.object_id.in_(cbids))
         .where(reach.rows(events))
@@ -330,7 +330,7 @@ def forget_ties(
 
 
 def leave_buyer(connection: Connection, relying: Mapping[str, str], reach: AccountReach) -> None:
-    """Take an account out of buyers on whom others rely: by identifier, one of those.
+    """Remove an account from buyers on whom others rely: by identifier, one of those.
 
     The facts stay, without the provider's session, and answer the others as before. It comes
     before `forget_ties`.
@@ -360,7 +360,7 @@ def leave_buyer(connection: Connection, relying: Mapping[str, str], reach: Accou
 
 
 def _without(proof: ProvedSession, buyer: Buyer, account_id: str) -> ProvedSession:
-    """A proof of which this account has no part any more; it may be no account's own."""
+    """A proof without this account's part; no account may be left in it."""
     accounts = proof.accounts or (buyer.account_id,)
     if account_id not in accounts:
         return proof
@@ -386,7 +386,7 @@ def forget_buyer(connection: Connection, cbids: Sequence[str]) -> None:
 def wait_for_holds(
     connection: Connection, kept: Sequence[str], reason: ErasureReason, at: datetime
 ) -> None:
-    """Note these records, which a hold keeps, to be erased when it has ended."""
+    """Note these records on hold, to be erased when the hold has ended."""
     for chunk in chunks(kept):
         connection.execute(delete(waiting_erasures).where(waiting_erasures.c.record_id.in_(chunk)))
         rows = [{"record_id": id_, "reason": reason, "at": at} for id_ in chunk]
@@ -400,7 +400,8 @@ def remember_erased(
 
     A buyer of the sandbox can come back under its identifier, and be erased again: therefore the
     value is another one each time. It is random: a time would lead to the records of the erasure.
-    When an account leaves, it also lists what it keeps of the buyer, apart from what is later.
+    When an account leaves, it also lists the account's remaining data about the buyer, separately
+    from later data.
     """
     for cbid in cbids:
         value = os.urandom(INDEX_BYTES)
@@ -412,7 +413,7 @@ def remember_erased(
 
 
 def note_copies(connection: Connection, erasure_id: str) -> None:
-    """Note that the write-ahead log of the embedded database may hold copies of what was erased."""
+    """Note that the write-ahead log of the embedded database may hold copies of erased data."""
     if connection.dialect.name == "sqlite":
         _note(connection, COPIES_REMAIN, erasure_id.encode())
 

@@ -1,4 +1,4 @@
-"""Legal holds: they prevent erasure, in the reach of those who placed them."""
+"""Legal holds: they prevent erasure, in the reach of the account that placed them."""
 
 from __future__ import annotations
 
@@ -52,9 +52,10 @@ def place(
 ) -> Hold:
     """Prevent the erasure of an order, or of all data of a buyer or an account.
 
-    On any record of an order, it keeps what the order needs: acknowledgment, clearances, reports
-    of its fulfilment, the identity check that it rests on, and its checkout session. On a buyer, it
-    also keeps the orders that name the buyer. A hold of an account binds that account in that mode.
+    On any record of an order, it keeps the records that the order needs: acknowledgment,
+    clearances, reports of its fulfilment, the identity check that it rests on, and its checkout
+    session. On a buyer, it also keeps the orders that name the buyer. A hold of an account binds
+    that account in that mode.
 
     Raises UnknownSubject, or InvalidArgument without a reason.
     """
@@ -129,7 +130,7 @@ def release(connection: Connection, privacy: Privacy, hold_id: str, reach: Reach
 
 
 def take_turn(connection: Connection) -> None:
-    """Wait until no other server places a hold or erases: each must see what the other did.
+    """Wait until no other server places a hold or erases: each must see the other's result.
 
     The embedded database has one writer in any case.
     """
@@ -140,7 +141,7 @@ def take_turn(connection: Connection) -> None:
 def end_hold(connection: Connection, privacy: Privacy, hold: Hold, **about: str) -> Hold:
     """End a hold, unless it has ended already.
 
-    It is in the audit of those who placed it, also when others release it.
+    It is in the audit of the account that placed it, even if others release it.
     """
     lasts = update(legal_holds).where(_h.id == hold.id, _h.released_at.is_(None))
     now, released = from_ns(privacy.access.clock.time_ns()), AuditAction.HOLD_RELEASED
@@ -162,7 +163,7 @@ def find_holds(
     after: str = "",
     limit: int | None = None,
 ) -> Sequence[Hold]:
-    """Holds of those in reach, oldest first, ended ones too; a buyer who is gone is not named."""
+    """Holds in reach, oldest first, ended ones too; an erased buyer is not named."""
     wanted = select(legal_holds).where(_h.id > after, reach.rows(legal_holds))
     if hold_id is not None:
         wanted = wanted.where(_h.id == hold_id)
@@ -181,9 +182,9 @@ def find_holds(
 def active_holds(
     connection: Connection, reach: Reach, on: Collection[str] | None = None
 ) -> ActiveHolds:
-    """The holds that bind something in reach, oldest first: of those in it, and the deployment's.
+    """The holds that bind anything in reach, oldest first: those in reach, and the deployment's.
 
-    None on a record out of reach. `on`: only on these buyers, accounts or records.
+    Holds on records out of reach are left out. `on`: only on these buyers, accounts or records.
     """
     b, binding = buyer_references.c, (_h.account_id == "") | reach.rows(legal_holds)
     wanted = (
@@ -208,7 +209,7 @@ def active_holds(
 def relying_elsewhere(
     connection: Connection, secret: DeploymentSecret, cbids: Sequence[str], reach: AccountReach
 ) -> dict[str, str]:
-    """By identifier, another account that relies on the buyer; an account that left does not.
+    """By identifier, another account that relies on the buyer, unless that account has left.
 
     Data kept by an account that left may still name the buyer: acknowledgments within their
     retention period. Its later data counts, and so does its hold on the buyer.
@@ -223,7 +224,7 @@ def relying_elsewhere(
     relying = find_relying(connection, secret, cbids, DEPLOYMENT)
     found |= {tie.cbid: tie.account_id for tie in relying if tie.owner != reach}
     names = identifiers_of(connection, cbids[0])
-    # The current identifier is what the others lead to.
+    # The other identifiers lead to the current one.
     owners = [found[cbid] for cbid in names if cbid in found]
     return found | ({names[0]: owners[0]} if owners else {})
 
@@ -240,10 +241,10 @@ def find_holding(
     active: ActiveHolds,
     record_ids: Sequence[str],
 ) -> dict[str, tuple[str, str]]:
-    """Of those of these records that one of the active holds is on: its id, and its subject.
+    """The active holds on these records: the id and the subject of each.
 
-    A hold on a record, on its account, or on the buyer that it names. That name is encrypted, so
-    it is found by its blind index, which differs from account to account.
+    A hold on a record, on its account, or on the buyer that it names. That name is encrypted, so it
+    is found by its blind index, which differs for each account.
     """
     held_buyers = [subject for subject in active if subject.startswith(f"{BUYER}_")]
     indexes: dict[str, dict[bytes, str]] = {}
@@ -294,7 +295,7 @@ def close_matter(
 ) -> list[Hold]:
     """Release all holds of a matter; returns which ended. An earlier end is kept.
 
-    So one whose close was interrupted can be closed again. Raises UnknownSubject.
+    So an interrupted close can be repeated. Raises UnknownSubject.
     """
     matter = find_matter(connection, matter_id, reach, closed=True)
     if matter.closed_at is not None:

@@ -52,7 +52,7 @@ class Plan:
 
     subject: str
     reach: Reach
-    """What of it: an account's plan has nothing of another account or mode."""
+    """Its extent: an account's plan contains nothing of another account or mode."""
     buyer: ErasableBuyer | None
     """If the subject is one."""
     records: tuple[Erasable, ...]
@@ -70,13 +70,13 @@ class Outdated(NamedTuple):
     """Nothing was erased: data of the buyer was written since the plan."""
 
     found: Sequence[Erasable]
-    """The records of it; none where it is a check that began."""
+    """Its records; none for a check that has only begun."""
     sessions: tuple[str, ...]
     """The checkout sessions of the buyer as they are now."""
 
 
 class RecordErasure(NamedTuple):
-    """Records of one account and mode whose disclosures go, and the record that says so."""
+    """Records of one account and mode whose disclosures go, and the record that states it."""
 
     record_ids: Sequence[str]
     erasure: NewRecord
@@ -92,7 +92,7 @@ class Hold:
     placed_at: datetime
     released_at: datetime | None
     matter_id: str | None = None
-    """The matter that it is part of, which can hold several orders."""
+    """The matter, which can hold several orders."""
     account_id: str = ""
     """The account of the hold; empty: the deployment, for everyone in both modes."""
     mode: Mode | None = None
@@ -127,7 +127,7 @@ class Due:
 
 
 def years_after(instant: datetime, years: int) -> datetime:
-    """The same day so many years later; 29 February becomes 1 March where there is none."""
+    """The same day `years` later; 29 February becomes 1 March in a common year."""
     try:
         return instant.replace(year=instant.year + years)
     except ValueError:

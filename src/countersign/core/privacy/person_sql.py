@@ -1,4 +1,4 @@
-"""All of one buyer that an erasure covers: identifiers, who has ties, and started checks."""
+"""All data of one buyer for an erasure: identifiers, accounts with ties, and started checks."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ class Tie(NamedTuple):
 
 
 class Person(NamedTuple):
-    """Whom an erasure is about."""
+    """The person to erase."""
 
     cbids: tuple[str, ...]
-    """The current identifier first; those after it are of the same person, or of buyers who exist
-    only by an undecided or failed check in one of the sessions."""
+    """The current identifier first; the others are of the same person, or of buyers that exist only
+    by an undecided or failed check in one of the sessions."""
     references: tuple[str, ...]
     """The checkout sessions of the buyer in reach, whose checks are erased."""
 
@@ -76,7 +76,7 @@ def identifiers_of(connection: Connection, cbid: str) -> list[str]:
 
 
 def identifiers_by(connection: Connection, cbids: Collection[str]) -> dict[str, list[str]]:
-    """By each of these identifiers, all those of the person, the current one first."""
+    """For each of these identifiers, all of its person, the current one first."""
     b, other = buyers.c, buyers.alias()
     first, found = func.coalesce(b.same_as, b.cbid), dict[str, list[str]]()
     for chunk in chunks([*cbids]):
@@ -135,7 +135,7 @@ def find_ties(
 def find_relying(
     connection: Connection, secret: DeploymentSecret, cbids: Collection[str], reach: Reach
 ) -> list[Tie]:
-    """The ties in reach, but for what an account that left the buyer had and kept.
+    """The ties in reach, except what accounts that left the buyer have kept.
 
     Its later data counts.
     """
@@ -172,11 +172,11 @@ def is_played(connection: Connection, cbid: str, reach: AccountReach) -> bool:
 def find_person(
     connection: Connection, secret: DeploymentSecret, cbid: str, reach: Reach
 ) -> Person:
-    """The buyer with this identifier, and what was started in its sessions, whatever came of it.
+    """The buyer with this identifier, and all checks started in its sessions.
 
-    A session that the buyer has passed can have other checks, about which the provider has not
-    decided or said anything yet. A buyer that one of these has led to goes, too, if it was never
-    verified or revoked, and has nothing in any other session.
+    A session that the buyer has passed can have other checks that the provider has not decided. Any
+    other buyer in these checks is erased, too, if it was never verified or revoked, and is in no
+    other session.
     """
     own = identifiers_of(connection, cbid)
     references = _references(connection, secret, own, reach)
@@ -205,9 +205,9 @@ def find_person(
 def lock_person(
     connection: Connection, secret: DeploymentSecret, cbid: str, reach: Reach
 ) -> Person | None:
-    """The same, for this transaction alone to change; None: it has changed while this waited.
+    """The same, for this transaction alone to change; None: it changed during the wait.
 
-    Always in the order in which the checks of a session lock these rows themselves. The embedded
+    The order of locks is that of a session's checks. The embedded
     database has one writer.
     """
     person = find_person(connection, secret, cbid, reach)
@@ -227,7 +227,7 @@ def lock_person(
 def forget_checks(
     connection: Connection, person: Person, held: Mapping[str, object], reach: Reach
 ) -> None:
-    """Destroy what was started in the buyer's sessions, and what is pending about the buyer.
+    """Destroy the checks started in the buyer's sessions, and pending data about the buyer.
 
     A session on hold keeps the results of its checks, but provider messages no longer find them.
     """

@@ -1,4 +1,4 @@
-"""Buyers who want to be erased: at once where that may be, else as soon as it may be."""
+"""Buyers who want to be erased: at once if possible, otherwise as soon as possible."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class _Part(NamedTuple):
 
     owner: Reach
     older: list[str] | None
-    """Of an account that has something later: its checks and sessions from before. None: all."""
+    """If an account has something later: its earlier checks and sessions. None: all."""
 
 
 async def request_erasure(privacy: Privacy, cbid: str) -> ErasureOutcome:
@@ -88,8 +88,8 @@ async def carry_out_request(
     """Try to erase in this reach the buyer's data from before the request.
 
     A vendor's hold on the buyer keeps that vendor's data and the buyer's shared data; the data of
-    other accounts is erased at once. Accounts that have something later keep that, and the shared
-    facts with it. `at_once`: whatever there is was there, also by the clock of another server.
+    other accounts is erased at once. Accounts with later data keep that, and the shared facts with
+    it. `at_once`: whatever there is was there, also by the clock of another server.
     """
     database, now = privacy.access.database, from_ns(privacy.access.clock.time_ns())
     parts = await database.scan(_parts, privacy.access.secret, cbid, reach)
@@ -189,7 +189,7 @@ async def carry_out_waiting(privacy: Privacy, reach: Reach, *, by: str = "") -> 
 def _erase_session(
     connection: Connection, secret: DeploymentSecret, id_: str, rests: Rests, reach: Reach
 ) -> bool:
-    """Destroy what a checkout session holds, which waited for that; False: a hold keeps it."""
+    """Destroy the content of a checkout session that waited for it; False: a hold keeps it."""
     take_turn(connection)
     held, sealed = find_held(connection, secret, [id_], rests, reach)
     if held or sealed:
@@ -221,8 +221,8 @@ def requested(
 ) -> Sequence[ErasureRequest]:
     """The buyers who are still to be erased, in the order of their requests.
 
-    In the reach of an account, the buyers of whom it still has data to erase. `kept_by`: only those
-    whom holds on these subjects can have kept.
+    In the reach of an account, only buyers whose data this account still has to erase. `kept_by`:
+    only buyers that holds on these subjects may have kept.
     """
     asked = erasure_requests.c
     waiting = select(asked.cbid, asked.requested_at, buyers.c.account_id)

@@ -48,7 +48,7 @@ from countersign_evidence.disclosure import read_disclosure
 from countersign_evidence.process import PROCESS
 
 HeldRecords: TypeAlias = Mapping[str, tuple[str, str]]
-"""By record or checkout session: the hold that keeps it, and the subject of that hold."""
+"""By record or checkout session: the id and the subject of the hold on it."""
 Rests: TypeAlias = Mapping[str, str | None]
 """By acknowledgment and clearance: the identity check that its disclosures name."""
 
@@ -56,7 +56,7 @@ _OF_ORDERS: Final = (ACKNOWLEDGMENT, CLEARANCE, FULFILMENT)
 
 
 class UnreadRecord(NamedTuple):
-    """A record of an order whose disclosures have to be opened to know its check."""
+    """A record of an order whose disclosures must be opened to find its check."""
 
     record_id: str
     account_id: str
@@ -65,7 +65,7 @@ class UnreadRecord(NamedTuple):
 
 
 class KeptRecords(NamedTuple):
-    """The records that holds keep, and the data by which they were found."""
+    """The records that holds keep, and the data to find them by."""
 
     held: HeldRecords
     rests: Rests
@@ -75,7 +75,7 @@ NOTHING_KEPT: Final = KeptRecords({}, {})
 
 
 async def kept_of(privacy: Privacy, ids: Sequence[str], reach: Reach) -> KeptRecords:
-    """Which of these records and checkout sessions in reach a hold keeps.
+    """The records and checkout sessions in reach that a hold keeps, among these.
 
     It may be on another record of the same order.
     """
@@ -99,9 +99,8 @@ def find_held(
 ) -> tuple[HeldRecords, list[UnreadRecord]]:
     """The records that a hold keeps; second, those to decrypt before this is known.
 
-    The check of an order is what its disclosures name, or else the newest of the same account and
-    buyer: that is the one that a dossier shows. A checkout session is kept with the records that it
-    led to.
+    The check of an order is the one in its disclosures, or else the newest of the same account and
+    buyer: a dossier shows the same one. A checkout session is kept with its resulting records.
     """
     active = active_holds(connection, reach)
     if not active:
@@ -133,7 +132,7 @@ def find_held(
 
 
 def _led_to(connection: Connection, session_ids: Sequence[str]) -> dict[str, set[str]]:
-    """By checkout session, the records of its order; its checks where it led to no other."""
+    """By checkout session, the records of its order; without any, its checks."""
     c, d, s = checkout_sessions.c, disclosures.c, started_checks.c
     found: dict[str, set[str]] = {}
     named: dict[tuple[bytes, str], list[str]] = {}
@@ -170,7 +169,7 @@ def _near(connection: Connection, on: Sequence[str]) -> Sequence[str]:
 
 
 def _named_by(connection: Connection, record_ids: Iterable[str]) -> ColumnElement[bool]:
-    """That disclosures are of a buyer whom one of these records names, in the mode of that record.
+    """The condition that disclosures are of a buyer named in one of these records, same mode.
 
     The hash differs from account to account, not from mode to mode: a test order may name a live
     buyer, and rests on no live check.
@@ -221,9 +220,9 @@ def _sealed(connection: Connection, ids: Sequence[str]) -> list[UnreadRecord]:
 def _check_of_order(
     connection: Connection, members: Collection[str], named: Sequence[str]
 ) -> set[str]:
-    """The identity check of an order: the one that it names, or else the newest of its buyer.
+    """The identity check of an order: the one that it names, or else its buyer's newest.
 
-    It is of the same account and mode, as in a dossier, so that no hold reaches further by it.
+    It has the same account and mode, as in a dossier, so that it widens no hold.
     """
     r, own = records.c, records.alias().c
     same = select(own.id).where(own.id.in_([*members]), own.account_id == r.account_id)

@@ -44,7 +44,7 @@ def personal_of(
 
     for table in metadata.sorted_tables:
         kept, owner = [c for c in table.c if PERSONAL_INFO in c.info], table.info[OWNER]
-        # Identifiers, and keyed hashes that have a column of their own.
+        # Identifiers, and keyed hashes with a column of their own.
         kinds = [
             (c, c.info.get(PERSONAL_INFO, Personal("person")).fields)
             for c in {*kept, *table.primary_key}

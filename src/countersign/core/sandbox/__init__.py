@@ -1,1 +1,1 @@
-"""What test keys may do by hand: clock, faults, buyers, events."""
+"""Manual acts of test keys: clock, faults, buyers, events."""

@@ -95,9 +95,9 @@ def trigger_event(connection: Connection, room: SandboxRoom, new: NewEvent) -> E
 def event_of(
     room: SandboxRoom, account_id: str, type_: EventType, object_id: str | None
 ) -> NewEvent:
-    """An event about this object; None: about one that does not exist.
+    """An event about this object; None: about an object that does not exist.
 
-    Raises InvalidRequest if it cannot be one of an object that such an event is about.
+    Raises InvalidRequest if the id is not of an object that such an event is about.
     """
     time_ns = room.access.clock.time_ns()
     now = from_ns(time_ns)
@@ -117,7 +117,7 @@ def event_of(
 
 
 _EXPIRED_MAX: Final = 1000
-"""Buyers whose expiry is written in the transaction of an advance; the sweep writes the others."""
+"""Buyers whose expiry is written in the transaction of an advance; the sweep writes the rest."""
 _MILLISECOND: Final = timedelta(milliseconds=1)
 
 
@@ -151,8 +151,8 @@ def advance_clock(
         clock = clock.advanced_to(to, now)
     values = {"ahead_ms": clock.ahead // _MILLISECOND, "changed_at": now}
     if ahead is None:
-        # Where another process advances it at this moment too, its row makes this transaction
-        # fail, and the call is done again by itself: then that row is seen.
+        # If another process advances it at the same moment, its row makes this transaction fail;
+        # the call is retried and then sees that row.
         connection.execute(insert(test_clocks), {"account_id": account_id} | values)
     else:
         connection.execute(update(test_clocks).where(of_account).values(values))
@@ -161,7 +161,7 @@ def advance_clock(
 
 
 def reset_clock(connection: Connection, room: SandboxRoom, account_id: str) -> TestClock:
-    """Back to real time; what was written by the clock stays as it is."""
+    """Back to real time; data written by the test clock stays as it is."""
     connection.execute(delete(test_clocks).where(test_clocks.c.account_id == account_id))
     return _clock_view(REAL_TIME, _now(room))
 

@@ -1,4 +1,4 @@
-"""The test helpers: what a test key may do to its sandbox."""
+"""The test helpers: acts of a test key in its sandbox."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Key-encryption keys from a file, an environment variable or a command.
 
-A source gives one key a line, the base64 of 32 bytes. The first wraps; all of them unwrap, so a
+A source gives one key per line, the base64 of 32 bytes. The first wraps; all of them unwrap, so a
 key is changed by putting the new one before it, wrapping again, and removing the old one.
 """
 
@@ -42,7 +42,7 @@ class KeyRing:
     """The keys of one source."""
 
     def __init__(self, source: Callable[[], str], entropy: Entropy) -> None:
-        """Read the keys; they are read again when one is met that is not among them."""
+        """Read the keys; they are read again when an unknown one is needed."""
         self._source = source
         self._entropy = entropy
         self._keys: dict[bytes, bytes] = {}
@@ -53,7 +53,7 @@ class KeyRing:
 
     @property
     def ids(self) -> Sequence[bytes]:
-        """The ids of the keys, the one that wraps first."""
+        """The ids of the keys; the first one wraps new data keys."""
         return tuple(self._keys)
 
     @property
@@ -82,7 +82,7 @@ class KeyRing:
         return _FORMAT + id_ + nonce + AESGCM(own).encrypt(nonce, key, context)
 
     def unwrap(self, wrapped: bytes, context: bytes) -> bytes:
-        """Decrypt what `wrap` gave; WrongKeyEncryptionKey if none of the keys opens it."""
+        """Decrypt the result of `wrap`; WrongKeyEncryptionKey if none of the keys opens it."""
         id_ = wrapped[1 : 1 + ID_BYTES]
         if id_ not in self._keys:
             self.read_again()
@@ -103,7 +103,7 @@ class KeyRing:
             ) from error
 
     def _read(self) -> None:
-        # In one go: several threads may be at it.
+        # In one assignment, because several threads may do this.
         self._keys = {key_id(key): key for key in parse_keys(self._source())}
 
 

@@ -44,7 +44,7 @@ class KeyFile:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """For the length of the block, no other process changes the file in this way."""
+        """Until the block ends, no other process changes the file in this way."""
         # The key file itself is replaced, so the lock is a file next to it.
         with ExitStack() as stack:
             try:
@@ -73,7 +73,7 @@ class KeyFile:
 
 
 def key_file(uri: str) -> Path | None:
-    """The file that a source of keys names; None if it is no file."""
+    """The file that a source of keys names; None if it is not a file."""
     scheme, _, rest = uri.partition(":")
     return Path(rest) if scheme == "file" else None
 
@@ -90,7 +90,7 @@ def make_first_key(source: str, url: URL, entropy: Entropy) -> None:
 
 
 async def rewrap(room: VaultRoom, progress: Callable[[int], None]) -> int:
-    """Wrap every data key with the first key-encryption key; the number of those that were not.
+    """Wrap every data key with the first key-encryption key; returns the number of changed ones.
 
     `progress` gets the number so far.
     """

@@ -1,8 +1,8 @@
 """The vault: envelopes for personal and secret data (AES-256-GCM).
 
 A key-encryption key, which the database never sees, wraps one data key per account and month. The
-key of a single row is derived from the data key and from 32 random bytes in a separate table, the
-row's shred key: without it the row cannot be decrypted, even with all the other keys.
+key of a single row is derived from the data key and 32 random bytes in a separate table, the row's
+shred key: without it the row cannot be decrypted, even with all other keys.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def _key_with_id(connection: Connection, key_id: str) -> WrappedKey | None:
 
 def _add_key(connection: Connection, key: WrappedKey) -> WrappedKey:
     """Write a key, unless its scope and month have one; the result is the one stored then."""
-    # Where another server writes the same month's key at this moment, its row makes this
-    # transaction fail, and each call is done again by itself: then the row is seen.
+    # If another server writes the same month's key at the same moment, its row makes this
+    # transaction fail; each call is retried and then sees the row.
     stored = _key_of_month(connection, key.scope, key.month)
     if stored is None:
         connection.execute(insert(data_keys), asdict(key))
@@ -145,7 +145,7 @@ class DataKey:
         return _FORMAT + self.id + nonce + row_key.encrypt(nonce, plaintext, context)
 
     def open(self, ciphertext: bytes, *, shred_key: bytes, **place: Unpack[Place]) -> bytes:
-        """Decrypt what `seal` gave; DamagedValue if not with this key for this place."""
+        """Decrypt the result of `seal`; DamagedValue if not with this key for this place."""
         nonce, sealed = ciphertext[_HEADER:_NONCE_END], ciphertext[_NONCE_END:]
         try:
             row_key = AESGCM(self._derive(shred_key + b"\x01"))
@@ -178,7 +178,7 @@ class Vault:
         month, known = _month(time_ns // _NS_PER_DAY), self._current.get(scope)
         if known is not None and known[0] == month:
             return known[1]
-        # Once for all that ask for it now; and for the others, if one of them is cancelled.
+        # Once for all concurrent callers; the others continue if one is cancelled.
         place = scope, month
         task = self._under_way.get(place)
         if task is None:
@@ -204,7 +204,7 @@ class Vault:
         return data_key
 
     async def open(self, ciphertext: bytes, *, shred_key: bytes, **place: Unpack[Place]) -> bytes:
-        """Decrypt a value wherever its data key has to be found.
+        """Decrypt a value, looking up its data key where needed.
 
         DamagedValue if there is no such key, or it does not open the value.
         """
@@ -230,7 +230,7 @@ class Vault:
             )
         return len(outdated)
 
-    # In threads: the key-encryption key may have to come from a slow command.
+    # In threads: the key-encryption key may come from a slow command.
 
     async def _wrap(self, of: WrappedKey, key: bytes) -> bytes:
         return await asyncio.to_thread(self._encryption.wrap, key, _wrap_context(of))

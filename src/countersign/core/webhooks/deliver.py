@@ -53,7 +53,7 @@ A receiver that responds at once would otherwise leave little of the event loop 
 FIRST_CLAIM: Final = 32
 FAN_OUT: Final = 500
 CATCH_UP_SECONDS: Final = 0.05
-"""The pause after so many events as FAN_OUT, of all endpoints together in one process.
+"""The pause after FAN_OUT events, for all endpoints together in one process.
 
 So a recovery over a million events leaves time on the database to others.
 """
@@ -122,7 +122,7 @@ async def send_example(webhooks: Webhooks, endpoint: Endpoint, type_: EventType)
         keys = await webhooks.secrets.signing_keys(endpoint, now)
         attempt, _ = await attempt_delivery(webhooks, target_of(webhooks, endpoint), keys, event)
     finally:
-        examples -= Counter(names)  # in place; what comes to nothing is left out
+        examples -= Counter(names)  # in place; zero counts are dropped
     return replace(attempt, attempted_at=attempt.attempted_at.replace(microsecond=0))
 
 
@@ -226,7 +226,7 @@ class DeliverWebhooks:
                 took_ms = await self._deliver(endpoint, claimed, backoff, concurrent)
                 if took_ms is None:
                     return False
-                # As many at a time as give about a thousand a second.
+                # Enough concurrent deliveries for about a thousand a second.
                 concurrent = min(max(CONCURRENT, took_ms), CONCURRENT_MAX)
             elif processed < FAN_OUT:
                 return False
@@ -238,7 +238,7 @@ class DeliverWebhooks:
     async def _deliver(
         self, endpoint: Endpoint, claimed: Sequence[ClaimedDelivery], backoff: Backoff, number: int
     ) -> int | None:
-        """Attempt these, so many at a time; returns the average milliseconds of one.
+        """Attempt these, a limited number at a time; returns the average milliseconds of one.
 
         None: the endpoint gets no more messages.
         """

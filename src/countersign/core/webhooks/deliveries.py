@@ -1,8 +1,8 @@
 """Webhook deliveries: made from the events, claimed with a lease, and finished.
 
-A delivery is due at a time. Claiming it moves that time to the end of a lease, so that the
-delivery of a process that dies is due again; the attempt is counted at the claim, so that even
-repeated deaths come to an end.
+A delivery is due at a time. Claiming it moves that time to the end of a lease, so that the delivery
+is due again if the process dies; the attempt is counted at the claim, so that even repeated deaths
+come to an end.
 """
 
 from __future__ import annotations
@@ -130,9 +130,9 @@ class FinishedDelivery(NamedTuple):
 
 
 def find_work(connection: Connection, now: datetime) -> Sequence[tuple[Endpoint, bool, bool]]:
-    """The endpoints for which there is something to do.
+    """The endpoints with work to do.
 
-    With each: whether there are events of which no deliveries were made, and deliveries to attempt.
+    With each: whether there are events without deliveries, and the deliveries to attempt.
     """
     engine = connection.dialect.name
     if engine not in _WORK:
@@ -287,8 +287,8 @@ def recover(
 ) -> WebhookEndpoint | Refusal:
     """Deliver the events since this time again that were not delivered.
 
-    The cursor goes back to this time: processing the events again makes deliveries of those that
-    have not succeeded. A refusal is returned: raised in a batch it costs others.
+    The cursor moves back to this time: processing the events again repeats deliveries that have not
+    succeeded. A refusal is returned: raised in a batch it costs others.
     """
     now = webhooks.now
     if not now - LOG_KEPT <= since <= now:
@@ -411,7 +411,7 @@ def _delete_old_deliveries(
         .where(own, _d.event_seq.in_(too_long))
         .values(status=DeliveryStatus.FAILED, due_at=None)
     )
-    # Only the oldest are read: else all would be, whenever there is nothing to delete.
+    # Only the oldest are read: otherwise all would be, whenever there is nothing to delete.
     oldest = (
         select(_d.event_seq, _d.due_at, _d.created_at)
         .where(own)

@@ -128,9 +128,9 @@ def change_endpoint(
 ) -> WebhookEndpoint:
     """Change an endpoint as it is now; running servers apply the change within seconds.
 
-    Only what is given changes, whatever else has changed since `endpoint` was read. Disabling
-    stops the deliveries. An enabled endpoint gets the events from now on; `recover` sends those
-    that it missed.
+    Only the given members change, even if others have changed since `endpoint` was read. Disabling
+    stops the deliveries. An enabled endpoint gets the events from now on; `recover` sends the
+    missed events.
     """
     lock_endpoint(connection, endpoint)
     (before,) = find_endpoints(connection, _e.id == endpoint.id)
@@ -142,7 +142,7 @@ def change_endpoint(
     set_columns(connection, changed.id, values)
     if changed.disabled_at is not None:
         _stop_deliveries(connection, changed.id)
-    # Which members, and not the URL itself: it may contain a secret of the vendor.
+    # Only the names of members, not the URL itself: it may contain a secret of the vendor.
     given = [n for n, v in msgspec.structs.asdict(changes).items() if v is not None]
     _note(connection, audit, AuditAction.WEBHOOK_ENDPOINT_CHANGED, endpoint.id, changed=given)
     return endpoint_body(changed)

@@ -62,7 +62,7 @@ class SharedSecret:
 
     @property
     def text(self) -> str:
-        """`whsec_` and base64: what the receiver configures."""
+        """`whsec_` and base64, for the receiver's configuration."""
         return _SECRET + b64encode(self._secret).decode("ascii")
 
     def signature(self, message: bytes) -> bytes:
@@ -83,7 +83,7 @@ class PrivateKey:
 
     @property
     def public_key(self) -> str:
-        """`whpk_` and base64: what the receiver configures."""
+        """`whpk_` and base64, for the receiver's configuration."""
         return _PUBLIC + b64encode(self._key.public_key().public_bytes_raw()).decode("ascii")
 
     def signature(self, message: bytes) -> bytes:
@@ -129,7 +129,7 @@ AGE_MAX: Final = timedelta(days=4)
 RECOVERY_WAIT: Final = timedelta(seconds=60)
 """How long after the last recovery of an endpoint the next may begin, at the earliest."""
 RECOVERIES_MAX: Final = 4
-"""Of an account and mode in that time, also of endpoints that were deleted since."""
+"""For an account and mode in that time, including deleted endpoints."""
 RETRY_AFTER_MAX: Final = timedelta(hours=24)
 JITTER: Final = 0.2
 """A wait is up to this part longer than the schedule says."""
@@ -146,7 +146,7 @@ SCHEDULE: Final = (
     timedelta(hours=20),
     timedelta(hours=24),
 )
-"""How long after the previous attempt each one is made; after the last there is none."""
+"""The pause before each attempt; there is none after the last."""
 
 _SLOW_DOWN: Final = frozenset({429, 502, 503, 504})
 _URL: Final = re.compile(
@@ -220,7 +220,7 @@ class Endpoint:
     url: str
     description: str
     event_types: frozenset[EventType] | None
-    """None: all types, those of later releases too."""
+    """None: all types, including those of later releases."""
     created_at: datetime
     disabled_at: datetime | None
     disabled_reason: Disabled | None
@@ -251,13 +251,14 @@ class ClaimedDelivery(NamedTuple):
     number: int
     """Of the attempt, from 1, resends counted."""
     step: int
-    """Which attempt of the schedule it is, from 1."""
+    """The number of the attempt in the schedule, from 1."""
 
 
 def wait_before(step: int, sent: SendResult, chance: float) -> timedelta | None:
     """How long to wait after attempt `step` (from 1) has failed; None: that was the last.
 
-    `chance` is from 0 to 1, at random, so that what failed together is not repeated together.
+    `chance` is random, from 0 to 1, so that deliveries that failed together are not retried
+    together.
     """
     if step >= len(SCHEDULE):
         return None
@@ -292,7 +293,7 @@ def parse_target(url: str, *, private: bool) -> TargetAddress:
     """The parts of an endpoint's address; `private`: plain HTTP is allowed, too.
 
     Raises:
-        ValueError: its text is what is expected instead.
+        ValueError: its text says what is expected.
     """
     if len(url) > URL_LENGTH_MAX:
         raise ValueError(f"a URL of at most {URL_LENGTH_MAX} characters")

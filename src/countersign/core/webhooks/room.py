@@ -38,7 +38,7 @@ class WebhookSecrets:
         self._opened: OrderedDict[str, tuple[SigningKey, ...]] = OrderedDict()
 
     async def make(self, account_id: str) -> tuple[EndpointSecret, SharedSecret]:
-        """A new secret; the shared part of it is shown now and never again."""
+        """A new secret; its shared part is shown now and never again."""
         time_ns = self._clock.time_ns()
         drawn = self._entropy(SECRET_BYTES + SEED_BYTES)
         shared, private = SharedSecret(drawn[:SECRET_BYTES]), PrivateKey(drawn[SECRET_BYTES:])

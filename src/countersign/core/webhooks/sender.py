@@ -27,7 +27,7 @@ from countersign.core.webhooks.model import Outcome, SendResult, TargetAddress
 # Which addresses a webhook may be sent to: never to those inside (OWASP API7, SSRF).
 #
 # The name is resolved once, all its addresses are checked, and the connection goes to one of these
-# addresses: what the name resolves to a moment later does not matter.
+# addresses: a different answer a moment later has no effect.
 #
 # A look-up at a name server that drops packets takes up to twenty seconds and cannot be stopped. So
 # each runs in a separate thread, not in the event loop's pool, which others need, and an account
@@ -53,7 +53,7 @@ _NOT_PUBLIC_4: Final = (
 )
 _GLOBAL_UNICAST: Final = IPv6Network("2000::/3")
 _NOT_PUBLIC: Final = (
-    # Teredo and 6to4, in which any IPv4 address can be hidden.
+    # Teredo and 6to4, which can hide any IPv4 address.
     IPv6Network("2001::/32"),
     IPv6Network("2002::/16"),
     # For documentation (RFC 9637); older versions of `ipaddress` do not know it.
@@ -68,7 +68,7 @@ class AddressRefused(Exception):
 def is_public(address: IPv4Address | IPv6Address) -> bool:
     """Whether the address is of the public internet (IANA special-purpose registries).
 
-    For IPv6 only what is assigned as global unicast counts. That leaves out what merely wraps an
+    For IPv6 only addresses assigned as global unicast count. That excludes addresses that wrap an
     IPv4 address: mapped (::ffff:0:0/96), compatible (::/96) and NAT64 (64:ff9b::/96).
     """
     if isinstance(address, IPv4Address):
@@ -85,7 +85,7 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
 
 
 class AddressGuard:
-    """Resolves names, and refuses those that resolve to an address inside."""
+    """Resolves names, and refuses those with an internal address."""
 
     def __init__(
         self,
@@ -106,11 +106,11 @@ class AddressGuard:
     async def addresses(self, host: str, port: int, account_id: str) -> Sequence[str]:
         """The addresses to connect to, in order of preference.
 
-        One that is not public makes the name refused: no honest name has such a mixture.
-        `account_id`: for whom the name is looked up.
+        One address that is not public is enough to refuse the name: honest names have no such
+        mixture. `account_id`: the account that needs the address.
 
         Raises:
-            AddressRefused: one of them is not of the public internet.
+            AddressRefused: one of them is not public.
             OSError: the name has none.
         """
         found = await self._look_up(host, port, account_id)
@@ -174,7 +174,8 @@ HEADER_BYTES_MAX: Final = 16 * 1024
 _INTERIM_MAX: Final = 4
 """Responses such as 100 and 103 before the real one."""
 _EVENTS_MAX: Final = 256
-"""Steps in which a response is parsed: one made of tiny chunks costs much more than its bytes."""
+"""Limit of parsing steps for a response: a response of tiny chunks costs much more than its
+bytes."""
 _READ_BYTES: Final = 16 * 1024
 _SECONDS: Final = re.compile(r"[0-9]{1,9}\Z")
 
@@ -189,7 +190,7 @@ class WebhookSender:
         timeout_seconds: float,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        """`tls` is how certificates are checked; None: by the system's authorities."""
+        """`tls` is how certificates are checked; None: the system's authorities."""
         self._guard = guard
         self._timeout = timeout_seconds
         self._tls = tls

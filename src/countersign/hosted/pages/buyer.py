@@ -1,4 +1,4 @@
-"""What a buyer does in a checkout session, on the hosted page or in the component."""
+"""The buyer's actions in a checkout session, on the hosted page or in the component."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ async def show(  # noqa: PLR0917 - what is kept of it
 ) -> Session:
     """Note that this text was served.
 
-    Of simultaneous views only the first to be written is noted, with its time and page. A view
-    gives way to one that was noted after it began.
+    Of simultaneous views only the first to be written is noted, with its time and page. A view that
+    began before another one was recorded is ignored.
     """
     text = (notice.content.version, notice.digest, len(notice.content.bullets))
     began = await store.clock_of(room, session)
@@ -104,7 +104,7 @@ async def claim(
     events: Sequence[tuple[int | None, ClaimedEvent]],
     viewport: Viewport | None,
 ) -> Session:
-    """Keep what the browser claims."""
+    """Store the events that the browser claims."""
     return await store.change(
         room, session, partial(model.claimed, events=events, viewport=viewport)
     )
@@ -120,7 +120,7 @@ async def initial(  # noqa: PLR0917 - what arrives with initials
 ) -> Session:
     """Take the initials for every line of the text with this digest; nothing is final yet.
 
-    `rendered_digest`: what the surface says that it has rendered, if that was not known before.
+    `rendered_digest`: the digest of the text that the surface claims to have rendered.
 
     Raises:
         CheckoutSessionClosed: it has ended, or collects something else now.
@@ -167,7 +167,7 @@ async def keep(
 async def correct(
     room: HostedPages, session: Session, digest: str, typed: Sequence[str]
 ) -> Session:
-    """Keep what was typed for the text with this digest, as something is wrong with it."""
+    """Store the typed text for the notice with this digest, because it has errors."""
     texts = [text[:TYPED_LENGTH_MAX] for text in typed]
     return await store.change(room, session, partial(model.typed, digest=digest, texts=texts))
 
@@ -203,12 +203,12 @@ async def accept(
 ) -> Session:
     """Acknowledge with the initials that the session has, end it, and decide about the order.
 
-    All of it is one transaction. `origin` is that of the buyer's own connection, `page_origin` what
-    the request names as the page around the component.
+    All of it is one transaction. `origin` is the origin of the buyer's own connection,
+    `page_origin` the page around the component according to the request.
 
     Raises:
-        CheckoutSessionClosed: it has ended, or has no initials, or others than it was given with;
-            or its buyer is not verified any more.
+        CheckoutSessionClosed: it has ended, or has no initials, or other initials than at the start
+            of the call; or its buyer is no longer verified.
         NoticeVersionMismatch: the text is not in force any more.
     """
     given = session.asked.reading
@@ -249,7 +249,7 @@ async def accept(
         write = partial(_write_accepted, made, order)
         session = await store.change(room, session, acknowledged, write)
         if session.ack_id is not None:
-            # Decided by now, but where the order was refused, or the notices had to be read again.
+            # Decided by now, unless the order was refused or the notices had to be read again.
             return await cleared(room, session)
 
 
@@ -270,7 +270,7 @@ async def repeated(room: HostedPages, session: Session, initials: Sequence[str])
 
 
 async def decline(room: HostedPages, session: Session) -> Session:
-    """End the session without what it was to collect; nothing happens if it was declined."""
+    """End the session without the acts that it was to collect; no-op if it was declined."""
     return await store.change(room, session, model.declined)
 
 
@@ -305,7 +305,7 @@ def _process(
                 method=line.method or UNSET,
             )
             for line in reading.lines
-            if line.initialed_at is not None  # which all are, once there are initials
+            if line.initialed_at is not None  # always, once there are initials
         ],
         reviewed_at=None if reading.reviewed_at is None else at(reading.reviewed_at),
         agreement=notice.content.attestation_text,

@@ -24,30 +24,30 @@ _OWN: Final = frozenset({b"same-origin", b"none"})
 
 
 def code(room: HostedPages, session: Session, use: str) -> str:
-    """What proves that its sender was given the token of the session, or what follows from it."""
+    """A code that only a holder of the session's token, or of a value made from it, can send."""
     return b64url(room.access.secret.page_code(use, session.id, session.token_digest))
 
 
 def is_code(room: HostedPages, session: Session, use: str, sent: str) -> bool:
-    """Whether this is that code; how long it takes says nothing."""
+    """Whether this is that code, compared in constant time."""
     return compare_digest(code(room, session, use).encode(), sent.encode())
 
 
 def copy_address(room: HostedPages, session: Session) -> str:
-    """Of the buyer's own copy: it opens nothing else of the session, and needs no cookie."""
+    """The address of the buyer's own copy: it opens nothing else, and needs no cookie."""
     return f"{room.public_url}/c/{session.id}/copy/{code(room, session, COPY)}"
 
 
 def return_code(room: HostedPages, session_id: str, attempt: int) -> str:
-    """What only the browser brings back that a provider leads back from this check."""
+    """A code that is only in the return address of this check."""
     return b64url(room.access.secret.page_code(f"return {attempt}", session_id, b""))
 
 
 def set_cookie(room: HostedPages, session: Session, now: datetime, call: Call) -> Header:
     """The header that gives a browser its cookie, for the session and a while to look back at it.
 
-    While a provider decides, for days, it has to be given again by the link. The copy has its own
-    link, so that the next user of a shared device finds nothing.
+    During a decision that takes days, the buyer opens the link again to get a new cookie. The copy
+    has its own link, so that the next user of a shared device finds nothing.
     """
     browser = browser_of(room, session, call) or b64url(room.access.entropy(_BROWSER_BYTES))
     value = f"{browser}.{code(room, session, f'{_COOKIE} {browser}')}"
@@ -57,7 +57,7 @@ def set_cookie(room: HostedPages, session: Session, now: datetime, call: Call) -
 
 
 def browser_of(room: HostedPages, session: Session, call: Call) -> str:
-    """Which browser this is of those with the link of the session; "" without its cookie."""
+    """The id of this browser among those with the link of the session; "" without its cookie."""
     for value in values_of(call, _name(room, session)):
         browser, _, sent = value.partition(".")
         if is_code(room, session, f"{_COOKIE} {browser}", sent):
@@ -66,7 +66,7 @@ def browser_of(room: HostedPages, session: Session, call: Call) -> str:
 
 
 def form_code(room: HostedPages, session: Session, browser: str) -> str:
-    """What a form has that was served to this browser."""
+    """The code in forms served to this browser."""
     return code(room, session, f"{_FORM} {browser}")
 
 
@@ -79,7 +79,7 @@ def cookie_of(room: HostedPages, name: str, value: str, seconds: int) -> Header:
 
 def values_of(call: Call, name: str) -> list[str]:
     """The values of the cookies with this name that the browser sends."""
-    # One without a value counts too: of several with this name none is believed.
+    # A cookie without a value counts too: if a name is repeated, no value is trusted.
     named = re.compile(rf"(?:^|;)\s*{re.escape(name)}(?:=([^;]*)|\s*(?=;|$))")
     return [
         value.strip()
@@ -116,12 +116,12 @@ def is_secure(room: HostedPages) -> bool:
 
 # Cookies of a browser for all sessions of a mode.
 #
-# All are for this host alone, out of reach of scripts, and not sent with what other sites embed.
+# All are for this host alone, out of reach of scripts, and not sent from embedded pages.
 
 REMEMBERED: Final = "remembered"
-"""Has the value by which the buyer is known again."""
+"""Its value identifies the buyer."""
 PASSKEY: Final = "passkey"
-"""Says that a passkey was kept in this browser, and of whom it does not say."""
+"""Says that this browser has a passkey, without saying whose."""
 
 
 def cookie(room: HostedPages, call: Call, name: str, mode: Mode) -> str:

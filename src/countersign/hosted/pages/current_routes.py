@@ -75,7 +75,7 @@ async def component(_: HostedPages, call: Call) -> Reply:
 
 
 async def preflight(_: HostedPages, call: Call) -> Reply:
-    """What a browser asks before it sends a token (Fetch, CORS preflight).
+    """The response to a CORS preflight, which browsers send before a token (Fetch).
 
     Any origin may ask this: only the request itself has the token, and is judged by it.
     """
@@ -119,7 +119,7 @@ async def acknowledge_current(room: HostedPages, call: Call) -> Reply:
     try:
         ended = await _acknowledged(room, call, session, body)
     except CheckoutSessionClosed:
-        # Sent again, perhaps while the same request was running: that was the one.
+        # Sent again, perhaps while the same request was running: that one counted.
         ended = await sessions.session_of_token(room, bearer(call))
         if not await buyer.repeated(room, ended, body.initials_per_line):
             raise
@@ -205,7 +205,7 @@ async def _reply(
                 steps=list(content.collect) if content else [],
                 step=session.step if is_open else None,
                 reasons=list(content.reasons) if content else [],
-                # A page that is still open shows it; a token that is over shows nothing.
+                # Open pages still show it; an expired token shows nothing.
                 ack_id=session.ack_id if now < session.expires_at else None,
                 copy_url=copy_url,
                 return_url=None if is_open or content is None else sessions.return_url(session),

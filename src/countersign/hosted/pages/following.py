@@ -1,7 +1,7 @@
 """Decisions about identity checks reach sessions that no browser shows: a loop takes them over.
 
-A buyer who closes the window while the provider decides is verified all the same, and the vendor
-gets the event of it.
+A buyer who closes the window while the provider decides is still verified, and the vendor gets the
+event.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _c: Final = checkout_sessions.c
 _NEWS: Final = (
     select(_c.id)
     .join(started_checks, started_checks.c.reference == _c.id)
-    # Only of open sessions; there is an index for it.
+    # Open sessions only; there is an index for it.
     .where(_c.expiry_due_at.is_not(None), started_checks.c.revision > 0)
     .group_by(_c.id, _c.check_revision)
     .having(func.sum(started_checks.c.revision) > _c.check_revision)
@@ -42,7 +42,7 @@ async def run(room: HostedPages) -> None:
 async def sweep(room: HostedPages, damaged: set[str] | None = None) -> int:
     """Take over all decisions that there are by now; returns how many sessions they changed.
 
-    `damaged`: the ids of sessions that cannot be read, which are left alone. New ones are added.
+    `damaged`: ids of unreadable sessions, which are skipped. New ones are added.
     """
     number = 0
     damaged = set() if damaged is None else damaged
@@ -56,6 +56,6 @@ async def sweep(room: HostedPages, damaged: set[str] | None = None) -> int:
 
 
 def news(connection: Connection, but: Collection[str] = ()) -> list[str]:
-    """Open sessions with decisions that are not taken over yet, the oldest first; at most CHUNK."""
+    """Open sessions with decisions that are not applied yet, oldest first; at most CHUNK."""
     wanted = _NEWS.where(_c.id.not_in(but)) if but else _NEWS
     return [*connection.execute(wanted).scalars()]

@@ -56,7 +56,7 @@ _REASONS: Final[Mapping[type[CountersignError], Reason]] = {
 }
 """Reasons of errors whose code differs from the reason's."""
 _GIVEN_UP: Final = {"cancelled": Reason.SESSION_CANCELED, "expired": Reason.SESSION_EXPIRED}
-"""Outcomes of checks in which the buyer submitted nothing."""
+"""Outcomes of checks where the buyer submitted nothing."""
 
 
 async def providers(room: HostedPages, session: Session) -> tuple[str, ...]:
@@ -90,11 +90,10 @@ async def begin(
 ) -> Session:
     """Start an identity check, or return the one that the buyer can continue.
 
-    The buyer continues at `session.asked.check.url`, which is a new one where the provider's
-    addresses work once. A check that is decided, or that the provider gave up, is followed by a
-    new one, and so is any other if another `provider` is asked for, or if the buyer wants to begin
-    `again`. The address of a check is given only to the `browser` that has begun it: another one
-    begins a new check.
+    The buyer continues at `session.asked.check.url`, a new URL if the provider's URLs work once. A
+    new check starts if the last one is decided or abandoned by the provider, if another `provider`
+    is chosen, or if the buyer wants to begin `again`. Only the `browser` that began a check gets
+    its URL: another browser begins a new check.
 
     Raises:
         CheckoutSessionClosed: the session has ended, collects something else now, or has used up
@@ -123,16 +122,16 @@ async def begin(
 
 
 async def _go_on(room: HostedPages, session: Session) -> Session:
-    """The check that there is, with an address that opens its page.
+    """The current check, with a URL that opens its page.
 
     Raises:
-        CheckoutSessionClosed: the session was erased meanwhile.
-        VerificationNotConfigured, VerificationMisconfigured, ProviderUnavailable: there is none.
+        CheckoutSessionClosed: the session was erased meanwhile. VerificationNotConfigured,
+            VerificationMisconfigured, ProviderUnavailable: no URL is available.
     """
     check = session.asked.check
     if check is None or not check.opens_once or not session.asked.is_waiting:
         return session
-    # Some providers open their page even for a buyer who has finished and has nothing to do there.
+    # Some providers open their page even for a buyer who has finished.
     with suppress(Refusal):
         session = await follow(room, session)
     if not session.asked.is_waiting:
@@ -174,13 +173,13 @@ def played_session(session_id: str) -> str:
 
 
 async def play(room: HostedPages, session: Session, outcome: str, browser: str = "") -> Session:
-    """Let the pretended provider of the sandbox find one of OUTCOMES.
+    """Simulate one of OUTCOMES in the sandbox.
 
-    It leads the browser back at once.
+    The simulated provider redirects the browser back at once.
 
     Raises:
         CheckoutSessionClosed: the session has ended, or collects something else now.
-        InvalidRequest: there is no such outcome, or a provider's own test mode is configured.
+        InvalidRequest: unknown outcome, or a provider's own test mode is configured.
         VerificationNotConfigured: the session is live.
         ProviderUnavailable: as played.
     """
@@ -223,7 +222,7 @@ async def follow(room: HostedPages, session: Session, attempt: int = 0) -> Sessi
     """Ask the provider about a check now, and take its decision over.
 
     The newest check, or the earlier one with the number `attempt`.
-    Nothing happens where nothing was started, or the session has ended or collects something else.
+    No-op if no check was started, or the session has ended or collects something else.
 
     Raises:
         ProviderUnavailable, VerificationMisconfigured: no usable response from the provider.
@@ -260,7 +259,7 @@ async def follow(room: HostedPages, session: Session, attempt: int = 0) -> Sessi
 async def look(
     room: HostedPages, session: Session, attempt: int = 0, *, is_back: bool = False
 ) -> tuple[Session, bool]:
-    """The same for a buyer who says to be done, or is led back (`is_back`); and if it worked.
+    """Follow for a buyer who has finished, or has returned (`is_back`); and whether it worked.
 
     If the decision cannot be applied now, the session stores the reason.
 
@@ -285,7 +284,7 @@ async def not_asked(
     *,
     is_back: bool = True,
 ) -> Session:
-    """Keep why a check is undecided: by default, the provider was asked too often.
+    """Store why a check is undecided: by default, because the provider was asked too often.
 
     `is_back`: the buyer has returned from it.
     """
@@ -319,10 +318,10 @@ async def take_over(room: HostedPages, session: Session) -> Session:
 async def remembered(
     room: HostedPages, session: Session, informing: Informing, binding: Binding, browser: str = ""
 ) -> Session:
-    """Apply the stored verification of a remembered buyer; all of it is written, or nothing.
+    """Apply the stored verification of a remembered buyer, in one transaction.
 
-    Only a verified buyer ends the step; otherwise the session learns nothing. `binding` is how it
-    is known that it is this buyer, and `browser` the one with what is remembered.
+    Only a verified buyer ends the step; otherwise the session learns nothing. `binding` is the
+    evidence that it is this buyer, and `browser` the one that presented it.
 
     Raises:
         CheckoutSessionClosed: the session has ended, or collects something else now; or the buyer
@@ -330,7 +329,7 @@ async def remembered(
     """
     found = informing.check
     if found.verification is None:
-        # The session does not change: an observer of its link cannot see that a buyer was asked.
+        # The session does not change: an observer with its link cannot see that a buyer was asked.
         require_open(session, await store.clock_of(room, session), Collected.IDENTITY)
         await room.access.database.write(informing.write)
         return session
@@ -347,7 +346,7 @@ async def remembered(
 
 
 async def require_verified(room: HostedPages, session: Session) -> None:
-    """Judge a buyer who was verified in this session again; if that fails, the step is open again.
+    """Check again a buyer who was verified in this session; on failure, reopen the step.
 
     Raises:
         CheckoutSessionClosed: the buyer was revoked, or the account's rules ask for more now.

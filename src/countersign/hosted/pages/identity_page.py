@@ -44,13 +44,13 @@ from countersign.hosted.pages.visits import Visit, VisitHandler, count, visit_of
 from countersign.hosted.toolkit.screens import PRIVATE, lead, preferred, screen, words_of
 
 RETURN: Final = "return"
-"""Part of the address to which a provider returns the buyer's browser."""
+"""Part of the URL to which a provider redirects the buyer back."""
 _NOTICED: Final = "checked"
 _DEVICE: Final = "device"
 _DOWN: Final = "down"
 _EVENTS: Final[Header] = (b"content-type", b"text/event-stream")
 _UNBUFFERED: Final[Header] = (b"x-accel-buffering", b"no")
-"""For nginx, which otherwise collects a response before it passes it on."""
+"""For nginx, which otherwise buffers responses."""
 _GENERAL: Final = frozenset({Reason.IDENTITY_FAILED, Reason.IDENTITY_REQUIRES_INPUT})
 _OTHER: Final = "other"
 _REVISION_DIGITS_MAX: Final = 9
@@ -70,7 +70,7 @@ class Stage(StrEnum):
     WAITING = "waiting"
     """A check was started, and its buyer has not finished it."""
     BACK = "back"
-    """The buyer was led back, and the provider's decision could not be taken over yet."""
+    """The buyer has returned, and the provider's decision is not applied yet."""
     WRONG = "wrong"
     """The decision cannot be applied until the vendor fixes a problem."""
     BARRED = "barred"
@@ -99,7 +99,7 @@ def stage_of(visit: Visit) -> Stage:
 
 
 def _stopped(content: Content) -> Stage | None:
-    """The stage in which the buyer has nothing to do at the provider, if it is one of these."""
+    """The stage if the buyer has nothing to do at the provider, else None."""
     if content.stopped_by:
         return Stage.BARRED if content.is_barred else Stage.WRONG
     is_back = content.trouble is not None and content.trouble.is_back
@@ -124,8 +124,8 @@ async def up_to_date(visit: Visit) -> Visit:
 async def show(visit: Visit) -> Reply:
     """The page of the identity step.
 
-    The address may say that a provider did not respond, and which: without a name, or with one
-    that the account does not use, it is that of the newest check, or the first.
+    The address may name a provider that did not respond; without a name, or with an unknown one, it
+    is the provider of the newest check, or the account's first.
     """
     content, stage = visit.session.asked, stage_of(visit)
     down, is_unavailable = visit.form.get(_DOWN), _DOWN in visit.form
@@ -140,7 +140,7 @@ async def show(visit: Visit) -> Reply:
     is_own = content.check is not None and content.check.browser == visit.browser
     is_stopped = stage in {Stage.WRONG, Stage.BARRED}
     if content.is_undecided and not is_stopped and not (stage is Stage.WAITING and is_own):
-        # Of an older check, perhaps: that of another browser says nothing to this one.
+        # Perhaps of an older check: another browser's check does not count here.
         stage = Stage.DECIDING
     if stage in at_provider and (is_played or not is_own):
         is_left = is_played or content.attempts < ATTEMPTS_MAX
@@ -263,10 +263,10 @@ async def play(visit: Visit) -> Reply:
 
 
 async def come_back(room: HostedPages, call: Call, session_id: str, key: str) -> Reply:
-    """Where providers lead to. The query is theirs, and anybody could write it: it is not read.
+    """The return address for providers. Its query is not read: anybody could write it.
 
-    A browser without the cookie is another device, or a stranger: it is led nowhere. `key` says
-    from which check it comes, which decides only whether the buyer may be remembered there.
+    A browser without the cookie is another device, or a stranger: it is not redirected. `key`
+    identifies the check, and decides only whether the buyer may be remembered there.
     """
     call.query_string = b""
     is_seen = call.method != "HEAD" and not _is_prefetched(call)

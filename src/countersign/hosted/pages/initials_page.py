@@ -45,9 +45,9 @@ _CHECK_HELPS: Final = frozenset(
 
 
 async def foreseen(visit: Visit, notice: NoticeEdition) -> Reply | None:
-    """The page that says it; None: nothing is known, or not of this browser."""
+    """The page with the reasons; None: no reasons, or not this buyer's browser."""
     room, call, session = visit.room, visit.call, visit.session
-    # A page of the same site could measure what it fetches or frames.
+    # Fetched or framed by a page of the same site, its size could be measured.
     is_seen = call.method == "GET" and call.headers.get(b"sec-fetch-dest", _A_PAGE) == _A_PAGE
     order = clearance_request(session)
     known = await _known(visit) if is_seen and order else None
@@ -79,7 +79,7 @@ async def _known(visit: Visit) -> str | None:
 
 
 async def check_again(visit: Visit) -> Reply:
-    """Open the identity step again for a buyer who wants that, and is not verified any more."""
+    """Open the identity step again, at the buyer's request, if the buyer is no longer verified."""
     require_open(visit.session, visit.now, Collected.ACKNOWLEDGMENT)
     with suppress(CheckoutSessionClosed):
         await identity.require_verified(visit.room, visit.session)
@@ -94,11 +94,11 @@ STALE: Final = "stale"
 _ALL: Final = "yes"
 _SOME: Final = "some"
 NOT_TAKEN: Final = "press"
-"""What was wrong: in any line, in the first or a long one, or a press of a button."""
+"""The kind of error: in any line, in the first or a long one, or in the press of a button."""
 
 
 async def take(visit: Visit) -> Reply:
-    """Take the initials of all lines to the review, or say what is wrong with them."""
+    """Accept the initials of all lines and go to the review, or show the errors."""
     room, session = visit.room, visit.session
     require_open(session, visit.now, Collected.ACKNOWLEDGMENT)
     notice = await buyer.notice_of(room, session)
@@ -116,7 +116,7 @@ async def take(visit: Visit) -> Reply:
 
 
 async def press(visit: Visit) -> Reply:
-    """Keep what was typed, and put the first line's initials on the line whose button was pressed.
+    """Store the typed initials, and copy the first line's to the line of the pressed button.
 
     Fields that are blank leave their lines as they are. A press is ignored if the account no longer
     allows presses; typed initials are kept.
@@ -142,7 +142,7 @@ async def press(visit: Visit) -> Reply:
 
 
 def _after_press(visit: Visit, pressed: Press | None, before: Reading, after: Reading) -> Reply:
-    """Lead to the next line without initials, or to the review if there is none."""
+    """Redirect to the next line without initials, or to the review if there is none."""
     known, line = after.known, 0 if pressed is None else pressed.line
     if not known[0]:
         return visit.go_on(**{STEP: FORM, WRONG: _SOME})
@@ -189,7 +189,7 @@ def _use(reading: Reading) -> str:
 
 
 def differing(initials: Sequence[str]) -> Sequence[int]:
-    """The numbers of the lines that have other initials than most, or else than the first ones.
+    """The numbers of lines whose initials differ from the majority, or else from the first ones.
 
     Case, points and spaces make no difference.
     """

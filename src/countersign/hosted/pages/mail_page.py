@@ -117,7 +117,7 @@ def _back(visit: Visit, said: str) -> Reply:
 async def request_mail(
     room: HostedPages, own: CopyMails, session: Session, address: str, locale: str
 ) -> MailAnswer | None:
-    """Put a mail to this address into the queue; None: the session has no copy any more."""
+    """Put a mail to this address into the queue; None: the session's copy no longer exists."""
     time_ns, entropy = room.access.clock.time_ns(), room.access.entropy
     if session.shred_key is None:
         return None

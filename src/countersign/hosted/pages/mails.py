@@ -1,8 +1,8 @@
 """Mails with the link of a buyer's copy, in the database: accepted, claimed, and ended.
 
-A mail is due at a time. Claiming it moves that time to the end of a lease, and counts the attempt
-as one that may have sent it, until its outcome is noted. A mail with an unknown outcome is
-attempted once more, then never again.
+A mail is due at a time. Claiming a mail moves that time to the end of a lease, and counts the
+attempt as possibly sent until its outcome is recorded. A mail with an unknown outcome is attempted
+once more, then never again.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class CopyMails:
 
 
 def accept(connection: Connection, new: NewMail, daily_limit: int) -> MailAnswer | None:
-    """Put a mail into the queue, within all limits; None: the session has no copy any more."""
+    """Put a mail into the queue, within all limits; None: the session's copy no longer exists."""
     # Until the commit, no other transaction counts for this account or erases this session.
     owner = select(accounts.c.id).where(accounts.c.id == new.account_id)
     s = checkout_sessions.c
@@ -162,7 +162,7 @@ def count(connection: Connection, session_id: str) -> int:
 
 
 def look(connection: Connection, now: datetime) -> tuple[int, datetime | None, bool]:
-    """How many mails wait, since when the oldest does, and whether one is due."""
+    """The number of waiting mails, the time of the oldest, and whether one is due."""
     found = select(func.count(), func.min(_c.created_at), func.min(_c.due_at))
     number, oldest, next_ = connection.execute(found.where(_c.due_at.is_not(None))).one()
     return number, oldest, next_ is not None and next_ <= now
@@ -242,11 +242,11 @@ _OF_ONE_MAIL: Final = frozenset({"recipient", _CONTENT})
 
 
 class Attempt(NamedTuple):
-    """How an attempt ended, and what is known of why."""
+    """The outcome of an attempt, and the known cause."""
 
     outcome: MailOutcome
     is_trouble: bool = False
-    """Whether other mails would meet the same: the server, and not this mail, was the reason."""
+    """Whether the server, not this mail, was the cause: other mails would fail, too."""
     step: str = ""
     code: int | None = None
     """Of the reply; None: there was none."""

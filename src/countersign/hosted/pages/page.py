@@ -84,7 +84,7 @@ _SHOWN: Final = DossierQuery(disclose=",".join(f for f in ALL_FIELDS if f != CBI
 
 
 async def get_page(room: HostedPages, call: Call) -> Reply:
-    """A page of a session, for those who have its link, its cookie or the link of its copy."""
+    """A page of a session, for holders of its link, its cookie or the link of its copy."""
     name, _, rest = call.parameter.partition("/")
     if name.startswith(f"{CLIENT_TOKEN}_") and not rest:
         return await _enter(room, call, name)
@@ -188,10 +188,9 @@ async def _state(visit: Visit) -> Reply:
 
 
 async def _notice(visit: Visit, notice: NoticeEdition) -> Reply:
-    """The notice with a field for each line, and what is to be corrected in them.
+    """The notice with a field for each line, and the errors in them.
 
-    Of another text nothing is kept, and the page says so: where the address names that text, or
-    what is kept is of it.
+    Initials for another text are dropped, and the page says so.
     """
     session, content = visit.session, notice.content
     reading, words = session.asked.reading, words_of(visit.locale)
@@ -267,7 +266,7 @@ async def _ended(visit: Visit, *, with_copy: bool = True) -> Reply:
 
 
 async def _copied(visit: Visit) -> dict[str, Any]:
-    """The values for a page with the buyer's copy; empty if there is no copy, or no longer."""
+    """The values for a page with the buyer's copy; empty values if there is none."""
     session, ack = visit.session, await _acknowledgment(visit)
     if ack is None:
         return {"ack": None, "mail": None}
@@ -351,12 +350,12 @@ async def _decline(visit: Visit) -> Reply:
 
 
 async def _accept(visit: Visit) -> Reply:
-    """Acknowledge with the initials that were reviewed, where both boxes are ticked."""
+    """Acknowledge with the reviewed initials, if both boxes are ticked."""
     room, form = visit.room, visit.form
     reading = require_open(visit.session, visit.now, Collected.ACKNOWLEDGMENT).reading
     if reading is None or reading.reviewed_at is None:
         return visit.go_on()
-    # The sentences of the review that was sent are those that are agreed to.
+    # The buyer agrees to the sentences of the review that the form came from.
     sent = form.get("reviewed", "").encode()
     served = [replace(visit, locale=locale) for locale in LOCALES]
     found = [one for one in served if compare_digest(_shown(one, reading).encode(), sent)]
@@ -365,7 +364,7 @@ async def _accept(visit: Visit) -> Reply:
     [visit] = found
     notice = await buyer.notice_of(room, visit.session)
     if notice.digest != reading.notice_digest:
-        return visit.go_on()  # to the new text, which says that it is one
+        return visit.go_on()  # to the new text, which says that it is new
     missing = [name for name in _BOXES if form.get(name) != "yes"]
     if missing:
         return visit.go_on(**{_MISSING: " ".join(missing)})
@@ -376,7 +375,7 @@ async def _accept(visit: Visit) -> Reply:
 
 
 async def _claim(visit: Visit) -> Reply:
-    """Keep what the script of the page says that the buyer did."""
+    """Store the events claimed by the script of the page."""
     form = visit.form
     try:
         events = [

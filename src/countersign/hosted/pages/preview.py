@@ -1,4 +1,4 @@
-"""The buyer's pages of an account as files, for those who set how it looks."""
+"""The buyer's pages of an account as files, to check its brand."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The pages that offer to remember a buyer, and ask a remembered one for consent.
 
-They are never shown inside another page: what was clicked there would be no consent.
+They are never shown inside another page: a click there would not be consent.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from countersign_evidence.disclosure import b64url
 from countersign_evidence.process import Binding
 
 CHECK: Final = "check"
-"""The value of `step` with which the page of the identity check itself is asked for."""
+"""The value of `step` that opens the identity check itself."""
 SCRIPT: Final = "remembered.js"
 OFFERED: Final = timedelta(minutes=15)
 """How long after the end, and after the browser was led back: later, somebody else may have it."""
 MEANT_AFTER: Final = timedelta(milliseconds=1200)
 """Minimum time from serving a page until a press on it counts: an earlier press, such as the second
-of a double click, was meant for the page before."""
+of a double click, was meant for the previous page."""
 _WHY: Final[Mapping[BuyerStatus | None, str]] = {
     BuyerStatus.EXPIRED: "expired",
     BuyerStatus.REVOKED: "revoked",
@@ -79,7 +79,7 @@ async def ask(visit: Visit) -> Reply:
 
 
 async def consent(visit: Visit) -> Reply:
-    """Take what a remembered buyer has decided, on the page that was served to this browser."""
+    """Apply a remembered buyer's decision, from the page served to this browser."""
     room, session, form = visit.room, visit.session, visit.form
     require_open(session, visit.now, Collected.IDENTITY)
     mode, how = session.mode, form.get("how")
@@ -110,7 +110,7 @@ async def consent(visit: Visit) -> Reply:
 
 
 async def arrive(visit: Visit) -> Reply:
-    """The page that asks, for a buyer who said "Continue" on the one before it."""
+    """The consent page, for a buyer who pressed "Continue" on the page before it."""
     require_open(visit.session, visit.now, Collected.IDENTITY)
     if not _may_ask(visit):
         return lead(_check_page(visit))
@@ -124,7 +124,7 @@ async def arrive(visit: Visit) -> Reply:
 
 def _after(visit: Visit, session: Session, why: str) -> Reply:
     if session.step is Collected.IDENTITY:
-        # This browser alone sees why: the vendor learns no more than that there is no buyer yet.
+        # Only this browser sees why: the vendor just sees that there is no buyer yet.
         return visit.go_on(step=CHECK, remembered=why)
     if session.status is Status.COMPLETED:
         return lead(return_url(session))
@@ -161,9 +161,8 @@ NO_OFFER: Final[Mapping[str, Any]] = {"remembered": None, "remembered_yes": Fals
 async def offer(visit: Visit) -> Mapping[str, Any]:
     """The offers of an ended session's page: ways to remember the buyer, if any.
 
-    Only to the browser that began the identity check and was led back from it, and only if no
-    other one was: a vendor has the link of the session, too, and could otherwise be remembered in
-    the buyer's place.
+    Only for the one browser that began the identity check and returned from it: the vendor has the
+    session's link, too, and could otherwise be remembered in the buyer's place.
     """
     if is_framed(visit.call):
         return NO_OFFER
@@ -214,7 +213,7 @@ def is_framed(call: Call) -> bool:
 
 
 def _may_ask(visit: Visit) -> bool:
-    """True if a remembered buyer may pass; False for one who needs a new check."""
+    """True if a remembered buyer may pass; False if a new check is needed."""
     return not is_framed(visit.call) and not visit.session.is_of_known_buyer
 
 
@@ -223,10 +222,10 @@ def _has_passkey(visit: Visit) -> bool:
 
 
 def _arrived(visit: Visit, known: KnownBy | None) -> Reply:
-    """The page that asks, or another one before it.
+    """The page that asks, or another page before it.
 
-    A buyer remembered by a cookie needs one press. A buyer whom another site has led here did not
-    ask for this page, and may be in the middle of a press.
+    A buyer remembered by a cookie needs one press. A buyer redirected from another site did not ask
+    for this page, and may be in the middle of a press.
     """
     is_ours = visit.call.headers.get(b"sec-fetch-site") in _NEAR
     has_pressed = _same(visit.form.get("arrived", ""), _arrived_by(visit))
@@ -237,7 +236,7 @@ def _arrived(visit: Visit, known: KnownBy | None) -> Reply:
 
 
 def _lead_on(visit: Visit, consent: str = "") -> Reply:
-    """Lead to the page that asks a buyer who has pressed "Continue", or a button of that page."""
+    """Redirect to the consent page, after "Continue" or a button of the consent page."""
     said = {"consent": consent} if consent else {}
     return lead(visit.address("/remembered", arrived=b64url(_arrived_by(visit)), **said))
 
@@ -317,7 +316,7 @@ def _cbid(session: Session) -> str:
 
 
 def _name(visit: Visit) -> str:
-    """The label of a passkey on a device: nothing about the person, who may share the device."""
+    """The label of a passkey on a device: not personal, since people may share the device."""
     words = words_of(visit.locale)
     name = words["remembered_passkey_name"]
     return f"{name} ({words['remembered_test']})" if visit.session.mode is Mode.TEST else name
@@ -333,7 +332,7 @@ def _same(sent: str, code: bytes) -> bool:
 
 
 def _asked_ms(form: Mapping[str, str]) -> int:
-    """When the page was served that has this form; 0, when none was, if the form does not say."""
+    """When the page with this form was served, in milliseconds; 0 if the form does not say."""
     sent = form.get("asked", "")
     is_time = sent.isascii() and sent.isdecimal() and len(sent) <= _MS_DIGITS_MAX
     return int(sent) if is_time else 0
@@ -342,7 +341,7 @@ def _asked_ms(form: Mapping[str, str]) -> int:
 def _asking(visit: Visit, asked_ms: int) -> bytes:
     """For a consent: of this session in this state, this browser and this time.
 
-    Nothing in it is counted: another browser with the link would see that somebody consented.
+    It contains no counter, which would show another browser with the link that somebody consented.
     """
     return _made(visit, f"consent {asked_ms}")
 
@@ -353,12 +352,12 @@ def _arriving(visit: Visit, asked_ms: int) -> bytes:
 
 
 def _arrived_by(visit: Visit) -> bytes:
-    """For the address that "Continue" leads to, which only this browser has."""
+    """For the address behind "Continue", valid in this browser only."""
     return _made(visit, "arrived")
 
 
 def _keeping(visit: Visit) -> bytes:
-    """For what is kept: of this session in this state and this browser, once."""
+    """For remembering the buyer: valid once, in this state of the session and this browser."""
     return _made(visit, f"keep {visit.session.consents}")
 
 

@@ -21,14 +21,14 @@ KEPT_MAX: Final = 256
 
 
 class QrCodes:
-    """Makes codes, and keeps those that were asked for last."""
+    """Makes codes, and caches the most recent ones."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[str, str], Markup] = {}
         self._looks = SingleFlight()
 
     async def of(self, url: str, name: str) -> Markup | None:
-        """A code of this address, as an SVG element with this name; None: it is too long."""
+        """A code of this address, as an SVG element with this name; None: too long."""
         if len(url) > ADDRESS_LENGTH_MAX:
             return None
         key = url, name

@@ -1,7 +1,7 @@
 """Sending mails with the link of a copy: a loop of each server, which takes one at a time.
 
-Several servers share the work: one that claims a mail has it for the length of a lease. Nothing
-here runs in another act's transaction, so an unreachable mail server delays no one.
+Several servers share the work: one that claims a mail has it for the length of a lease. It never
+runs inside another act's transaction, so an unreachable mail server delays no act.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A visit of the hosted page: whether the browser may see the session, and what it sends."""
+"""A visit of the hosted page: whether the browser may see the session, and its form."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _NOT_PASSED: Final[Mapping[str, str]] = {
     "expired": "remembered_expired",
     "revoked": "remembered_revoked",
 }
-"""By the address parameter, the text for a remembered buyer who did not pass."""
+"""By address parameter, the text for a remembered buyer who did not pass."""
 
 
 _IDENTITY_PAGE: Final = "identity.html"
@@ -51,7 +51,7 @@ _WITH_ORDER: Final = frozenset(
 
 
 class BuyerStep(NamedTuple):
-    """One of the steps of a session, counted from 1."""
+    """A step of a session, counted from 1."""
 
     number: int
     of: int
@@ -116,7 +116,7 @@ class Visit:
         return part("order.html", self.locale, self.brand, **shown)
 
     def progress_of(self, template: str) -> BuyerStep | None:
-        """Which of the buyer's steps a page is of; None: of none."""
+        """The buyer's step of a page; None: not a step."""
         steps = [
             page
             for kind in (Collected.IDENTITY, Collected.ACKNOWLEDGMENT)
@@ -127,7 +127,7 @@ class Visit:
         return BuyerStep(steps.index(page) + 1, len(steps)) if page in steps else None
 
     def address(self, path: str = "", **said: str) -> str:
-        """The address of a page of the session, in this language; `said` is what it says more."""
+        """The address of a page of the session, in this language; `said` are further parameters."""
         own = self.locale == self.own_locale
         query = urlencode(said if own else {"lang": self.locale, **said})
         return f"{self.root}{path}{query and '?'}{query}"
@@ -135,8 +135,8 @@ class Visit:
     def go_on(self, **said: str) -> Reply:
         """Lead to the page of the state that the session is in now.
 
-        Every form gets a redirect, valid or not: going back to a form's own response makes a
-        browser ask whether to send it again.
+        Every form gets a redirect, valid or not: returning to a form's own response makes a browser
+        ask whether to send it again.
         """
         return lead(self.address(**said))
 
@@ -177,9 +177,9 @@ async def visit_of(room: HostedPages, call: Call, session_id: str, key: str | No
 
 
 async def count(call: Call, session: Session) -> None:
-    """Count a request of one who was given this session's link or token.
+    """Count a request with this session's link or token.
 
-    Only then: an identifier that anybody can write takes nothing from the buyer.
+    Only such requests: strangers who make up identifiers do not use the buyer's quota.
 
     Raises:
         RateLimited: there were too many.
@@ -189,7 +189,7 @@ async def count(call: Call, session: Session) -> None:
 
 
 def owners_of(session: Session) -> tuple[str, str]:
-    """Who a request about a session is counted for: the session, and its account and mode."""
+    """The quotas of a request about a session: the session, and its account and mode."""
     return (session.id, f"{session.account_id} {session.mode}")
 
 
@@ -206,7 +206,7 @@ def _locale(known: str, values: Mapping[str, str]) -> str:
 
 
 async def with_form(visit: Visit, most: int) -> Visit:
-    """The same visit with the form that it sends, which is one of ours, of at most so many bytes.
+    """The same visit with its form, checked to be ours and limited to `most` bytes.
 
     Raises:
         OriginNotAllowed: another site sends it, or it lacks the code of our forms.

@@ -1,1 +1,1 @@
-"""What pages are made with: screens, words, colors, forms."""
+"""Toolkit for pages: screens, words, colors, forms."""

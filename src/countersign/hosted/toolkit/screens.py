@@ -105,7 +105,7 @@ def _parts(color: str) -> tuple[int, int, int]:
 
 
 COLOR: Final = "#1b4965"
-"""Of a vendor that has none."""
+"""For a vendor without a color."""
 PRIVATE: Final[tuple[Header, ...]] = (
     NO_STORE,
     (b"referrer-policy", b"no-referrer"),
@@ -114,7 +114,7 @@ PRIVATE: Final[tuple[Header, ...]] = (
 _ALONE: Final[Header] = (b"cross-origin-opener-policy", b"same-origin")
 """No page of another site that has opened this one keeps a hold of its window (HTML §7.1.3).
 
-Every page has it: where only some do, a shop sees by it which one its visitor has met.
+On every page: if only some had it, a shop could tell which page its visitor has seen.
 """
 _HTML: Final[Header] = (b"content-type", b"text/html; charset=utf-8")
 
@@ -129,7 +129,7 @@ _NO_BRAND: Final = Brand(name="")
 _KEPT_MAX: Final = 256
 
 _kept: dict[Hashable, tuple[bytes, tuple[tuple[int, bytes], ...]]] = {}
-"""Pages that are alike, by what they have in common."""
+"""Rendered pages, by the values that they share."""
 
 
 def screen(
@@ -148,9 +148,9 @@ def screen(
 ) -> Reply:
     """A page.
 
-    `framed_by` is the origin of the pages that may embed it, `form_action` says where its forms may
-    lead, also by the responses to them. With `alike`, the page is rendered once for all that have
-    it, and differ in nothing else but the texts of `own`, which are unmistakable.
+    `framed_by` is the origin of the pages that may embed it, `form_action` the origins that its
+    forms may lead to, also by redirects. Pages with the same `alike` are rendered once: they may
+    differ only in the texts of `own`, each of which is unique in the page.
     """
     shown = brand or _NO_BRAND
     style, style_digest = _style(shown.color or COLOR, shown.font or FONTS[0])
@@ -187,7 +187,7 @@ def screen(
 
 
 def _keep(key: Hashable, body: bytes, own: tuple[str, ...]) -> None:
-    """Keep a page without what is its own: the beginning, and what follows each of those texts."""
+    """Cache a page without its own texts: the beginning, and the part after each of them."""
     names = [text.encode() for text in own]
     first, *rest = re.split(b"(" + b"|".join(map(re.escape, names)) + b")", body)
     if len(_kept) >= _KEPT_MAX:
@@ -201,8 +201,8 @@ def failed(
 ) -> Reply:
     """The page of an error; `accepted` is the header Accept-Language, `known` a better language.
 
-    It links back to the requested `path`, or to the page of the form. It does not reveal whether a
-    session exists that the visitor may not see.
+    It links back to the requested `path`, or to the page of the form. It does not reveal the
+    existence of a session that the visitor may not see.
     """
     locale = known or preferred(accepted)
     name = "unknown" if isinstance(error, NotFound) else "failed"
@@ -232,7 +232,7 @@ def _again(path: str, *, is_form: bool) -> str | None:
 
 
 def preferred(accepted: bytes) -> str:
-    """The locale for a header Accept-Language: of those that there are, the one liked best."""
+    """The best available locale for an Accept-Language header."""
     liked: list[tuple[float, str]] = []
     for one in accepted.decode("latin-1").lower().split(",")[:_LANGUAGES_MAX]:
         name, _, weight = one.strip().partition(";")
@@ -320,7 +320,7 @@ def address_of(room: Checkout, call: Call) -> str:
 
 
 async def read_door(room: Checkout, call: Call) -> Mapping[str, str]:
-    """The fields of a form by which somebody signs in; it counts for the browser's address."""
+    """The fields of a sign-in form, counted against the browser's address."""
     address = address_of(room, call)
     return await read_form(call, DOOR_BYTES_MAX, (address,) if address else ())
 

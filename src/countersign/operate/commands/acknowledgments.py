@@ -171,11 +171,11 @@ def operator_of(account_id: str, mode: Mode) -> Principal:
 
 _LIMIT = 100
 _ALL = "acknowledgments"
-"""What the audit names in the place of an account."""
+"""The subject of audit entries that name no account."""
 
 
 @click.command("list")
-@click.option("--order-reference", help="What the vendor calls the order.")
+@click.option("--order-reference", help="The vendor's reference of the order.")
 @click.option("--session", help="The vendor's checkout session.")
 @click.option("--account", help="Id or name. Left out: all accounts.")
 @click.option("--mode", type=A_MODE, help="Left out: both.")
@@ -194,7 +194,7 @@ async def list_command(
     if order_reference is None and session is None:
         raise InvalidArgument("Give --order-reference or --session.")
     for option, text in (("--order-reference", order_reference), ("--session", session)):
-        # What is not UTF-8 comes with surrogates.
+        # Output that is not UTF-8 contains surrogates.
         if text is not None and (not text or any("\ud800" <= c <= "\udfff" for c in text)):
             raise InvalidArgument(f"{option} must be UTF-8 text that is not empty.")
     search = AcknowledgmentsQuery(order_reference=order_reference, session_id=session, limit=_LIMIT)

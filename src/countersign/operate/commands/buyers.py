@@ -335,7 +335,7 @@ def drop_provider(account: str, *, provider: str, test_keys: bool, as_json: bool
 
 
 def _say_notes(provider: str, url: str | None, hints: Iterable[str], *, checked: bool) -> None:
-    """What an operator has to know about a provider that was given."""
+    """Warnings for the operator about a new provider."""
     if checked:
         say("The provider accepts the credentials.")
     if url is not None:

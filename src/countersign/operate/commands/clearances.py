@@ -44,7 +44,7 @@ async def rotate_key(
     """Add a key that signs tokens after the overlap, and print its id.
 
     /.well-known/jwks.json contains the new key immediately, and the old key until its last token
-    has expired. The overlap must be longer than the time for which your warehouses cache that file.
+    has expired. The overlap must be longer than your warehouses cache that file.
     """
     key = await room.keys.rotate(Mode(mode), timedelta(0) if at_once else overlap)
     say(f"The key is published now and signs from {rfc3339(key.signs_from)}.")

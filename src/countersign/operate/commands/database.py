@@ -75,7 +75,7 @@ def backup(directory: Path, *, shred_keys: Path | None, as_json: bool) -> None:
 @click.option(
     "--shred-keys",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The newest shred key file. Left out: the one in DIRECTORY, if it exists.",
+    help="The newest shred key file. Left out: the backup file in DIRECTORY, if it exists.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @command
@@ -92,7 +92,7 @@ def restore(directory: Path, *, shred_keys: Path | None, yes: bool, as_json: boo
     with lock:
         url = database_url(settings.database_url, settings.data_dir, settings.database_pooler)
         restored = restore_backup(directory, url, shred_keys, SaidProgress("Copying"))
-        with suppress(OSError):  # it may be kept where nothing can be written
+        with suppress(OSError):  # it may be in a read-only place
             note_restored(directory)
     say(f"Restored, with {restored.shred_keys} shred keys. {_about(restored)}".rstrip())
     say(

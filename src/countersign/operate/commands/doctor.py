@@ -31,10 +31,10 @@ _seconds = click.option(
 @_seconds
 @command
 def doctor(*, seconds: float, as_json: bool) -> None:
-    """Look for what is wrong, and say what to do. Changes nothing, whether a server runs or not.
+    """Look for problems, and say what to do. Changes nothing, whether a server runs or not.
 
-    One line for each thing that was looked at. The exit status is 0 if all is fine, 1 if there
-    are warnings, and 2 if something is broken.
+    One line per check. The exit status is 0 if all is fine, 1 if there are warnings, and 2 if
+    something is broken.
     """
     lines = examine(Sight(seconds=seconds))
     view = {"severity": worst(lines).value, "lines": [_view(line) for line in lines]}
@@ -46,7 +46,7 @@ def doctor(*, seconds: float, as_json: bool) -> None:
 @_seconds
 @command
 def status(*, seconds: float, as_json: bool) -> None:
-    """Show on one screen how the service stands, and what needs attention."""
+    """Show on one screen the state of the service and what needs attention."""
     lines = examine(Sight(seconds=seconds))
     wrong, known = problems(lines), {line.check: line.diagnosis for line in reversed(lines)}
     facts = {

@@ -75,7 +75,7 @@ async def certificate(
 ) -> None:
     """Write the certificate of an acknowledgment: a PDF to read, print and sign.
 
-    It is the one in the dossier, which has all that is checked, too.
+    It is the certificate of the dossier, which also contains the checks.
     """
     query = DossierQuery(disclose=disclose)
     made, _ = await _made(room, ack_id, query, AuditAction.CERTIFICATE_WRITTEN)

@@ -1,4 +1,4 @@
-"""`erase`, `accounts close` and `retention`: erase personal data, after what goes was shown."""
+"""`erase`, `accounts close` and `retention`: erase personal data, after showing what goes."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _counted(plan: ClosedAccount, names: Sequence[str]) -> str:
 
 
 def _what(found: ErasurePreview | ErasureDone) -> str:
-    """What is erased, as it can stand in a letter."""
+    """The erased data, in words for a letter."""
     number = len(found.records)
     records = f"{number} record{'' if number == 1 else 's'}"
     if not found.buyer:
@@ -192,7 +192,7 @@ async def run(privacy: Privacy, *, dry_run: bool, yes: bool, as_json: bool) -> N
     erased, outcomes = list[str](), dict[str, str]()
     waited = [] if dry_run else await carry_out_waiting(privacy, DEPLOYMENT)
     if waited:
-        say(f"Erased, as was asked before: the personal data of {', '.join(waited)}.")
+        say(f"Erased at the buyers' request: the personal data of {', '.join(waited)}.")
     if (free or asked) and not dry_run:
         what = f"the disclosures of {len(free)} records, and {len(asked)} buyers"
         confirm(f"Erase {what}? This cannot be undone.", yes=yes)
@@ -235,8 +235,8 @@ async def _erase_due(privacy: Privacy, due: Sequence[str]) -> list[str]:
 def evidence_end_command(account: str, *, years: int | None, never: bool, as_json: bool) -> None:
     """Set when the evidence of ACCOUNT (id or name) ends, or show it.
 
-    No notice may ask for more years than are given. Nothing ends by itself: `retention end` lists
-    what has reached its end, and ends it.
+    No notice may ask for more years than are given. Nothing is deleted automatically: `retention
+    end` lists orders whose evidence has reached its end, and deletes them.
     """
     if never and years is not None:
         raise InvalidArgument("Give --years or --never, not both.")
@@ -249,7 +249,7 @@ def evidence_end_command(account: str, *, years: int | None, never: bool, as_jso
 
 
 @click.command("end")
-@click.option("--dry-run", is_flag=True, help="Only show what has reached its end.")
+@click.option("--dry-run", is_flag=True, help="Only show the orders that have reached their end.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @command
 @with_room(Privacy)
@@ -258,8 +258,8 @@ async def end_command(privacy: Privacy, *, dry_run: bool, yes: bool, as_json: bo
 
     Evidence has no end unless `accounts evidence-end` has set one. An order ends as a whole: when
     each of its records is that many years old, the `retention_years` of its notice are over, and no
-    hold keeps any of it. What is left of its personal data is erased first. Its entries in the log
-    stay: the log verifies as before, and so does evidence that others hold.
+    hold keeps any part of it. Its remaining personal data is erased first. Its entries in the
+    log stay: the log verifies as before, and so does evidence that others hold.
     """
     found = [order async for order in list_ending(privacy)]
     free = [order for order in found if order.hold is None]

@@ -31,7 +31,7 @@ ALONE = (
     "public authorities asked; a running server names the alternatives under "
     "/docs/logs#independent-time."
 )
-"""What is missing without a third party."""
+"""The consequence of having no third party."""
 _EXPLANATION = (resources.files(__package__) / "recover.txt").read_text("utf-8").rstrip()
 
 
@@ -136,19 +136,19 @@ async def policy(room: LogRoom, mode: str, *, as_json: bool) -> None:
     "--overrule-kept-head",
     is_flag=True,
     help="With --published-head: ignore that `heads` has another or a later checkpoint. If that "
-    "one was ever published, this forks the log.",
+    "checkpoint was ever published, this forks the log.",
 )
 @click.option(
     "--adopt-database-head",
     is_flag=True,
     help="If no checkpoint is kept: declare that the database has lost nothing, and that its own "
-    "head was published last.",
+    "head is the last published one.",
 )
 @click.option(
     "--move-heads",
     is_flag=True,
-    help="Although the servers keep `heads` in another place: that one is lost, or this one, where "
-    "COUNTERSIGN_LOG_HEAD_DIR leads, takes over from it.",
+    help="Use COUNTERSIGN_LOG_HEAD_DIR although the servers keep `heads` elsewhere: the other "
+    "directory is lost, or is replaced by this one.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @command
@@ -193,8 +193,8 @@ async def recover(
         confirm("Has the database lost nothing, and was it never restored?", yes=yes)
         size = (await operate.adopt_database_head(room, log_mode, reason)).size
         say(
-            f"The checkpoint of size {size} is kept as the last published one, which the log "
-            "records. Sealing continues."
+            f"The checkpoint of size {size} is now kept as the last published one; the log "
+            f"records this. Sealing continues."
         )
     (state,) = [state for state in await _states(room) if state.log.mode is log_mode]
     if state.suspended is None:
@@ -205,8 +205,8 @@ async def recover(
 
 
 async def _states(room: LogRoom) -> Sequence[LogState]:
-    """The state of the newest log of each mode, after sealing what waits, if that is possible."""
-    room.sequencer.quiet = True  # what is shown says it
+    """The state of the newest log of each mode, after sealing pending records if possible."""
+    room.sequencer.quiet = True  # the output says it
     try:
         await room.seal.settle()
     except (InternalError, StorageUnavailable) as error:

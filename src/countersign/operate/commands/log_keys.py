@@ -55,7 +55,7 @@ async def rotate_key(room: LogRoom, *, overlap: timedelta, as_json: bool) -> Non
 @command
 @with_room(LogRoom)
 async def approvers(room: LogRoom, *, as_json: bool) -> None:
-    """Show who approves changes of the live log's keys, and the proposal that is open."""
+    """Show who approves changes of the live log's keys, and the open proposal."""
     roster = await room.database.read(approvals_sql.roster)
     found = await rotation.open_proposal(room)
     vkeys = [approver.vkey for approver in roster.approvers]
@@ -81,8 +81,8 @@ async def set_approvers(
 ) -> None:
     """Say who approves changes of the live log's keys from now on, and how many it takes.
 
-    VKEY is the verifier key of a person, as `log approver-key` prints it. If a change takes
-    approvals now, this one does as well, by those who are registered so far.
+    VKEY is the verifier key of a person, as `log approver-key` prints it. If changes need approvals
+    now, this change needs them too, from the current approvers.
     """
     _show(await rotation.set_approvers(room, threshold, vkeys), as_json=as_json)
 
@@ -98,7 +98,7 @@ async def approve(room: LogRoom, signed: Path, *, as_json: bool) -> None:
 
 @click.command("approver-key")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--name", required=True, help="Whose key it is, such as alice@example.com.")
+@click.option("--name", required=True, help="The owner of the key, such as alice@example.com.")
 @command
 def approver_key(file: Path, name: str, *, as_json: bool) -> None:
     """Make a person's key for approvals, in a new file; prints the verifier key to register.

@@ -1,4 +1,4 @@
-"""`countersign notices`: what is done with a notice file, or printed as a text."""
+"""`countersign notices`: commands that use a notice file, or print text."""
 
 from __future__ import annotations
 
@@ -95,14 +95,14 @@ def diff(notice_id: str, old: str, new: str, *, as_json: bool) -> None:
 @click.option(
     "--gap-closed",
     metavar="REASON",
-    help="Why nothing is missing, although the lines are those of a version with text_gaps.",
+    help="Why nothing is missing, although a version with text_gaps has the same lines.",
 )
 @command
 @with_room(Notices)
 async def publish(room: Notices, file: Path, *, gap_closed: str | None, as_json: bool) -> None:
     """Publish the version in FILE permanently. Live keys get it after its review.
 
-    A version without text_gaps is refused if its lines are those of a version that has some.
+    A version without text_gaps is refused if a version with text_gaps has the same lines.
     """
     content = parse_notice_file(_read(file))
     made, checked = await room.access.database.write(
@@ -132,7 +132,7 @@ async def publish(room: Notices, file: Path, *, gap_closed: str | None, as_json:
 )
 @click.option("--state", required=True, help="Where it is delivered: a two-letter USPS code.")
 @click.option("--zip", "zip_", help="The ZIP code there.")
-@click.option("--residence", help="The state in which the buyer lives. Left out: not known.")
+@click.option("--residence", help="The state where the buyer lives. Left out: not known.")
 @click.option(
     "--mode",
     type=click.Choice([mode.value for mode in Mode]),
@@ -184,7 +184,7 @@ async def _find(
 
 
 def _show_digest(checked: Mapping[str, Any], *, as_json: bool) -> None:
-    """What is known to be missing in a version, and its digest."""
+    """The known gaps of a version, and its digest."""
     for gap in checked["text_gaps"]:
         say(f"  incomplete: {gap}")
     show(checked, checked["digest"], as_json=as_json)

@@ -28,15 +28,15 @@ from countersign_evidence.cli.support import command, field_lines, say, show
 
 F = TypeVar("F", bound=Callable[..., Any])
 _STATED: Final = {
-    "legal_name": "The name under which it does business in law.",
+    "legal_name": "Its legal name.",
     "address": "Its postal address, on one line.",
-    "licence": "A licence by which it is known, such as a federal firearms licence number.",
+    "licence": "A licence that identifies it, such as a federal firearms licence number.",
     "contact": "Where questions about evidence go.",
 }
 
 
 def _stating(work: F) -> F:
-    """Add the options that state who a party is."""
+    """Add the options that describe a party."""
     for name, help_ in reversed(_STATED.items()):
         work = click.option(f"--{name.replace('_', '-')}", help=f'{help_} "" removes it.')(work)
     return work
@@ -44,7 +44,7 @@ def _stating(work: F) -> F:
 
 @click.group("operator")
 def operator() -> None:
-    """Who operates this service, as the log records it."""
+    """The operator of this service, as the log records it."""
 
 
 @operator.command("describe")
@@ -54,7 +54,7 @@ def operator() -> None:
 async def describe_operator_command(
     room: LogRoom, /, *, as_json: bool, **stated: str | None
 ) -> None:
-    """Record who operates this service; what is left out stays as it is.
+    """Record who operates this service; omitted options stay as they are.
 
     At least one option is needed. Each description is a new record, also of the same words.
     Records that are written from now on bind it. It is not secret: it is shown with the evidence.
@@ -83,7 +83,7 @@ async def show_operator(room: LogRoom, *, as_json: bool) -> None:
 async def describe_account_command(
     room: LogRoom, /, account: str, *, as_json: bool, **stated: str | None
 ) -> None:
-    """Record who an account is; what is left out stays as it is.
+    """Record who an account is; omitted options stay as they are.
 
     At least one option is needed. Each description is a new record, also of the same words.
     Records of the account that are written from now on bind it. It is not secret: it is shown with

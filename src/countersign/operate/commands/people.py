@@ -1,4 +1,4 @@
-"""`countersign staff remove` and `countersign members remove`, which ask what ends with a role."""
+"""`countersign staff remove` and `countersign members remove`, which ask about keys to end."""
 
 from __future__ import annotations
 

@@ -55,11 +55,11 @@ CHECKS: Final[Mapping[str, Check[Sight]]] = {
     "notices": service.notices,
     "backup": machine.backup,
 }
-"""In the order in which they are shown."""
+"""In the order of the output."""
 
 
 class Examined(NamedTuple):
-    """A line of what a check has found."""
+    """A line of a check's result."""
 
     check: str
     diagnosis: Diagnosis
@@ -74,7 +74,7 @@ def examine(look: Sight, checks: Mapping[str, Check[Sight]] = CHECKS) -> list[Ex
         for name, diagnoses in zip(checks, found, strict=True)
         for diagnosis in (late if diagnoses is None else diagnoses)
     ]
-    # Before `init` everything is missing. A setting with a wrong name can be why it is looked for.
+    # Before `init` everything is missing. A misspelled setting can be the reason.
     is_new = any(line.diagnosis.code == "schema.new" for line in lines)
     return [line for line in lines if not is_new or line.check in {"settings", "schema"}]
 
@@ -91,7 +91,7 @@ def problems(lines: list[Examined]) -> list[Examined]:
 
 
 def _found(check: Check[Sight], look: Sight) -> list[Diagnosis]:
-    """The problems that a check finds, or else what is fine; whatever it raises is one."""
+    """The problems that a check finds, otherwise its good results; an exception is a problem."""
     found: list[Diagnosis] = []
     try:
         found.extend(check(look))

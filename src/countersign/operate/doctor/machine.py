@@ -32,7 +32,7 @@ DISK_LOW: Final = 0.1
 """Free share of the disk."""
 DISK_FULL_MB: Final = 64
 _FILES_MIN: Final = 10_000
-"""As many connections as a server takes."""
+"""As many as a server's connections need."""
 _MEMORY_MIN_MB: Final = 128
 _BACKUP_HOURS: Final = 36
 _NETWORK: Final = ("9p", "afs", "ceph", "cifs", "fuse.", "gluster", "lustre", "nfs", "smb")

@@ -1,4 +1,4 @@
-"""Checks of what the service keeps and promises: logs, keys, notices, webhooks."""
+"""Checks of the service's data and promises: logs, keys, notices, webhooks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _SOON: Final = timedelta(days=7)
 
 
 def keys(look: Sight) -> Iterator[Diagnosis]:
-    """The keys at hand are those of this database, and of all its data keys."""
+    """The keys belong to this database, and open all of its data keys."""
     secret = read_secret(look.settings.secret_key_file)
     with look.reading() as connection:
         known = text("SELECT value FROM deployment WHERE name = 'secret_check'")
@@ -80,7 +80,7 @@ def log_keys(look: Sight) -> Iterator[Diagnosis]:
 
 
 def logs(look: Sight) -> Iterator[Diagnosis]:
-    """The database goes with what was published last, and nothing waits for long."""
+    """The database matches the published head, and no record waits for long."""
     said, heads, place = [], look.heads, look.settings.log_head_dir
     try:
         if isinstance(place, str):
@@ -125,7 +125,7 @@ def newest_logs(connection: Connection) -> dict[Mode, Log]:
 
 
 def notices(look: Sight) -> Iterator[Diagnosis]:
-    """Of each there is a version in force for live keys, now and soon."""
+    """Each notice has a version in force for live keys, now and soon."""
     now, said = look.now, []
     with look.reading() as connection:
         every = all_versions(connection, look.settings.time_zone)
@@ -141,7 +141,7 @@ def notices(look: Sight) -> Iterator[Diagnosis]:
         elif has_live:
             yield say("notices.not_in_force", notice=notice)
         else:
-            said.append(f"{notice} is not in force for live keys, of which there are none")
+            said.append(f"{notice} is not in force for live keys; there are none")
         for version in versions:
             if now < version.effective_at <= now + _SOON and version.removal is None:
                 number, at = version.content.version, rfc3339(version.effective_at)
@@ -182,7 +182,7 @@ def clock(look: Sight) -> Iterator[Diagnosis]:
 
 
 def _third_parties(look: Sight, connection: Connection) -> list[tuple[str, str, str]]:
-    """Kind, name and URL of each witness and authority that is asked."""
+    """Kind, name and URL of each configured witness and authority."""
     _, witnesses = witnesses_in(look.settings.witness_policy_file)
     found = [(WITNESS, w.key_name, w.url) for w in witnesses if w.url and w.verifier.checkable]
     known, names = known_authorities(), chosen_authorities(connection)

@@ -1,4 +1,4 @@
-"""The subjects of checks: settings, database, network. Nothing of it is changed."""
+"""The subjects of checks: settings, database, network. It changes nothing."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ class Severity(StrEnum):
 
     FINE = "fine"
     MISSING = "missing"
-    """A fact that is not recorded, or that could not be seen."""
+    """A fact that is not recorded, or could not be read."""
     WARNING = "warning"
     BROKEN = "broken"
 
 
 EXIT: Final = {Severity.FINE: 0, Severity.MISSING: 0, Severity.WARNING: 1, Severity.BROKEN: 2}
-"""The exit status of the command: the worse, the higher; 0: there is nothing to do."""
+"""The exit status of the command, higher for worse results; 0: nothing to do."""
 
 
 class Diagnosis(NamedTuple):
-    """One line: its name in the table, what was found, and what to do."""
+    """One line: its name in the table, the finding, and what to do."""
 
     code: str
     severity: Severity
@@ -60,7 +60,7 @@ class Diagnosis(NamedTuple):
 
 
 Check: TypeAlias = Callable[[C], Iterator[Diagnosis]]
-"""Looks at one thing. Next to a problem, what is fine is left out."""
+"""Looks at one thing. If there is a problem, the check's good results are left out."""
 
 FINDINGS: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = tomllib.loads(
     (resources.files(__package__) / "findings.toml").read_text("utf-8")
@@ -82,7 +82,7 @@ def say(code: str, /, **values: object) -> Diagnosis:
 
 
 def queried(connection: Connection, check: str) -> Iterator[Diagnosis]:
-    """The findings of a check that the database is asked for: each row of its query is one."""
+    """The findings of a check that queries the database: one per row."""
     now = {"now": time.time_ns() // 10**6}
     for name, words in FINDINGS[check].items():
         if "query" in words:
@@ -104,7 +104,7 @@ class Asked(NamedTuple):
     status: int
     body: str
     ahead: float | None
-    """By how many seconds this machine's clock is ahead of that server's; None: it said none."""
+    """By how many seconds this machine's clock is ahead of that server's; None: unknown."""
     ends_at: datetime | None
     """When its certificate ends."""
 
@@ -159,7 +159,7 @@ class Sight:
 
     @property
     def is_new(self) -> bool:
-        """Whether nothing shows that there was a deployment."""
+        """Whether there is no trace of an earlier deployment."""
         try:
             return not any(remains(self.settings).values())
         except HeadUnavailable:
@@ -222,9 +222,9 @@ class Sight:
 
 
 class _Seen(Database):
-    """A connection in the place of the database where a room only reads."""
+    """A connection used in place of the database by a room that only reads."""
 
-    def __init__(self, connection: Connection) -> None:  # what has batchers is not begun
+    def __init__(self, connection: Connection) -> None:  # starts no batchers
         self._connection = connection
 
     async def read(self, act: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - any act
@@ -232,13 +232,13 @@ class _Seen(Database):
 
 
 def together(jobs: Sequence[Callable[[], T]], seconds: float) -> list[T | None]:
-    """The results of concurrent calls; None: not within so many seconds."""
+    """The results of concurrent calls; None: no result within `seconds`."""
     done: list[T | None] = [None] * len(jobs)
 
     def do(place: int) -> None:
         done[place] = jobs[place]()
 
-    # Not a pool: the process would wait at its end for what hangs.
+    # Not a pool: at its end the process would wait for calls that hang.
     threads = [
         threading.Thread(target=do, args=(place,), daemon=True) for place in range(len(jobs))
     ]

@@ -1,1 +1,1 @@
-"""What staff do, over the API: the operations that only answer where the console is on."""
+"""Acts of staff over the API: their operations respond only where the console is on."""

@@ -80,7 +80,7 @@ def list_audit(connection: Connection, reach: Reach, query: AuditQuery) -> Page[
     who name no account see all.
     """
     own, wanted, found = audit_log.c, list[ColumnElement[bool]](), select(audit_log)
-    # Of an account, the order of its own entries: what others have costs it nothing.
+    # An account reads the order of its own entries, so that other entries cost it nothing.
     id_ = own.id
     if isinstance(reach, AccountReach):
         id_ = audit_owners.c.entry_id

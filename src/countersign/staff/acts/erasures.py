@@ -256,7 +256,7 @@ def due_view(due: Due) -> DueRecord:
 
 
 async def _plan(privacy: Privacy, reach: Reach, wanted: ErasurePreviewRequest) -> Plan:
-    """What is meant, if it is within the caller's reach."""
+    """The planned erasure, within the caller's reach."""
     naming = wanted.with_acknowledgments
     return await plan_erasure(privacy, wanted.subject, reach, with_acknowledgments=naming)
 

@@ -100,7 +100,7 @@ class KeyView(Struct, frozen=True, kw_only=True):
 
 
 async def _warn(access: Access, made: Mapping[str, Any]) -> None:
-    """What keeps a new key from working, and of a first live one, its evidence from counting."""
+    """Warn of what keeps a new key from working, or a first live key's evidence from counting."""
     owner = await find_account(access, made["account_id"])
     origin = await access.database.read(keys.live_origin)
     if made["livemode"] and made["replaces"] is None and origin is not None:
@@ -195,7 +195,7 @@ def list_keys(
 @KEYS.act(
     "POST /v1/keys/{key_id}/rotate",
     "Give an API key a successor",
-    # Without an overlap it ends the other.
+    # Without an overlap it revokes the old key.
     fresh=True,
     secret=True,
     response_examples={"created": {"key": "csign_sk_test_…"}},
@@ -261,15 +261,15 @@ def _named(connection: Connection, reach: Reach, key_id: str) -> ApiKey:
 
 
 def _reason(call: Call, scopes: frozenset[Scope]) -> str | None:
-    """Why the caller gives a key these scopes, where that has to be said.
+    """The reason for granting these scopes, if one is required.
 
-    Of what staff do, no one gives a key more than they may do themselves: a key also acts. The same
-    goes for reading personal data with a key that a person made; a person who sees none gives the
-    reason. Over the API no one gives a key what is of people alone, also not by a rotation. An
-    operator gives what there is.
+    No one grants a key a staff scope beyond their own, because a key also acts. The same goes for
+    reading personal data with a key that a person made; a person who may not see such data gives
+    the reason. Over the API no one grants a scope reserved for people, by rotation either. An
+    operator may grant any scope.
 
     Raises:
-        Forbidden: the caller cannot give a key one of them.
+        Forbidden: the caller may not grant one of them.
         InvalidRequest: the reason is missing.
     """
     who = call.principal
@@ -278,7 +278,7 @@ def _reason(call: Call, scopes: frozenset[Scope]) -> str | None:
     for scope in sorted(scopes & MACHINE_SCOPES):
         raise Forbidden(
             f"Over the API no one gives a key the scope {scope}: people do it themselves. On the "
-            "machine, `countersign keys` makes and rotates such keys.",
+            f"machine, `countersign keys` makes and rotates such keys.",
             scope=scope,
         )
     looks = who.person.looks if who.person else ()

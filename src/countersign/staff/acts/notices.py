@@ -186,7 +186,7 @@ class CompareQuery(Request, frozen=True, kw_only=True):
 
 
 async def _say_what_is_in_force(notices: Notices, done: Mapping[str, Any]) -> None:
-    """Which version keys get after an act, once every running server has seen it."""
+    """Say which version keys get after an act, once every running server has seen it."""
     notice_id, url = done["notice_id"], urlsplit(done["details"].get("against", ""))
     say(f"{notice_id} version {done['version']} is {done['type']}.")
     if url.netloc and url.path in {"", "/"} and not url.query and not url.fragment:
@@ -340,7 +340,7 @@ def published(
     source: str,
     gap_closed: str | None,
 ) -> tuple[publishing.Publication, CheckedNotice]:
-    """Publish a version, and compare it with what there was before; see `publish`."""
+    """Publish a version, and compare it with the previous one; see `publish`."""
     known = KnownNotices(0, all_versions(connection, notices.registry.zone))
     made = publishing.publish(
         connection, notices, content, source, notices.access.audit, gap_closed=gap_closed
@@ -349,7 +349,7 @@ def published(
 
 
 def compared(before: NoticeContent, after: NoticeContent) -> ComparedNotices:
-    """What differs between these versions, in the order of the later one."""
+    """The differences between two versions, in the order of the later one."""
     was, is_ = _parts(before), _parts(after)
     found = [
         NoticeDifference(part=part, before=was.get(part), after=is_.get(part))
@@ -395,7 +395,7 @@ def _outcome(event: NoticeEvent) -> NoticeOutcome:
 def lifecycle_of(
     one: NoticeEdition, versions: Sequence[NoticeEdition], now: datetime
 ) -> NoticeLifecycle:
-    """Where one of a notice's versions stands at this time, and its history."""
+    """The state of a notice's version at this time, and its history."""
     content = one.content
     return view(
         NoticeLifecycle,

@@ -1,6 +1,6 @@
 """Orders in the database: found by anything that names one, and read in a few queries.
 
-Nothing is decrypted: what a vendor or buyer calls something is found by its keyed hash.
+Nothing is decrypted: names that vendors and buyers chose are found by their keyed hash.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _Row: TypeAlias = Row[*tuple[Any, ...]]
 
 
 class Found(NamedTuple):
-    """What leads to orders: records of them, and checkout sessions."""
+    """Starting points for orders: record ids and checkout session ids."""
 
     record_ids: set[str]
     session_ids: set[str]
@@ -79,7 +79,7 @@ class StoredOrder(NamedTuple):
 
 
 def find(connection: Connection, secret: DeploymentSecret, who: Principal, text: str) -> Found:
-    """What this text names, within the reach of the caller."""
+    """The objects that this text identifies, within the caller's reach."""
     if any(is_id(kind, text) for kind in (CHECKOUT_SESSION, EARLIER_SESSION)):
         return Found(set(), {text}, "identifier")
     if any(is_id(kind, text) for kind in _RECORDS):
@@ -104,7 +104,7 @@ def _erased_by(connection: Connection, who: Principal, fact_id: str) -> Sequence
 
 
 def _of_check(connection: Connection, who: Principal, verification_id: str) -> Found:
-    """The checkout session in which a check was made, and orders that rest on its buyer."""
+    """The checkout session of a check, and the orders that rest on its buyer."""
     nothing = Found(set(), set(), "identifier")
     v = verifications.c
     own = select(v.cbid).where(v.id == verification_id, v.mode == who.mode)
@@ -210,7 +210,7 @@ def _order(
 
 
 def _last_of_own(verified: Sequence[_Row], order: StoredOrder) -> _Row | None:
-    """Of checks, the newest first, that of this order."""
+    """The newest check before the order's last record, by its account and for its buyer."""
     if not order.records or any(one.status == BuyerStatus.VERIFIED for one in order.checks):
         return None
     account_id, until = order.records[0].account_id, max(one.at for one in order.records)

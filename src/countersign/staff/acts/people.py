@@ -171,7 +171,7 @@ def _invited(made: Mapping[str, Any]) -> str:
 
 
 async def _warn(people: People, made: Mapping[str, Any]) -> None:
-    """What keeps a new link from working."""
+    """Warn of what keeps a new link from working."""
     if made["link"] is not None and not people.is_on:
         say("warning: the console is off, so the link works only with COUNTERSIGN_CONSOLE=true")
     if made["link"] is not None and people.party is None and people.provider is None:
@@ -343,7 +343,7 @@ def sign_out(connection: Connection, people: People, who: Principal, person_id: 
 
 
 def _by(who: Principal) -> str:
-    """The person who acts; "": the machine does. A key is no one who may."""
+    """The person who acts; "": the machine does. A key is no person."""
     return "" if who.is_operator else who.actor
 
 

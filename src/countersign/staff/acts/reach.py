@@ -13,5 +13,5 @@ staff_route: Final = partial(Route, console=True)
 
 
 async def of_deployment(_room: object, _named: str) -> tuple[str, Mode]:
-    """For whom a command acts that names no account and mode: the `owner` of its route."""
+    """The `owner` of a route whose command names no account and mode: the deployment."""
     return "", Mode.LIVE

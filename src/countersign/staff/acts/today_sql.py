@@ -1,7 +1,7 @@
-"""What is counted for an account and a mode: each figure reads a range of an index, up to a bound.
+"""Counts for an account and a mode: each figure reads a range of an index, up to a bound.
 
-A bucket is counted until `MOST` is reached, and no further, so that the figures of a busy account
-take no longer than that. The number of statements is always the same.
+Counting a bucket stops at `MOST`, which bounds the time for busy accounts. The number of statements
+is always the same.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _OWN: Final = "account_id = :account AND mode = :mode"
 
 
 def _per_bucket(source: str, of: str = "", figure: str = "k.figure", most: int = MOST) -> str:
-    """Of each bucket, and each kind if there are several: how many rows of the source it has."""
+    """A query for the number of rows of the source in each bucket, by kind if there are several."""
     return (
         f"{of} SELECT s.number, {figure}, (SELECT count(*) FROM"  # noqa: S608 - our own names
         f" (SELECT 1 FROM {source} LIMIT {most}) AS counted) FROM spans AS s"
@@ -56,8 +56,8 @@ _KINDS_OF_RECORDS: Final = (
 _KINDS_OF_EVENTS: Final = ", kinds (figure, type) AS (VALUES {})".format(
     ", ".join(f"('{figure}', '{type_.value}')" for type_, figure in EVENTS.items())
 )
-# Identifiers sort by the time at which they were made. Twice as many are counted, since as many of
-# the decisions may be refusals.
+# Identifiers sort by the time of creation. Twice as many are counted, since as many of the
+# decisions may be refusals.
 _RECORDS: Final = _per_bucket(
     f"records WHERE {_OWN} AND type = k.type AND id >= k.prefix || s.begins"
     " AND id < k.prefix || s.ends",
@@ -88,17 +88,17 @@ _read_refusal: Final = json.Decoder(_Refusal).decode
 
 
 class Bucket(NamedTuple):
-    """A length of time: from `begins` to `ends`, which is not part of it."""
+    """A half-open interval: `ends` is not part of it."""
 
     begins: datetime
     ends: datetime
 
 
 class Now(NamedTuple):
-    """What is so at the moment."""
+    """Figures of the present moment."""
 
     created_at: datetime
-    """When the account was made: nothing was measured before."""
+    """When the account was created: there are no figures before."""
     open_checkout_sessions: int
     buyers_waiting: int
     deliveries_repeated: int
@@ -115,9 +115,9 @@ class RefusedOrder(NamedTuple):
 def count(
     connection: Connection, who: Principal, buckets: Sequence[Bucket]
 ) -> list[dict[str, int | None]]:
-    """What happened in each of these lengths of time: name of the figure → how often.
+    """The figures of each bucket: name → number.
 
-    `MOST` stands for that many or more, None for a number that was not found out.
+    `MOST` stands for that many or more, None for an unknown number.
     """
     times = [(to_ms(one.begins), to_ms(one.ends)) for one in buckets]
     ids = [tuple(earliest_id("", ms)[1:] for ms in one) for one in times]
@@ -147,7 +147,7 @@ def refusals(connection: Connection, who: Principal, since: datetime) -> list[Re
 
 
 def now(connection: Connection, who: Principal, at: datetime) -> Now:
-    """What is so at this time; `MOST` stands for that many or more."""
+    """The figures at this time; `MOST` stands for that many or more."""
     of_account = select(accounts.c.created_at).where(accounts.c.id == who.account_id)
     s, e, d = checkout_sessions.c, webhook_endpoints.c, webhook_deliveries.c
     open_ = select(s.mode).where(
@@ -157,7 +157,7 @@ def now(connection: Connection, who: Principal, at: datetime) -> Now:
         e.account_id == who.account_id, e.mode == who.mode, e.deleted_at.is_(None)
     )
     endpoints = connection.execute(of_endpoints).all()
-    # The first attempt of what was attempted twice has failed; the next one is in the future.
+    # A delivery with more than one attempt and a due time in the future is being retried.
     repeated = select(d.endpoint_id).where(
         d.endpoint_id.in_([one.id for one in endpoints]), d.due_at > at, d.attempts > 1
     )

@@ -1,8 +1,8 @@
 """Accept an invitation, sign in or re-authenticate at an OpenID Connect provider.
 
-Nothing is stored meanwhile. The browser keeps a *flow*: when it began, random bytes
-and what it is for. `state`, `nonce` and the code verifier are keyed hashes of it and of the link or
-session that it is for, so a response counts only in the browser that asked for it.
+Nothing is stored meanwhile. The browser keeps a *flow*: its start, random bytes and its purpose.
+`state`, `nonce` and the code verifier are keyed hashes of the flow and of its link or session, so a
+response counts only in the browser that began the flow.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class _Flow(NamedTuple):
 async def begin(
     room: People, use: str, *, session: str = "", link: str = ""
 ) -> tuple[str, str] | ProviderRefusal:
-    """The redirect for the browser, and the flow that it keeps; or why there is none."""
+    """The redirect for the browser, and the flow that it keeps; or the reason for a refusal."""
     began = to_ms(from_ns(room.access.clock.time_ns()))
     text = f"{began}.{b64url(room.access.entropy(_NONCE_BYTES))}.{use}"
     flow = await _read(room, text, session, link)
@@ -89,8 +89,8 @@ async def finish(
 ) -> SignedIn | ProviderRefusal | None:
     """Complete a flow, with the parameters that the browser brought back.
 
-    A new session; None: the earlier session counts as fresh now; or the reason why not. A flow asks
-    the provider once. `address` is where the browser is, if that is known.
+    A new session; None: the earlier session is fresh now; or the reason for a refusal. A flow asks
+    the provider once. `address` is the browser's IP address, if known.
     """
     flow = await _read(room, text, session, link)
     if isinstance(flow, ProviderRefusal):
@@ -154,7 +154,7 @@ class _Return:
         """Complete the flow."""
         link = self.flow.link
         if link is not None:
-            # Two people who connect the same account there wait for each other.
+            # Serialises two people who connect the same provider account.
             lock_grants(connection)
         query = select(_b.person_id).where(_b.lookup == self.lookup)
         person_id = connection.execute(query).scalar_one_or_none()
@@ -196,7 +196,7 @@ class _Return:
         return connection.execute(own.values(last_used_at=self.now)).rowcount == 1
 
     def _begin(self, connection: Connection, person_id: str, action: AuditAction) -> SignedIn:
-        """A session that is as fresh as the provider says; if it says nothing, not fresh."""
+        """A session as fresh as the provider's `auth_time`; without one, not fresh."""
         at = self.now - FRESH if self.who.at is None else min(self.now, self.who.at)
         begun = Begun(person_id=person_id, action=action, at=self.now, authenticated_at=at)
         return begin_session(connection, self.room, begun, provider=self.who.issuer)

@@ -15,7 +15,7 @@ from countersign.core.access.role import Role
 INVITATION_LASTS: Final = timedelta(hours=24)
 """An invitation is accepted within a day."""
 WAY_BACK_LASTS: Final = timedelta(minutes=15)
-"""For a person who waits for it: it replaces a passkey."""
+"""Short, because the person waits for it, and it replaces a passkey."""
 CLOCKS_APART: Final = timedelta(minutes=1)
 """Tolerated clock difference of an OpenID Connect provider."""
 
@@ -34,7 +34,7 @@ class ProviderUse(StrEnum):
     LINK = "link"
     """Accept an invitation, and sign in there from then on."""
     AGAIN = "again"
-    """To authenticate now, before what cannot be undone."""
+    """Authenticate again, before an irreversible act."""
 
 
 class ProviderRefusal(StrEnum):
@@ -57,7 +57,7 @@ class ProviderRefusal(StrEnum):
 
 
 class ProviderFailed(Exception):
-    """The provider signs no one in; `step` and `kind` are for the log, and name no one."""
+    """The provider did not sign the person in; `step` and `kind` are for the log, not personal."""
 
     def __init__(self, why: ProviderRefusal, step: str, kind: str) -> None:
         super().__init__(step, kind)
@@ -65,17 +65,17 @@ class ProviderFailed(Exception):
 
 
 class Named(NamedTuple):
-    """Whom an ID token names."""
+    """The person identified by an ID token."""
 
     issuer: str
     subject: str
     """The issuer's identifier of the person: unique and permanent."""
     at: datetime | None
-    """When the person authenticated there (`auth_time`); None: the token does not say."""
+    """When the person authenticated there (`auth_time`); None: not in the token."""
 
 
 class HeldRole(Struct, frozen=True, kw_only=True):
-    """The place of a role: one account, or the whole deployment (None)."""
+    """Where a role applies: one account, or the whole deployment (None)."""
 
     account_id: str | None
     account_name: str | None
@@ -122,7 +122,7 @@ class Link(NamedTuple):
 
 
 class Invited(NamedTuple):
-    """A person with a new role. Without a link it is one who signs in already."""
+    """A person with a new role. Without a link, the person signs in already."""
 
     person_id: str
     name: str
@@ -155,4 +155,4 @@ class SignedInPerson(NamedTuple):
     is_fresh: bool
     """Whether the passkey was used in the last minutes."""
     ends_at: datetime
-    """When the session ends, if nothing more is done."""
+    """The end of the session without further activity."""

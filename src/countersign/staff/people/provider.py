@@ -1,4 +1,4 @@
-"""A provider of OpenID Connect: where it signs people in, and whom its ID tokens name.
+"""An OpenID Connect provider: where it signs people in, and whom its ID tokens identify.
 
 OpenID Connect Core 1.0 §3.1 (authorization code), Discovery 1.0 §4, PKCE (RFC 7636), the issuer in
 the response (RFC 9207). Keys are fetched with each token, so a new key works at once.
@@ -26,7 +26,7 @@ from countersign.base.values import Clock, from_ms
 from countersign.staff.people.model import CLOCKS_APART, Named, ProviderFailed, ProviderRefusal
 
 ALGORITHMS: Final = ("RS256", "PS256", "ES256")
-"""Neither `none` nor one whose key is the client's secret."""
+"""Asymmetric ones only: neither `none` nor HMAC with the client's secret."""
 _KEY_TYPES: Final = ("RSA", "EC")
 _CONFIGURATION: Final = "/.well-known/openid-configuration"
 _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "jwks_uri")
@@ -60,9 +60,10 @@ class Provider:
         self._came: dict[str, tuple[float, str]] = {}
 
     def count(self, flow: str, address: str) -> ProviderRefusal | None:
-        """Let a flow ask the provider, once; or say why not.
+        """Admit one request of a flow to the provider, or return the refusal.
 
-        So many in ten minutes, of one address and in all: a provider locks out who asks too often.
+        Limited in ten minutes, for each address and in total: a provider locks out frequent
+        clients.
         """
         since = self._clock.monotonic() - _COUNTED_SECONDS
         self._came = {f: one for f, one in self._came.items() if one[0] > since}
@@ -214,7 +215,7 @@ class Provider:
 
 
 def _is_safe(url: object) -> bool:
-    """Whether what is sent there is encrypted, or stays on this machine."""
+    """Whether requests to it are encrypted, or stay on this machine."""
     if not isinstance(url, str) or not url.isprintable():
         return False
     try:

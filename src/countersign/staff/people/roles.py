@@ -59,16 +59,16 @@ def invite(
 ) -> Invited:
     """Give a new person a role in an account, or in the deployment, and a link to come in.
 
-    With the id of a person in place of a name, that person gets the role, and signs in as before:
-    a link would let the one who invites take the person's place elsewhere. `by` is the id of the
-    owner who invites; "": it is done on the machine.
+    Given the id of a person in place of a name, that person gets the role, and signs in as before:
+    a link would let the inviter take the person's place elsewhere. `by` is the id of the owner who
+    invites; "": the command line.
 
     Raises:
         InvalidRequest: the name cannot be used.
-        UnknownPerson: there is no person with this id, or `by` is not of the staff, who alone know
-            those of elsewhere.
+        UnknownPerson: there is no person with this id, or `by` is not staff: only staff know people
+            of other accounts.
         LinkOnMachine: the link would sign in an owner.
-        PeopleRefused: the name is taken, or the person has a link that was not used yet.
+        PeopleRefused: the name is taken, or the person has an unused link.
         Forbidden: `by` is no owner there any more.
     """
     access = room.access
@@ -84,7 +84,7 @@ def invite(
         if known is None or not by_staff:
             raise UnknownPerson
         if sql.has_link(connection, wanted, from_ns(time_ns)):
-            # Who made it could use it, and would have this role too.
+            # The maker of the link could use it, and would get this role too.
             raise PeopleRefused(f"{known} has a link that was not used yet: it is used first.")
         called = known
     else:
@@ -137,14 +137,14 @@ def remove(
 ) -> Member:
     """Take a person's role; without any role left, the person is signed out and cannot sign in.
 
-    `end_keys` are those to end of the keys that the person made there and that work, by their ids
-    or `ALL_KEYS`; the others work on.
+    `end_keys` are the working keys made there by the person that end, by id or `ALL_KEYS`; the
+    other keys stay valid.
 
     Raises:
         UnknownPerson: no one there has this id or name.
         PeopleRefused: it is the last owner.
-        KeysRemain: there are such keys, and the call does not say which of them end.
-        UnknownKey: a key to end is not one of them.
+        KeysRemain: the person has such keys, and `end_keys` is missing.
+        UnknownKey: `end_keys` has another key.
         Forbidden: `by` is no owner there any more.
     """
     as_owner(connection, by, reach)
@@ -172,12 +172,13 @@ def remove(
 
 
 def way_back(connection: Connection, room: People, who: str, reach: Reach, by: str = "") -> Link:
-    """A link by which a person comes in again, with a new passkey in place of those of before.
+    """A link for a person to sign in with a new passkey, which replaces the earlier ones.
 
     Raises:
         UnknownPerson: no one there has this id or name.
-        LinkOnMachine: `by` asks for that of an owner, or of one who has a role elsewhere too: the
-            one who makes a link could use it. On the machine ("") one may do everything anyway.
+        LinkOnMachine: `by` asks for a link of an owner, or of a person with a role
+            elsewhere: whoever makes a link could use it. The command line ("") may do everything
+            anyway.
         Forbidden: `by` is no owner there any more.
     """
     as_owner(connection, by, reach)
@@ -242,5 +243,5 @@ def _new_link(connection: Connection, room: People, person_id: str, kind: LinkKi
         "expires_at": now + _LASTS[kind],
     }
     connection.execute(insert(person_links), row)
-    # Behind the #, so that no server and no log on the way sees it.
+    # After the #, so that no server and no log on the way sees it.
     return Link(person_id, f"{room.url}{LINK_PATH}#{token}", kind, now + _LASTS[kind])

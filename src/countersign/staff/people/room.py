@@ -21,7 +21,7 @@ class People:
 
     access: Access
     party: RelyingParty | None
-    """None: browsers allow no passkeys at the address of the console."""
+    """None: browsers allow no passkeys at the console's address."""
     provider: Provider | None
     """The OpenID Connect provider; None without one."""
     url: str

@@ -1,7 +1,7 @@
 """Accept an invitation, sign in with a passkey, and sign out.
 
 A new session has a new token, whatever the browser sent before. Challenges are not stored: each is
-a keyed hash of what it is for, and a passkey signs one only once.
+a keyed hash of its purpose, and a passkey signs one only once.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ _log: Final = structlog.get_logger("countersign.people")
 
 
 async def link_says(room: People, token: str) -> LinkSays | None:
-    """Whom a link is for, and what for; None: it is unknown, used, replaced or expired."""
+    """The holder and purpose of a link; None: the link is unknown, used, replaced or expired."""
     link = await find_link(room, token)
     if link is None:
         return None
@@ -121,7 +121,7 @@ async def link_says(room: People, token: str) -> LinkSays | None:
 
 
 async def link_options(room: People, token: str) -> dict[str, Any] | None:
-    """The options of `navigator.credentials.create` for a link; None if it does not work."""
+    """The options of `navigator.credentials.create` for a link; None if the link does not work."""
     link = await find_link(room, token)
     if link is None or room.party is None:
         return None
@@ -137,8 +137,8 @@ async def link_options(room: People, token: str) -> dict[str, Any] | None:
 async def use_link(room: People, token: str, response: str) -> SignedIn | None:
     """Come in by a link, with the passkey that the browser has made.
 
-    It replaces the person's earlier passkeys, whose sessions end. None: the link does
-    not work, or the passkey is not what was asked for; then the link stays.
+    It replaces the person's earlier passkeys, whose sessions end. None: the link does not work, or
+    the passkey is invalid; an invalid passkey does not use the link up.
     """
     link, party = await find_link(room, token), room.party
     if link is None or party is None:
@@ -163,7 +163,7 @@ async def use_link(room: People, token: str, response: str) -> SignedIn | None:
 def sign_in_options(room: People, session: str = "") -> tuple[dict[str, Any], str] | None:
     """The options of `navigator.credentials.get`, and the state that comes back with the response.
 
-    With the token of a session: to use the passkey again. None: there are no passkeys here.
+    With the token of a session: to use the passkey again. None: no passkeys are possible here.
     """
     if room.party is None:
         return None
@@ -174,7 +174,7 @@ def sign_in_options(room: People, session: str = "") -> tuple[dict[str, Any], st
 
 
 async def sign_in(room: People, state: str, response: str) -> SignedIn | None:
-    """Sign in with a passkey; None: no person with a role has it, or the challenge is wrong."""
+    """Sign in with a passkey; None: no one with a role has it, or the challenge is wrong."""
     used = await _used(room, state, response, "")
     if used is None:
         return None
@@ -215,7 +215,7 @@ def _bound(room: People, session: str) -> bytes:
 
 
 async def find_link(room: People, token: str) -> LinkRow | None:
-    """The link with this token; None: it is unknown, used, replaced or expired."""
+    """The link with this token; None: the link is unknown, used, replaced or expired."""
     if not (token.startswith(PERSON_LINK + "_") and well_formed(token)):
         return None
     digest = room.access.secret.key_digest(token)

@@ -53,7 +53,7 @@ def members_of(connection: Connection, reach: Reach) -> Sequence[Member]:
 
 
 def name_of(connection: Connection, person_id: str) -> str | None:
-    """The name of a person; it stays when the person is removed, so that the audit can be read."""
+    """The name of a person; it stays after removal, so that the audit remains readable."""
     query = select(people.c.name).where(people.c.id == person_id)
     return connection.execute(query).scalar_one_or_none()
 
@@ -89,7 +89,7 @@ def lock_out(connection: Connection, person_id: str) -> None:
 
 
 def has_link(connection: Connection, person_id: str, now: datetime) -> bool:
-    """Whether a link of this person works, which was not used yet."""
+    """Whether this person has an unused link that still works."""
     c = person_links.c
     found = select(c.id).where(c.person_id == person_id, c.expires_at > now)
     return connection.execute(found).first() is not None

@@ -31,7 +31,7 @@ def explain(
         for parameter in command.params
         if isinstance(parameter, click.Argument) and (sentence := _sentence(parameter, path, known))
     ]
-    # A command is asked for more than once, and may stand in two groups.
+    # A command may be listed more than once, in two groups.
     help_ = cleandoc(command.help or "")
     command.help = "\n\n".join([help_, *(s for s in said if s not in help_)])
     return command

@@ -1,4 +1,4 @@
-"""Files that commands write, whole or not at all; and the policies that they are given."""
+"""Files that commands write atomically; and the policies given to commands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from countersign_evidence.policy import POLICY_BYTES_MAX, Policy, parse_policy
 
 
 def read_file(file: Path, most: int = -1) -> bytes:
-    """The bytes of a file; of one with more than `most`, the first so many and one.
+    """The bytes of a file; at most `most` and one more.
 
     Raises InvalidArgument if it cannot be read.
     """

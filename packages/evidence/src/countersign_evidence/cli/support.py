@@ -23,7 +23,7 @@ console: Final = Console(stderr=True, highlight=False, soft_wrap=True)
 
 ALONE: Final = "countersign-evidence"
 WITH_SERVICE: Final = "countersign log"
-"""How the commands that watch a log are called: by those who have no service, and in it."""
+"""How the commands that watch a log are called: without the service, and with it."""
 _JSON_PATH: Final = re.compile(r" - at `\$\.([^`]+)`")
 _DURATION: Final = re.compile(r"(0|[1-9][0-9]{0,5})([smhd])\Z", re.ASCII)
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}

@@ -32,7 +32,7 @@ from countersign_evidence.tree import leaf_hash, verify_inclusion
 
 
 def proofs_in(data: bytes) -> list[Proof]:
-    """The proofs in a file that was verified, of one checkpoint: the file itself can be one."""
+    """The proofs of one checkpoint in a verified file, which can itself be a proof."""
     if data[:2] != b"PK":
         return [parse_proof(data)]
     files = read_container(data)
@@ -40,7 +40,7 @@ def proofs_in(data: bytes) -> list[Proof]:
 
 
 async def still_in(look: Look, source: LogSource, proofs: Sequence[Proof]) -> str:
-    """Check proofs of one checkpoint, which were verified, against the log at this address.
+    """Check verified proofs of one checkpoint against the log at this address.
 
     Returns the result in words. Raises AlarmFound if the log contradicts a proof, else Unchecked
     or Unreachable.

@@ -1,4 +1,4 @@
-"""`countersign log monitor`, `mirror` and `check-alarm`: for those who watch a log from outside."""
+"""`countersign log monitor`, `mirror` and `check-alarm`: for watching a log from outside."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def _until_stopped(work: Coroutine[Any, Any, Seen]) -> Seen | None:
 
 
 def _policy(file: Path, *, as_json: bool) -> Policy:
-    """The policy; without one nothing can be checked, which is not an alarm."""
+    """The policy; without one nothing can be checked, and that is not an alarm."""
     try:
         return read_policy(file)
     except InvalidArgument as error:

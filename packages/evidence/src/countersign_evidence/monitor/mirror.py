@@ -1,4 +1,4 @@
-"""A copy of a log as files that any web server can serve; only what was found right is written."""
+"""A copy of a log as files that any web server can serve; only checked data is written."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Copy:
         except OSError:
             pass
         self._make(file.parent)
-        # Not next to the file: what is left of a run that was killed would be served.
+        # Not next to the file: the rest of a killed run would be served.
         with draft(self.folder / _DRAFT, body) as new:
             new.chmod(_FILE_MODE)
             new.replace(file)
@@ -67,15 +67,15 @@ class Copy:
         self.write(f"tile/{path}", body)
 
     def read_again_at(self) -> int:
-        """Up to when what the copy has was read again from the log, in Unix seconds."""
+        """The time up to which the copy was compared with the log again, in Unix seconds."""
         return int((self.folder / CHECKPOINT).stat().st_mtime)
 
     def note_read_again(self, at: int) -> None:
-        """Keep that time as the one of the checkpoint's file: a copy has no other files."""
+        """Store that time as the checkpoint file's time: a copy has no other files."""
         os.utime(self.folder / CHECKPOINT, (at, at))
 
     def drop_drafts(self) -> None:
-        """Delete what a run that was killed has left half-written."""
+        """Delete half-written files of a killed run."""
         for left in self.folder.glob(f"{_DRAFT}.*"):
             left.unlink(missing_ok=True)
 
@@ -87,7 +87,7 @@ class Copy:
             return None
 
     def drop_partial(self, path: str) -> None:
-        """Delete what was written of a tile while it was not complete."""
+        """Delete the partial versions of a tile."""
         rmtree(self.folder / f"{path}.p", ignore_errors=True)
 
     def tree(self) -> tuple[GrowingTree, bytes | None]:
@@ -118,10 +118,9 @@ class Copy:
 async def mirror(
     look: Look, source: LogSource, copy: Copy, progress: OnProgress, again: Again = WEEKLY
 ) -> Checkpoint:
-    """Bring the copy up to what the log publishes; gives the checkpoint that it now has.
+    """Bring the copy up to the log's present state; returns the new checkpoint.
 
-    A part of what the copy has is read again from the log, and written again if the copy's file is
-    another.
+    A part of the copy is read again from the log, and rewritten if it differs.
 
     Raises AlarmFound, Unchecked, Unreachable, or OSError. The copy then is as good as before.
     """
@@ -150,13 +149,13 @@ async def mirror(
     await _copy_keys(look, source, copy, head)
     copy.write(CHECKPOINT, note)
     copy.note_read_again(began)
-    for path in complete:  # not before: who is stopped goes on from the edge of the old checkpoint
+    for path in complete:  # not before: a stopped run continues from the edge of the old checkpoint
         copy.drop_partial(path)
     return head
 
 
 async def _copy_beginning(source: LogSource, copy: Copy, head: Checkpoint) -> None:
-    """Copy the record with which the log begins, if it has one that is its first entry."""
+    """Copy the record that begins the log, if it has one and it is its first entry."""
     try:
         record = await source.get(EPOCH_RECORD, _BYTES_MAX)
     except Missing:
@@ -167,7 +166,7 @@ async def _copy_beginning(source: LogSource, copy: Copy, head: Checkpoint) -> No
 
 
 async def _copy_keys(look: Look, source: LogSource, copy: Copy, head: Checkpoint) -> None:
-    """Copy the history of this log's keys, if there is one that the keys of the policy signed."""
+    """Copy the history of this log's keys, if the policy's keys signed one."""
     await learn_keys(look, source, head.origin)
     for note in look.history(head.origin):
         copy.write(KEY_HISTORY, note)
@@ -182,7 +181,7 @@ async def _read(
     *,
     is_trusting: bool,
 ) -> list[str]:
-    """Read and write what the copy lacks; gives the paths of the complete tiles and bundles.
+    """Read and write the missing parts; returns the paths of the complete tiles and bundles.
 
     `is_trusting`: the tiles that the copy has are not read again.
     """

@@ -1,7 +1,7 @@
 """Reading the entries and tiles of a log up to a signed checkpoint, and checking each of them.
 
 Every bundle of entries is hashed and compared with its tile, every tile above with those below, and
-the root with the signed one. What has been read stays read: a tree can be continued.
+the root with the signed one. It continues from the tree read so far.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from countersign_evidence.tiles import (
 from countersign_evidence.tree import HASH_BYTES, Node, inclusion_path, leaf_hash, verify_inclusion
 
 Read = Callable[[str, int], Awaitable[bytes]]
-"""Gives the resource at a path below the address of the log, of at most so many bytes and one."""
+"""Returns the resource at a path below the address of the log, up to one byte more than the
+limit."""
 Keep = Callable[[str, bytes], None]
 """Takes a tile, or a bundle of entries, that was found to be right, with its path below `tile/`."""
 
@@ -79,8 +80,8 @@ class Reader:
     async def grow(self, tree: GrowingTree) -> AsyncGenerator[int]:
         """Let a tree grow up to the checkpoint; gives how many entries it has meanwhile.
 
-        Raises Wrong if anything that is served is not in the signed tree; this one is then not to
-        be used any further.
+        Raises Wrong if any served data is not in the signed tree; this tree must then not be used
+        any further.
         """
         size = self._checkpoint.size
         if tree.size == size and tree.root() == self._checkpoint.root:
@@ -137,7 +138,7 @@ class Reader:
     async def again(self, numbers: Sequence[int]) -> None:
         """Read these bundles of entries once more, with all tiles between them and the root.
 
-        Raises Wrong if what is served is not in the signed tree.
+        Raises Wrong if served data is not in the signed tree.
         """
         for first in range(0, len(numbers), CONNECTIONS):
             await asyncio.gather(*map(self._again, numbers[first : first + CONNECTIONS]))
@@ -185,7 +186,7 @@ class Reader:
         return body[:most]
 
     async def _bundles(self, start: int) -> AsyncIterator[_Bundle]:
-        """The bundles from the one with this entry on, in order; a few are under way at a time."""
+        """The bundles from this entry on, in order; a few requests run concurrently."""
         size = self._checkpoint.size
         under_way: deque[asyncio.Task[_Bundle]] = deque()
         try:
@@ -221,7 +222,7 @@ class Reader:
         return leaves
 
     async def _look_at_entries(self, bundle: _Bundle, index: int) -> None:
-        """Find out whether the log itself holds what is not one of its entries: Wrong if so."""
+        """Check whether the log itself contains a malformed entry: Wrong if so."""
         width = min(WIDTH, self._checkpoint.size - (index << HEIGHT))
         data = await self._get("entries", index, width, (2 + _ENTRY_BYTES_MAX) * width)
         form, at = re.compile(entry_form(self._host)), 0

@@ -35,8 +35,8 @@ _LOWEST: Final = "0/"
 class Receipts:
     """The receipts in a folder, and which of them a monitor has found kept.
 
-    `waiting` are those whose entry it has not seen, by the log that promised and the SHA-256 of
-    the record: of several promises of one record the earliest.
+    `waiting` are those whose entry it has not seen, by log and SHA-256 of the record: the earliest
+    of several promises of one record.
     """
 
     def __init__(self, folder: Path, watch: Watch) -> None:
@@ -53,7 +53,7 @@ class Receipts:
         self.read(watch)
 
     def read(self, watch: Watch) -> bool:
-        """Read those that could not be read before; whether one is signed by an unknown key."""
+        """Read the unread receipts again; returns whether one is signed by an unknown key."""
         self.unreadable, unknown = [], False
         histories = [note for note in watch.histories.values() if note is not None]
         for name, data in [*self._unread.items()]:
@@ -72,7 +72,7 @@ class Receipts:
         return unknown
 
     def seen(self, origin: str) -> Keep:
-        """Notes what is in the tiles of this log; what was noted of it before is forgotten.
+        """Notes the entries in the tiles of this log; earlier notes are dropped.
 
         It counts when `read_to_root` says so: until then the log may have served anything.
         """
@@ -103,16 +103,16 @@ class Receipts:
         return [*self.unreadable, *of_others]
 
     def save(self) -> None:
-        """Remember which were kept."""
+        """Store which were kept."""
         replace_file(self._found_file, "".join(f"{one}\n" for one in sorted(self._found)).encode())
 
 
 async def check_receipts(
     receipts: Receipts, watch: Watch, source: LogSource, logs: Sequence[Kept], began: datetime
 ) -> None:
-    """Check that these logs, which were read, have what they promised to have by now.
+    """Check that these logs, which were just read, kept their promises that are due.
 
-    `began`: before their checkpoints were requested; what was due later may be in a later one.
+    `began`: before their checkpoints were requested; entries due later may be in a later one.
     Raises AlarmFound or Unreachable.
     """
     await _read_again(receipts, watch, source, logs)

@@ -1,4 +1,4 @@
-"""One look at a log: whether what it publishes now continues what it published before."""
+"""One round of a log: whether its present state continues the last one."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class Again:
     """The parts to read again: a slice of the log that follows the clock, and a sample."""
 
     whole: timedelta = WEEK
-    """The time in which everything is read again once."""
+    """The period in which everything is read again once."""
     sample: int = SAMPLE
-    """Bundles that are drawn for each look, so that no change is safe until its turn comes."""
+    """Bundles drawn at random for each look, so that every change can be detected at any time."""
     pick: Callable[[int], int] = randbelow
     """Draws a number below this one."""
 
@@ -59,7 +59,7 @@ class Again:
         """The numbers of the bundles to read again in a look at a tree of this size.
 
         The last look went up to the time `since` (Unix seconds), when there were `before` entries.
-        Of each look the part begins where that of the last one ended.
+        Each part begins at the end of the last one.
         """
         then, count = _bundles(before), _bundles(size)
         if not count:
@@ -84,16 +84,16 @@ WEEKLY: Final = Again()
 
 
 SAVED_EVERY: Final = 100 * 256
-"""Entries after which what was read so far is kept."""
+"""Number of entries after which progress is saved."""
 _SECOND_NS: Final = 1_000_000_000
 
 
 OnProgress: TypeAlias = Callable[[str, int, int], None]
-"""Hears of which log, how many entries were read, and of how many."""
+"""Called with the log, the number of entries read, and the total."""
 
 
 class AlarmFound(Exception):
-    """The log is not what it has to be."""
+    """The log breaks its rules."""
 
     def __init__(self, alarm: Alarm) -> None:
         super().__init__(alarm.message)
@@ -112,12 +112,12 @@ class Look:
     clock: Callable[[], int]
     """Unix time in nanoseconds."""
     histories: dict[str, bytes | None] = field(default_factory=dict)
-    """Of each log that was looked at, the history of its keys; None: there is none that counts."""
+    """The history of keys of each log in this look; None: no valid one."""
     earlier: dict[str, bytes] = field(default_factory=dict)
-    """Of a log whose history goes on in this look, the one before."""
+    """The previous history of a log that continues in this look."""
 
     def history(self, origin: str) -> tuple[bytes, ...]:
-        """The histories of this log's keys that are known: the newest, and what it goes on from."""
+        """The known histories of this log's keys: the newest, and the one that it continues."""
         found = self.earlier.get(origin), self.histories.get(origin)
         return tuple(note for note in found if note is not None)
 
@@ -150,15 +150,15 @@ class Watch(Look):
     receipts: Path | None = None
     """A folder with receipts, whose promises are checked."""
     again: Again = WEEKLY
-    """Which of the entries that were read before are read again."""
+    """Which earlier entries are read again."""
     seen: Callable[[str], Keep] = lambda _origin: nothing
     """Gets the tiles of a log as they are read; called again if the reading begins again."""
 
 
 async def check_log(watch: Watch, source: LogSource, known: Sequence[Kept]) -> Kept:
-    """Check all that a log has published since, and keep what was found right.
+    """Check all that a log has published since, and save the checked state.
 
-    `known` is what is kept of any log. Raises AlarmFound, Unchecked, or Unreachable.
+    `known` are the saved states of all logs. Raises AlarmFound, Unchecked, or Unreachable.
     """
     note, served = await signed_checkpoint(watch, source)
     for other in known:
@@ -166,7 +166,7 @@ async def check_log(watch: Watch, source: LogSource, known: Sequence[Kept]) -> K
             message = f"the address of {other.origin} serves {served.origin}"
             notes = other.note.encode(), note
             raise AlarmFound(watch.alarm(AlarmKind.REPLACED, source.url, message, *notes))
-    # A log is what its name says, whatever the address of this copy of it.
+    # A log is identified by its name, whatever the address of this copy.
     of_log = [one for one in known if one.origin == served.origin]
     kept = of_log[0] if of_log else Kept(origin=served.origin, url="", grown_at=watch.now)
     if kept.note is not None:
@@ -225,8 +225,8 @@ async def signed_checkpoint(look: Look, source: LogSource) -> tuple[bytes, Check
 async def _signed(look: Look, source: LogSource, note: bytes) -> CheckedCheckpoint:
     """The checkpoint, signed by a key of the policy, or by one that its keys name in a history.
 
-    The history is requested once for each log, and when there is a signature by a key that is not
-    known: while the key before it signs too, which is when that can be relied on most.
+    The history is requested once for each log, and whenever there is a signature by an unknown key:
+    while the previous key signs too, the history is most reliable.
     """
     origin = checkpoint_of(note).origin
     try:
@@ -245,15 +245,15 @@ async def _signed(look: Look, source: LogSource, note: bytes) -> CheckedCheckpoi
             raise AlarmFound(with_resources(alarm, {KEY_HISTORY: served})) from error
     if origin not in look.histories or _has_unknown_key(look, origin, note):
         look.histories.setdefault(origin, None)
-        with suppress(Unreachable):  # all that has to be known is known
+        with suppress(Unreachable):  # nothing more has to be known
             await learn_keys(look, source, origin)
     return checked
 
 
 async def learn_keys(look: Look, source: LogSource, origin: str) -> bytes | None:
-    """Request the history of this log's keys, and know it if it goes on from what is known.
+    """Request the history of this log's keys, and accept it if it continues the known one.
 
-    Gives what was served, None if nothing was. Raises Unreachable.
+    Returns the response, None if there is none. Raises Unreachable.
     """
     try:
         served = await source.get(KEY_HISTORY, NOTE_BYTES_MAX)
@@ -293,7 +293,7 @@ async def not_smaller(
         except Unreachable:
             pass  # the smaller one is enough of an alarm
         except AlarmFound as found:
-            # A copy that is behind need not have the tiles of the larger one.
+            # A copy that lags behind need not have the tiles of the larger one.
             if found.alarm.kind not in {AlarmKind.GAP, AlarmKind.UNBACKED}:
                 raise
         message = f"after {head.size} entries, {served.size} are served"
@@ -329,13 +329,13 @@ async def _read_up_to(watch: Watch, source: LogSource, kept: Kept, served: Check
     try:
         return await _grow(watch, source, kept, begin, served)
     except Wrong:
-        # It may have been a file that was being written, or what was read in an earlier run.
+        # The file may have been incomplete, or the data of an earlier run may be wrong.
         await source.pause(PAUSE_SECONDS)
         return await _grow(watch, source, kept, kept.tree, served)
 
 
 async def read_again(source: LogSource, reader: Reader, due: Sequence[int]) -> None:
-    """Read these bundles once more. Raises Wrong, if one of them is so twice."""
+    """Read these bundles once more. Raises Wrong if one of them is wrong twice."""
     try:
         await reader.again(due)
     except Wrong:

@@ -1,4 +1,4 @@
-"""Reading what a log publishes over HTTP: bounded in time and size, and never redirected.
+"""Reading a log over HTTP: bounded in time and size, and never redirected.
 
 The log may be hostile: whatever it sends is a value, or one of the two exceptions here.
 """
@@ -53,7 +53,7 @@ class LogSource:
         return LogSource(self._client, url, pause=self.pause, seconds=self._seconds)
 
     async def get(self, path: str, most: int) -> bytes:
-        """A resource; of one with more bytes than `most`, the first so many and one.
+        """A resource; at most `most` bytes and one more.
 
         Tried three times. Raises Missing or Unreachable.
         """

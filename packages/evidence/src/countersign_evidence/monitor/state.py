@@ -1,6 +1,6 @@
 """A monitor's state between its runs: for each log the last verified head.
 
-Each file is replaced whole, so a monitor that is killed goes on from the one before.
+Each file is replaced as a whole, so a killed monitor continues from the previous state.
 """
 
 from __future__ import annotations
@@ -50,14 +50,15 @@ class Kept:
     keys: str | None = None
     """The newest history of the log's keys that was found right."""
     tree: ReadTree = ReadTree()
-    """The tree of that checkpoint, every entry of which was read."""
+    """The tree of that checkpoint; all its entries were read."""
     reading: ReadTree | None = None
     """How far the entries after that were read, towards a later checkpoint."""
     checked_at: int = 0
-    """When a look last found all right: this log, those read with it, and the receipts."""
+    """The time of the last look without a problem: in this log, those read with it, and the
+    receipts."""
     grown_at: int = 0
     again_at: int = 0
-    """Up to when of the clock what was read before was read again; 0: not yet."""
+    """The time up to which earlier entries were read again; 0: not yet."""
 
     def since(self, tree: GrowingTree) -> Kept:
         """With how far the entries were read."""
@@ -79,7 +80,7 @@ class State:
         return sorted(found, key=lambda kept: (len(kept.url), kept.url))
 
     def keep(self, kept: Kept) -> None:
-        """Replace what is known of a log."""
+        """Replace the saved state of a log."""
         replace_file(
             self.directory / f"{_name(kept.origin)}.json",
             msgspec.json.format(msgspec.json.encode(kept), indent=1),

@@ -1,4 +1,4 @@
-"""Watching a log and those that follow it, one look after the other."""
+"""Watching a log and its successors, one look after the other."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How long what may be honest is not an alarm; None: for any time."""
+    """How long what may be honest is not an alarm; None: forever."""
 
     silence: timedelta
     frozen: timedelta | None = None
@@ -149,7 +149,7 @@ async def _all_epochs(watch: Watch, source: LogSource, known: Sequence[Kept]) ->
 
 
 async def _check_beginning(watch: Watch, source: LogSource, old: Kept, new: Kept) -> None:
-    """Check that a log begins with a record that cites all that the one before had signed."""
+    """Check that a log's first record cites everything that the previous log had signed."""
     if not new.tree.size or old.note is None or new.note is None:
         return
     notes = old.note.encode(), new.note.encode()
@@ -171,7 +171,7 @@ async def _check_beginning(watch: Watch, source: LogSource, old: Kept, new: Kept
         except Wrong as wrong:
             raise Unreachable(f"{source.url}: {wrong.message}") from wrong
         except EvidenceError:
-            record = None  # what is shown is another record
+            record = None  # another record is served
     if message is not None:
         alarm = watch.alarm(AlarmKind.EPOCH, source.url, message, *notes)
         alarm = with_resources(alarm, {EPOCH_RECORD: record})
@@ -199,7 +199,7 @@ def _check_silence(
 
 
 def _is_of_chain(url: str, first: str) -> bool:
-    """Whether a log at this address is read by one who begins at the other."""
+    """Whether a monitor that begins at `first` also reads the log at this address."""
     one, begin = _EPOCH.fullmatch(url), _EPOCH.fullmatch(first)
     if one is None or begin is None:
         return url == first

@@ -33,7 +33,7 @@ class Command(BaseCommand):
                 try:
                     new += receive(event)
                 except Exception:
-                    # One order whose payment fails does not hold up the others.
+                    # If the payment of one order fails, the others go on.
                     logger.exception("The event %s could not be processed.", event.id)
                     failed.append(event.id)
         except (CountersignError, ImproperlyConfigured) as error:

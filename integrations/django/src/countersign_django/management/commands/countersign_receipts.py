@@ -40,7 +40,7 @@ def _write(directory: Path, ack_id: str, receipt: str) -> bool:
     file = directory / f"{ack_id}.txt"
     if not _ID.match(ack_id) or file.exists():
         return False
-    # The monitor reads each file of the directory, so the unfinished one is next to it.
+    # The monitor reads each file of the directory, so a draft is written next to it.
     unfinished = directory.parent / f".{directory.name}.{file.name}"
     unfinished.write_text(receipt, encoding="utf-8", newline="")
     unfinished.replace(file)
