@@ -67,7 +67,7 @@ def test_dev_leads_from_nothing_to_a_working_line(bench: Bench, tmp_path: Path) 
         assert link.startswith(f"http://localhost:{port}/console/link#")
         docs = re.search(r"Guides and API: +(\S+)", said)
         assert docs is not None
-        assert httpx2.get(docs[1]).status_code == 200
+        assert httpx2.get(docs[1], timeout=30).status_code == 200
 
         # While it runs, commands work as in the README, with only the data directory.
         another = bench.key("demo")
