@@ -65,9 +65,9 @@ test-rest: $(VENV)/.dev $(VENV)/.bench $(BYTECODE) $(NODE_STAMPS) ## Run what `m
 drills: $(VENV)/.dev $(BYTECODE) ## Break real servers on purpose, in every way known: needs root for disks
 	$(BIN)/python -m pytest --drills -n 2 --dist loadfile tests/drills $(PYTEST_ARGS)
 
-# Three at a time: each has three nodes of its own, and waits for leases most of its time.
+# Two at a time: each has three nodes of its own, and waits for leases most of its time.
 test-ha: $(VENV)/.dev $(BYTECODE) ## Kill each part of three nodes: needs root, Patroni, etcd, HAProxy, pgBackRest
-	$(BIN)/python -m pytest --ha -n 3 --dist loadfile --no-loadscope-reorder tests/ha $(PYTEST_ARGS)
+	$(BIN)/python -m pytest --ha -n 2 --dist loadfile --no-loadscope-reorder tests/ha $(PYTEST_ARGS)
 
 test-all: $(VENV)/.dev $(VENV)/.bench $(BYTECODE) $(NODE_STAMPS) ## Run every test
 	$(PYTEST) --all-engines $(PYTEST_ARGS)

@@ -34,7 +34,7 @@ class Service(Site):
     # Readiness is that of one of four processes. A process without callers finds out by its own
     # try, and the try before may wait for as long as a caller's act.
     learns_within: ClassVar = WAIT_SECONDS_MAX
-    # Some 60 calls a second: three times three nodes share two cores.
+    # Some 60 calls a second: two times three nodes share two cores.
     pause_seconds: ClassVar = 0.12
 
     nodes: Nodes
