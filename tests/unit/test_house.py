@@ -23,13 +23,13 @@ ROOT: Final = Path(__file__).parents[2]
 SOURCE: Final = Path(countersign.__file__).parent
 # The operator's code: the service, and the package of evidence under it.
 COUNTED: Final = (SOURCE, *(ROOT / "packages" / "evidence" / "src").glob("countersign_*"))
-CODE_MAX: Final = 44_250
+CODE_MAX: Final = 43_950
 """Lines of statements, signatures, fields and constants of the service and the package of evidence
 together; docstrings, comments, imports and blank lines are free. It is held by release: lowered
 where much was deleted, never raised. The aim is 36,500. Delete before you add."""
 MODULE_LINES_MAX: Final = 500
 """A longer module holds two things."""
-MEDIAN_LINES: Final = range(90, 201)
+MEDIAN_LINES: Final = range(90, 251)
 """Shorter modules are many to open for one change, longer ones much to read for it."""
 PROTOCOLS_MAX: Final = 12
 """Only if there are several implementations, or if one comes from outside the package."""
