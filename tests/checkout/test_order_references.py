@@ -32,7 +32,7 @@ from countersign.core.gate.route import encode
 from tests.certificate.reader import pages_of
 from tests.checkout.buyer import Shop
 from tests.clearances.desk import NO_ONE, Desk, order
-from tests.http.backstage import notice_file
+from tests.http.backstage import Operator, notice_file
 from tests.http.calls import acknowledge as send
 from tests.http.calls import message, read_back, refusal, verify
 from tests.sealing.test_erasing import files, hidden_forms
@@ -113,6 +113,16 @@ def test_an_acknowledgment_with_another_reference_than_its_session_is_refused(
         assert read_back(shop.client, taken.json()["ack_id"])["order_reference"] == reference
     assert send(shop.client, session_id="cart-9", order_reference="A-2").status_code == 200
     assert send(shop.client, order_reference="A-2").status_code == 200
+
+
+def test_sessions_of_the_other_mode_bind_no_reference(shop: Shop, operator: Operator) -> None:
+    """A vendor may use one session id in both modes, and each mode has its own orders."""
+    operator.publish(notice_file("of-both-modes", "1"))
+    session = shop.buyer(order_reference="A-1", session_id="cart-10").session["session_id"]
+    asked = {"notice_id": "of-both-modes", "session_id": session, "order_reference": "A-2"}
+    assert refusal(send(shop.client, **asked)) == (409, "order_reference_mismatch")
+    taken = send(shop.vendor.client("live"), **asked)
+    assert taken.status_code == 200, taken.text
 
 
 def test_one_session_id_may_have_sessions_of_several_orders(shop: Shop) -> None:
