@@ -97,6 +97,8 @@ class Windows:
 
 def violations(page: Page) -> list[str]:
     """Findings of axe-core in a page, at WCAG 2.2 AA: rule, place and problem."""
+    # Its stylesheet has arrived: without it every link is small.
+    page.wait_for_load_state("load")
     if not page.evaluate("typeof axe === 'object'"):
         axe = node.AXE / "node_modules" / "axe-core" / "axe.min.js"
         page.evaluate(f"{axe.read_text(encoding='utf-8')}; undefined")

@@ -117,7 +117,8 @@ def test_a_lone_server_that_freezes_is_ended_by_the_manager(
     place.mkdir()
     bench = initialised.but(PORT=str(free_port()))
     with Manager(place) as manager:
-        process = manager.start(bench.environment, COMMAND, watchdog_seconds=0.9)
+        command = [sys.executable, "-m", *COMMAND]
+        process = manager.start(bench.environment, command, watchdog_seconds=0.9)
         manager.await_notice(notices.ALIVE, process)
         spin(process.pid)
         while manager.hear(0.9) is not None:

@@ -4,6 +4,7 @@ import asyncio
 import shutil
 import signal
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -199,13 +200,13 @@ def test_callers_are_answered_while_commits_wait_and_one_session_waits_for_all_o
             with without_its_standby(server) as operator:
                 with pytest.raises(OutcomeUnknown):
                     await database.write(add_account, items.account())
-                while isinstance(database.failure, OutcomeUnknown):
-                    with pytest.raises(StorageUnavailable):
+                said = Counter[str]()
+                # On a busy machine the question takes too long now and then: that is said, too.
+                while said["The database waits for its standby."] < 5:
+                    with pytest.raises(StorageUnavailable) as refusal:
                         await database.write(add_account, items.account())
+                    said[str(refusal.value)] += 1
                     await asyncio.sleep(0)
-                for _ in range(5):
-                    with pytest.raises(StorageUnavailable, match="waits for its standby"):
-                        await database.write(add_account, items.account())
                 assert len(waiting_commits(operator)) == 1
                 assert await database.scan(all_accounts) == []
             account = items.account()
