@@ -127,10 +127,13 @@ def made_dossier(
 ) -> Dossier:
     """A dossier of a live acknowledgment alone, all of it shown, unless arguments differ.
 
-    Args: personal: values of personal fields, in place of those of `PERSONAL`. lines: id and text
-        of each line of the notice. notice: members of the notice to add or replace. subject:
-        members of the record to replace. show: the names of the personal fields that are shown;
-        None for all. changed: fields of the dossier to replace.
+    Args:
+        personal: values of personal fields, in place of those of `PERSONAL`.
+        lines: id and text of each line of the notice.
+        notice: members of the notice to add or replace.
+        subject: members of the record to replace.
+        show: the names of the personal fields that are shown; None for all.
+        changed: fields of the dossier to replace.
     """
     fields = dict(PERSONAL)
     fields["initials_per_line"] = ["JD"] * len(lines) if lines is not LINES else ["JD", "J.D."]

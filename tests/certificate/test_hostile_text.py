@@ -120,7 +120,7 @@ def test_combining_characters_stay_with_their_base() -> None:
 
 @pytest.mark.later
 def test_every_showable_character_has_a_glyph_in_every_style_used() -> None:
-    """The table lists the fonts inside the compiler; the compiler is the judge."""
+    """The table lists the characters of the fonts inside the compiler; the compiler decides."""
     alone = [chr(point) for first, last in SHOWABLE for point in range(first, last + 1)]
     marks = [chr(point) for first, last in COMBINING for point in range(first, last + 1)]
     text = "".join(alone) + "".join(f"x{mark}" for mark in marks)

@@ -7,10 +7,12 @@ from base64 import b64decode, b64encode
 from hashlib import sha256
 
 import pytest
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
+from countersign_evidence import note as notes
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.note import Signer, Verifier, open_note, parse_note
 from tests.evidence.keys import MLDSA_NAME, mldsa_line, mldsa_vkey
@@ -238,6 +240,22 @@ def test_an_ml_dsa_cosignature_is_over_name_origin_size_and_root() -> None:
     ):
         with pytest.raises(EvidenceError):
             open_note(_note(line, text=text), [witness])
+
+
+def test_ml_dsa_is_checked_without_openssl_s_help(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another OpenSSL than that of the wheels may lack it; verify.py has its own."""
+
+    class Lacking:
+        @staticmethod
+        def from_public_bytes(_: bytes) -> None:
+            raise UnsupportedAlgorithm("ML-DSA")
+
+    monkeypatch.setattr(notes, "MLDSA44PublicKey", Lacking)
+    line = mldsa_line("log.example.com", 7, ROOT, 1_800_000_000)
+    witness = Verifier.parse(mldsa_vkey())
+    assert _names(_note(line, text=CHECKPOINT), witness) == [MLDSA_NAME]
+    with pytest.raises(EvidenceError):
+        open_note(_note(line, text=CHECKPOINT.replace("\n7\n", "\n8\n")), [witness])
 
 
 def test_an_origin_too_long_for_ml_dsa_is_not_cosigned() -> None:

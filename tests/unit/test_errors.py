@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import json
 import pkgutil
+import re
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TypeVar
 
 import countersign
@@ -204,3 +207,17 @@ def test_the_default_message_is_the_first_line_of_the_docstring() -> None:
     assert errors.RateLimited().message == "Too many requests."
     assert errors.RateLimited("At most 5.").message == "At most 5."
     assert errors.RateLimited().retry_after == 1
+
+
+def test_no_text_names_a_constant_that_it_does_not_insert() -> None:
+    """A line that lost its `f` would show `{_NAME}` to people."""
+    found = [
+        (path.name, node.lineno)
+        for root in ("src", "packages")
+        for path in (Path(__file__).parents[2] / root).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and re.search(r"\{_[A-Z]\w*\}", node.value)
+    ]
+    assert found == []

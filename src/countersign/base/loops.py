@@ -129,7 +129,7 @@ class Throttle:
         self._said: dict[tuple[str | None, ...], tuple[float, int]] = {}
 
     def __call__(self, *kind: str | None) -> int | None:
-        """How many lines of this kind were left out since the last one; None: omit the field."""
+        """How many lines of this kind were left out since the last one; None: omit this line."""
         now = self._monotonic()
         last, unsaid = self._said.get(kind, (float("-inf"), 0))
         if now - last < _THROTTLE_SECONDS:

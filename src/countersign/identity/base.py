@@ -91,9 +91,10 @@ class Credentials(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
             ValueError: the text has the member's name.
         """
         for name, given in named.items():
-            for value in (given,) if isinstance(given, str) else given:
+            for number, value in enumerate((given,) if isinstance(given, str) else given):
                 if _VISIBLE.fullmatch(value) is None:
-                    msg = f"`{name}`: give 8 to 300 visible ASCII characters, without spaces"
+                    place = name if isinstance(given, str) else f"{name}[{number}]"
+                    msg = f"`{place}`: give 8 to 300 visible ASCII characters, without spaces"
                     raise ValueError(msg)
 
     def __repr__(self) -> str:

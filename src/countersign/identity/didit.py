@@ -102,8 +102,7 @@ class Didit(IdentityProvider[DiditCredentials]):
             "workflow_id": needed(self.name, "workflow_id", self._credentials.workflow_id),
             "vendor_data": wanted.reference,
             "callback": wanted.return_url,
-            # Any device may finish: Didit's page offers to change it. Didit's page offers to change
-            # it.
+            # Any device may finish: Didit's page offers to change it.
             "callback_method": "both",
             "language": wanted.locale,
         }

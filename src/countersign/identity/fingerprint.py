@@ -66,9 +66,9 @@ def fingerprints(keyed: KeyedHash, base_url: str | None) -> Fingerprint:
     """How documents are identified at one place.
 
     Args:
-        keyed: the deployment's keyed hash. base_url: where the provider is, if not at its usual
-        address. Test documents are separate: a simulator's must never be mistaken for those of a
-        real person.
+        keyed: the deployment's keyed hash.
+        base_url: where the provider is, if not at its usual address. Documents there are separate:
+            a simulator's must never be mistaken for those of a real person.
     """
     realm = "" if base_url is None else base_url.rstrip("/")
 

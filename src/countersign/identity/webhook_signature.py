@@ -45,10 +45,12 @@ def check_timestamped(
     """Check a header `t=…,v1=…`, or several of them separated by spaces.
 
     Args:
-        header: as received. body: as received. secrets: the possible signing secrets. now: Unix
-        time in seconds. sets_max: 1 for a single time with any number of signatures and other
-        schemes (Stripe); more for that many sets of one time and one `v1` (Persona, one for each
-        secret).
+        header: as received.
+        body: as received.
+        secrets: the possible signing secrets.
+        now: Unix time in seconds.
+        sets_max: 1 for a single time with any number of signatures and other schemes (Stripe);
+            more for that many sets of one time and one `v1` (Persona, one for each secret).
 
     Raises:
         WebhookRefused: it is malformed, not authentic, or too old.

@@ -302,7 +302,7 @@ def cancel_move(source: URL) -> bool:
 
 
 def place_of(url: URL) -> str:
-    """The URL for display: without a password, in its parameters either."""
+    """The URL for display: without a password, nor one in its parameters."""
     parameters = {name: value for name, value in url.query.items() if "pass" not in name}
     where = (url.host, url.port, url.database)
     return URL.create("postgresql", url.username, None, *where, query=parameters).render_as_string()

@@ -24,7 +24,7 @@ ON_THE_MACHINE: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """`state`: nothing can be done here; a command shows what to do on the machine."""
+    """`state`: no acts here; the page shows the commands to type on the machine."""
 
     async def show(self, visit: Visit) -> PageReply:
         """The state as the API has it now."""

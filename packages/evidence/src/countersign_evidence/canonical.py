@@ -5,7 +5,7 @@ and null. On such values the output equals RFC 8785 (JCS). Floats are refused be
 where implementations differ.
 """
 
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -30,33 +30,59 @@ def checked_canonical_json(value: object) -> bytes:
     Raises EvidenceError if the value holds a float, an integer of 2^53 or more, a key that is not
     ASCII, a lone surrogate, or a type that JSON does not have, or is nested too deeply.
     """
-    _check(value, "$", DEPTH_MAX)
+    try:
+        _check(value, DEPTH_MAX)
+    except _Fault as fault:
+        raise EvidenceError(f"${''.join(reversed(fault.path))}: {fault}") from None
     return _encode(value)
 
 
-def _check(value: object, path: str, levels: int) -> None:
-    if (wrong := _wrong(value, levels)) is not None:
-        raise EvidenceError(f"{path}: {wrong}")
-    if isinstance(value, dict):
-        for key, item in value.items():
-            _check(item, f"{path}.{key}", levels - 1)
-    elif isinstance(value, list | tuple):
-        for index, item in enumerate(value):
-            _check(item, f"{path}[{index}]", levels - 1)
+class _Fault(EvidenceError):
+    """The error; its path is added on the way up, at no cost for valid input."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.path: list[str] = []
 
 
-def _wrong(value: object, levels: int) -> str | None:
-    """What keeps a value from being evidence, apart from what is inside it."""
+def _check(value: object, levels: int) -> None:
+    if value is None or isinstance(value, bool):
+        return
     if isinstance(value, str):
-        lone = not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value)
-        return "a lone surrogate cannot be encoded" if lone else None
-    if isinstance(value, int):
-        return "an integer must be below 2^53 in magnitude" if abs(value) >= _LARGEST else None
-    if not isinstance(value, list | tuple | dict | None):
-        return f"{type(value).__name__} is not allowed in evidence"
-    if value is not None and not levels:
-        return f"more than {DEPTH_MAX} nested arrays and objects"
-    for key in value if isinstance(value, dict) else ():
+        _check_text(value)
+    elif isinstance(value, int):
+        if abs(value) >= _LARGEST:
+            raise _Fault("an integer must be below 2^53 in magnitude")
+    elif not isinstance(value, list | tuple | dict):
+        raise _Fault(f"{type(value).__name__} is not allowed in evidence")
+    elif not levels:
+        raise _Fault(f"more than {DEPTH_MAX} nested arrays and objects")
+    elif isinstance(value, dict):
+        _check_members(value, levels - 1)
+    else:
+        for index, item in enumerate(value):
+            try:
+                _check(item, levels - 1)
+            except _Fault as fault:
+                fault.path.append(f"[{index}]")
+                raise
+
+
+def _check_members(value: dict[Any, Any], levels: int) -> None:
+    for key, item in value.items():
         if not isinstance(key, str) or not key.isascii():
-            return f"keys must be ASCII strings, not {key!r}"
-    return None
+            raise _Fault(f"keys must be ASCII strings, not {key!r}")
+        try:
+            _check(item, levels)
+        except _Fault as fault:
+            fault.path.append(f".{key}")
+            raise
+
+
+def _check_text(value: str) -> None:
+    if value.isascii():
+        return
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise _Fault("a lone surrogate cannot be encoded") from error

@@ -18,7 +18,7 @@ _ESCAPED: Final = re.compile("[\udc80-\udcff]")
 
 
 class NotCheckable(EvidenceError):
-    """It depends on what is there, and of a kind that cannot be checked here."""
+    """The result depends on a part of a kind that cannot be checked here."""
 
 
 def readable(text: str) -> str:

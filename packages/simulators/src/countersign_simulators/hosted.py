@@ -103,10 +103,12 @@ class Hosted:
     """The created sessions of one simulator, and their pages.
 
     Args:
-        provider: its name on the pages, such as `Stripe Identity`. now: gives Unix seconds. back:
-        see `Back`; not asked for the outcome `never`. changed: called with a session whenever its
-        state has changed, not when it is created. again: the outcomes after which the same page
-        starts over, for providers that let a buyer repeat a check.
+        provider: its name on the pages, such as `Stripe Identity`.
+        now: gives Unix seconds.
+        back: see `Back`; not asked for the outcome `never`.
+        changed: called with a session whenever its state has changed, not when it is created.
+        again: the outcomes after which the same page starts over, for providers that let a buyer
+            repeat a check.
     """
 
     def __init__(

@@ -118,7 +118,7 @@ class Table:
         return row | {"person": person, "personal": tuple(dict.fromkeys(texts))}
 
     def _members(self, given: str | Mapping[str, Any]) -> dict[str, Any]:
-        """The members of a row, on top of shared ones."""
+        """The members of a person, on top of shared ones."""
         own = dict(self._table["people"][given] if isinstance(given, str) else given)
         like = own.pop("like", None)
         return merged(self._table["person"] if like is None else self._members(like), own)

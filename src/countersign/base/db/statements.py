@@ -50,7 +50,7 @@ def deferred_statements(connection: Connection) -> Deferred | None:
 
 
 def run_deferred(connection: Connection, *, commit: bool = False) -> None:
-    """Run the late statements, and commit in the same round trip where possible."""
+    """Run the deferred statements, and commit in the same round trip where possible."""
     deferred = deferred_statements(connection)
     if deferred is None or not deferred.statements:
         return

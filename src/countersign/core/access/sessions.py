@@ -97,7 +97,8 @@ class Sessions:
         Raises:
             InvalidApiKey: the session is unknown or has ended.
             NotFound: there is no such account.
-            AccountDisabled: the operator has disabled the account.
+            AccountDisabled: the operator has disabled the account, and the person is only a member
+                of it.
         """
         digest = self.digest(token)
         now = from_ns(self._clock.time_ns())

@@ -256,7 +256,7 @@ AS_SUBMITTED: Final = tuple(
 )
 """The personal members; each is a separate disclosure and can be erased.
 
-The order's reference differs, but only if both are present.
+The order's reference is one more, but only if there is one.
 """
 PERSONAL_FIELDS: Final = (*AS_SUBMITTED, "ip", "user_agent")
 """The names of the disclosures of an acknowledgment's record, in the order they are kept in."""

@@ -156,7 +156,7 @@ def defer(connection: Connection, new: Sequence[Made]) -> None:
     """Leave them to be written with the commit, and give them their places in the log."""
     journal, deferred = new[0].journal, deferred_statements(connection)
     if deferred is None:
-        raise ValueError("this connection does not write late statements")
+        raise ValueError("this connection defers no statements")
     rows: list[tuple[object, ...]] = []
     for mode in {made.record.mode for made in new}:
         own = [made for made in new if made.record.mode is mode]

@@ -136,10 +136,12 @@ def decide(
 
     Args:
         result: what it said. Outcomes without a statement about a session (not found, unavailable,
-        rejected, invalid) never verify a buyer: they become `failed`. rules: those of the account,
-        including the deployment's floor. shipping_zip: where the goods shall go: five digits, or
-        ZIP+4. subject_reference: the buyer that the session must be about, if required. now: the
-        time. live: whether the session has to be a live one; None: either.
+            rejected, invalid) never verify a buyer: they become `failed`.
+        rules: those of the account, including the deployment's floor.
+        shipping_zip: where the goods shall go: five digits, or ZIP+4.
+        subject_reference: the buyer that the session must be about, if required.
+        now: the time.
+        live: whether the session has to be a live one; None: either.
     """
     unbound = _unbound(result, rules, subject_reference, live=live)
     if unbound:

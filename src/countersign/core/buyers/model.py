@@ -80,7 +80,7 @@ class ProvedSession(Struct, frozen=True, kw_only=True):
     zips: tuple[str, ...]
     """Keyed hashes of the proved ZIP codes with the source of each, in hexadecimal digits."""
     document_expires_on: date | None = None
-    """The last day of the document, if it limits `expires_at`; None if unknown."""
+    """The last day of the document if `expires_at` is not before it; None otherwise, or unknown."""
     accounts: tuple[str, ...] = ()
     """The accounts that have verified the buyer by it. Empty as earlier builds wrote it: that was
     the buyer's first account."""

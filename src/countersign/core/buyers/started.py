@@ -160,7 +160,7 @@ async def ask(
 async def started_at(
     room: Buyers, integrations: Sequence[Integration], session_id: str
 ) -> tuple[Integration, str] | None:
-    """The integration that started this session, and its reference; None: it has not."""
+    """The integration that started this session, and its reference; None: none has."""
     for integration in integrations:
         known = await room.access.database.read(_started, room, integration, session_id)
         if known is not None:

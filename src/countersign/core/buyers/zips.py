@@ -85,7 +85,7 @@ _insert: Final = BulkInsert(zip_attempts, "account_id", "mode", "subject_index",
 
 
 class ZipSubject(NamedTuple):
-    """Counts the ZIP codes that an account tries; the index is a keyed hash."""
+    """Whom the ZIP codes that an account tries are counted for; the index is a keyed hash."""
 
     account_id: str
     mode: Mode

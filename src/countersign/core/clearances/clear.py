@@ -190,7 +190,7 @@ def clear_together(
     """
     room, deferred = items[0].room, deferred_statements(connection)
     if deferred is None:
-        raise ValueError("this connection does not run late statements")
+        raise ValueError("this connection defers no statements")
     outcomes: list[Cleared | CountersignError | None] = [
         *taken(connection, [item.entry for item in items])
     ]

@@ -163,7 +163,7 @@ def lost_tail(connection: Connection, mode: Mode, accepted: tuple[int, int] | No
         f"latest {accepted[1] - newest.size} are lost, although they were accepted, and vendors "
         "have receipts for them. A disk that confirms writes it has not done can lose the end of "
         "the write-ahead log like that, and so does a copy of the file without that log. "
-        "{_WAYS_OUT}"
+        f"{_WAYS_OUT}"
     )
 
 
@@ -187,7 +187,7 @@ def _missing(newest: Row[int, int, str, int]) -> str | None:
         f"{newest.origin} has {newest.size} entries, and the file of its last published "
         "checkpoint is missing. Without it, the server cannot detect whether the database was "
         "restored or lost its latest entries. Put it back at COUNTERSIGN_LOG_HEAD_DIR, or set "
-        "that to the place where the other servers of this database keep it. {_WAYS_OUT}"
+        f"that to the place where the other servers of this database keep it. {_WAYS_OUT}"
     )
 
 

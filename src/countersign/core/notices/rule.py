@@ -37,8 +37,8 @@ from countersign.base.http.schemas import Reference, Request, ZipCode, in_full
 # Department of Housing and Urban Development (crosswalk of ZIP codes) finds in more than one state,
 # as compiled in `github.com/OpenSourceActivismTech/us-zipcodes-congress`.
 #
-# The Postal Service adds ZIP codes within these areas and hardly ever moves an area. See decision
-# 0064.
+# The Postal Service adds ZIP codes within these areas and hardly ever moves an area. See
+# docs/decisions/shops.md.
 
 MILITARY: Final = frozenset({"AA", "AE", "AP"})
 """Codes of military mail: they name no place."""
@@ -240,13 +240,8 @@ def any_of(answers: list[Requirement]) -> Requirement:
 # Coverage and obligations of a notice version: data of the version.
 #
 # `obligations` of a notice file is a list of tables, each with a `type` and whatever belongs to it:
-#
-#     [[obligations]]     type = "product_classes"     sufficient_for = ["accessory",
-# "manufacturing_machine"]
-#
-#     [[obligations]]     type = "package_label"     text = "…"
-#
-#     [[obligations]]     type = "adult_signature"
+# `product_classes` has `sufficient_for`, a list of classes; `package_label` has its `text`;
+# `adult_signature` has nothing else.
 #
 # Two types mean something here: `product_classes` says which classes of goods the notice suffices
 # for, and with `adult_signature` an order is closed only when one was obtained. All but the first

@@ -125,8 +125,9 @@ async def _go_on(room: HostedPages, session: Session) -> Session:
     """The current check, with a URL that opens its page.
 
     Raises:
-        CheckoutSessionClosed: the session was erased meanwhile. VerificationNotConfigured,
-            VerificationMisconfigured, ProviderUnavailable: no URL is available.
+        CheckoutSessionClosed: the session was erased meanwhile.
+        VerificationNotConfigured, VerificationMisconfigured, ProviderUnavailable: no URL is
+            available.
     """
     check = session.asked.check
     if check is None or not check.opens_once or not session.asked.is_waiting:

@@ -75,7 +75,7 @@ def backup(directory: Path, *, shred_keys: Path | None, as_json: bool) -> None:
 @click.option(
     "--shred-keys",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The newest shred key file. Left out: the backup file in DIRECTORY, if it exists.",
+    help="The newest shred key file. Left out: the one in DIRECTORY, if it exists.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @command

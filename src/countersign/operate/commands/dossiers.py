@@ -75,7 +75,7 @@ async def certificate(
 ) -> None:
     """Write the certificate of an acknowledgment: a PDF to read, print and sign.
 
-    It is the certificate of the dossier, which also contains the checks.
+    It is the certificate in the dossier, which also contains the evidence to verify.
     """
     query = DossierQuery(disclose=disclose)
     made, _ = await _made(room, ack_id, query, AuditAction.CERTIFICATE_WRITTEN)

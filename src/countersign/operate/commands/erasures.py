@@ -192,7 +192,8 @@ async def run(privacy: Privacy, *, dry_run: bool, yes: bool, as_json: bool) -> N
     erased, outcomes = list[str](), dict[str, str]()
     waited = [] if dry_run else await carry_out_waiting(privacy, DEPLOYMENT)
     if waited:
-        say(f"Erased at the buyers' request: the personal data of {', '.join(waited)}.")
+        names = ", ".join(waited)
+        say(f"Erased, since no hold keeps it any more: the personal data of {names}.")
     if (free or asked) and not dry_run:
         what = f"the disclosures of {len(free)} records, and {len(asked)} buyers"
         confirm(f"Erase {what}? This cannot be undone.", yes=yes)
