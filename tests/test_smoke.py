@@ -24,8 +24,6 @@ def test_a_process_ends_without_a_warning(tmp_path: Path) -> None:
     """As it is started by people: finalisers run, and warnings are errors."""
     command = [sys.executable, "-W", "error", "-m", "countersign", "init", "--json"]
     environment = os.environ | {"COUNTERSIGN_DATA_DIR": str(tmp_path / "data")}
-    done = subprocess.run(  # noqa: S603 - our own words
-        command, env=environment, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert not re.search("Traceback|Warning|Exception ignored", done.stderr), done.stderr
