@@ -32,12 +32,8 @@ from countersign.base.db.tables import person_sessions
 from countersign.base.http.body import Incoming
 from countersign.base.values import Mode, from_ns, timed_id
 from countersign.core.access.account import all_accounts
-from countersign.core.access.key import (
-    PERSON_ENTROPY_BYTES,
-    PERSON_SESSION,
-    DeploymentReach,
-    compose_person_token,
-)
+from countersign.core.access.key import PERSON_ENTROPY_BYTES, PERSON_SESSION, compose_person_token
+from countersign.core.access.reach import DeploymentReach
 from countersign.core.access.role import Role
 from countersign.core.acknowledgments.acknowledge import acknowledge
 from countersign.core.gate.route import Call, Reply

@@ -41,7 +41,8 @@ from countersign.base.errors import (
 from countersign.base.http import schemas
 from countersign.base.http.schemas import ErrorBody
 from countersign.base.values import Mode
-from countersign.core.access.key import BRAND, CLIENT_TOKEN, LIVE_SCOPES, DeploymentReach
+from countersign.core.access.key import BRAND, CLIENT_TOKEN, LIVE_SCOPES
+from countersign.core.access.reach import DeploymentReach
 from countersign.core.gate.route import REASON_LENGTH_MAX, REASON_LENGTH_MIN, Route
 from countersign.server.persons import looks
 from countersign.server.routes import ROUTES

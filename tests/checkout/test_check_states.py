@@ -25,7 +25,7 @@ from hypothesis.stateful import (
 )
 
 from countersign.base.errors import NotFound, Refusal, ReviewRefused
-from countersign.core.access.key import DEPLOYMENT
+from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.buyers import expiry as expiry_of_buyers
 from countersign.core.buyers import review
 from countersign.core.buyers.identity_check import IdentityCheck

@@ -10,7 +10,7 @@ import pytest
 
 from countersign.base.errors import CheckoutSessionClosed
 from countersign.core.access.account import register
-from countersign.core.access.key import DEPLOYMENT
+from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.checkout import store
 from countersign.core.checkout.model import seen_by
 from countersign.core.checkout.order import Reading

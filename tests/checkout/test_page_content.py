@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from countersign.core.access.account import register
-from countersign.core.access.key import DEPLOYMENT
+from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.privacy.erase import erase_planned, plan_erasure
 from countersign.core.privacy.model import ErasureReason
 from countersign.hosted.toolkit.screens import WORDS

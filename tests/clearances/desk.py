@@ -18,7 +18,8 @@ from sqlalchemy import Connection
 from countersign.base.config import load_settings
 from countersign.base.values import BUYER, Mode, base32, to_ms
 from countersign.core.access.account import create_account
-from countersign.core.access.key import DEPLOYMENT, VENDOR_SCOPES, Principal
+from countersign.core.access.key import VENDOR_SCOPES, Principal
+from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.acknowledgments.acknowledge import acknowledge
 from countersign.core.acknowledgments.model import Origin, Submission

@@ -11,7 +11,7 @@ from datetime import timedelta
 import pytest
 
 from countersign.base.values import Mode
-from countersign.core.access.key import AccountReach
+from countersign.core.access.reach import AccountReach
 from countersign.core.events.model import EventType
 from countersign.core.webhooks import endpoints
 from countersign.core.webhooks.schemas import WebhookEndpointRequest

@@ -9,8 +9,8 @@ from typing import Any, Final
 import pytest
 
 from countersign.base.values import Mode
-from countersign.core.access.key import Reach
 from countersign.core.access.keys import create_key
+from countersign.core.access.reach import Reach
 from countersign.core.access.role import Role
 from countersign.core.privacy.requests import carry_out_waiting
 from countersign.staff.acts import erasures, holds

@@ -12,8 +12,9 @@ from countersign.base.errors import SecondPersonRequired
 from countersign.base.values import Mode
 from countersign.core.access.account import set_reviewers
 from countersign.core.access.audit import AuditAction, find_audit
-from countersign.core.access.key import DEPLOYMENT, Scope
+from countersign.core.access.key import Scope
 from countersign.core.access.keys import create_key
+from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.access.role import Role
 from countersign.staff.people import roles
 from tests.console.test_pages import who_waits

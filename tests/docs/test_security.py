@@ -19,9 +19,9 @@ from countersign.core.access.authenticate import KEY_CACHE_SECONDS
 from countersign.core.acknowledgments import room
 from countersign.core.acknowledgments.evidence_routes import WAIT_SECONDS_MAX
 from countersign.core.checkout.model import KEPT, LIFETIME_MAX
+from countersign.core.webhooks.address_guard import LOOKUPS_MAX
 from countersign.core.webhooks.deliver import CONCURRENT_MAX
 from countersign.core.webhooks.model import ENDPOINTS_MAX
-from countersign.core.webhooks.sender import LOOKUPS_MAX
 from countersign.hosted.remembered import COOKIE_KEPT, KEPT_MAX, PASSKEY_KEPT
 from countersign.hosted.self_service import FRESH, SIGNED_IN
 from countersign.identity.transport import TOTAL_SECONDS

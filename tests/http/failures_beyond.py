@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from countersign.base.values import Mode, rfc3339
-from countersign.core.access.key import AccountReach
+from countersign.core.access.reach import AccountReach
 from countersign.core.events.model import KEPT
 from countersign.core.events.sql import find_event
 from countersign.operate.bootstrap import Deployment

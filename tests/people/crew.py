@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from countersign.base.values import Mode
 from countersign.core.access.account import create_account
-from countersign.core.access.key import reach_of
+from countersign.core.access.reach import reach_of
 from countersign.core.access.role import Role
 from countersign.core.gate.route import Reply
 from countersign.operate.bootstrap import Deployment

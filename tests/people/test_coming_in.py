@@ -11,14 +11,8 @@ import pytest
 from countersign.base.errors import Forbidden, LinkOnMachine, PeopleRefused, UnknownPerson
 from countersign.base.values import Mode
 from countersign.core.access.audit import find_audit
-from countersign.core.access.key import (
-    DEPLOYMENT,
-    AccountReach,
-    KeyKind,
-    Principal,
-    Scope,
-    reach_of,
-)
+from countersign.core.access.key import KeyKind, Principal, Scope
+from countersign.core.access.reach import DEPLOYMENT, AccountReach, reach_of
 from countersign.core.access.role import Role
 from countersign.staff.acts import people as acts
 from countersign.staff.people import roles

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from countersign.base.errors import InvalidRequest
 from countersign.core.access.audit import AuditAction, AuditEntry, find_audit
-from countersign.core.access.key import LIVE_SCOPES, DeploymentReach
+from countersign.core.access.key import LIVE_SCOPES
+from countersign.core.access.reach import DeploymentReach
 from countersign.core.access.role import Role
 from countersign.core.gate.route import ACCOUNT, MODE, REASON, Call, Route, place, reason
 from countersign.server.app import route_table

@@ -13,7 +13,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from countersign.core.access.audit import find_audit
-from countersign.core.access.key import DEPLOYMENT
+from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.access.role import Role
 from countersign.core.gate.route import Reply
 from countersign.staff.people import roles

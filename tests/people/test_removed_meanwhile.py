@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, event
 
-from countersign.core.access.key import DEPLOYMENT
+from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.access.role import Role
 from countersign.staff.people import roles
 from tests.http.backstage import Operator, another_deployment

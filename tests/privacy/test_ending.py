@@ -20,14 +20,15 @@ from countersign.base.db.tables import accounts
 from countersign.base.errors import InternalError, InvalidArgument, NotFound, OnHold, UnknownSubject
 from countersign.base.values import Mode
 from countersign.core.access.account import find_account
-from countersign.core.access.key import Principal, Reach
+from countersign.core.access.key import Principal
+from countersign.core.access.reach import Reach
 from countersign.core.clearances import fulfil
 from countersign.core.clearances.read import StoredClearance, stored_clearance
 from countersign.core.clearances.room import Clearances
 from countersign.core.privacy import ending
 from countersign.core.privacy.ending import EndingOrder, end_evidence, list_ending, set_evidence_end
+from countersign.core.privacy.held import KeptRecords, kept_of
 from countersign.core.privacy.model import years_after
-from countersign.core.privacy.retention import KeptRecords, kept_of
 from countersign.core.privacy.room import Privacy
 from tests.clearances.desk import Desk, MovingClock, open_desk, order
 from tests.cli.notice_files import write_notice

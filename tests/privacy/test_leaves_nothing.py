@@ -13,7 +13,7 @@ from sqlalchemy import Connection, insert
 
 from countersign.base.db.tables import deployment
 from countersign.core.access.audit import ERASED_BUYER, find_audit
-from countersign.core.access.key import DEPLOYMENT
+from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.buyers import admin
 from countersign.core.buyers.sql import erased_name

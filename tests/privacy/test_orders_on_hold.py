@@ -24,7 +24,7 @@ from sqlalchemy import Connection, insert
 from countersign.base.db.tables import deployment
 from countersign.base.errors import OnHold, UnknownSubject
 from countersign.base.values import Mode
-from countersign.core.access.key import DEPLOYMENT
+from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.acknowledgments.acknowledge import acknowledge
 from countersign.core.acknowledgments.model import Submission
 from countersign.core.buyers.model import BuyerStatus

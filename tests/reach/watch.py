@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, Engine, Table, event, select, text
 
 from countersign.base.db.tables import OWNER, RowOwner, metadata
-from countersign.core.access.key import AccountReach
+from countersign.core.access.reach import AccountReach
 
 _QUERY: Final = re.compile(r"\s*(SELECT|WITH)\b", re.IGNORECASE)
 _WRITES: Final = re.compile(r"\s*(INSERT|UPDATE|DELETE|REPLACE)\b", re.IGNORECASE)

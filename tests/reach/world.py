@@ -20,11 +20,11 @@ from countersign.core.access.key import (
     PEOPLE_SCOPES,
     PERSON_ENTROPY_BYTES,
     PERSON_SESSION,
-    AccountReach,
     Scope,
     compose_person_token,
 )
 from countersign.core.access.keys import create_key
+from countersign.core.access.reach import AccountReach
 from countersign.core.access.role import Role
 from countersign.core.gate.route import Reply, Route
 from countersign.core.notices import publish as publishing

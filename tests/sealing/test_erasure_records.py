@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from countersign.base.values import Mode
-from countersign.core.access.key import DEPLOYMENT
+from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.log import logs_sql, tree_sql
 from countersign.core.privacy.erase import erase_planned, plan_erasure
 from countersign.core.privacy.model import ErasureReason

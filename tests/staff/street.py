@@ -12,7 +12,8 @@ from sqlalchemy import Connection, select, update
 
 from countersign.base.db.tables import deployment, metadata, records
 from countersign.base.values import Mode
-from countersign.core.access.key import DEPLOYMENT, VENDOR_SCOPES, AccountReach, Scope
+from countersign.core.access.key import VENDOR_SCOPES, Scope
+from countersign.core.access.reach import DEPLOYMENT, AccountReach
 from countersign.core.buyers.admin import set_block
 from countersign.core.buyers.sql import erased_name
 from countersign.core.privacy.erase import ERASURE_DUE, erase_planned, finish_restore, plan_erasure

@@ -14,7 +14,7 @@ from sqlalchemy import Engine, delete, event, insert
 from countersign.base.db.tables import erasure_requests
 from countersign.base.values import Mode
 from countersign.core.access.account import register
-from countersign.core.access.key import DEPLOYMENT, AccountReach
+from countersign.core.access.reach import DEPLOYMENT, AccountReach
 from countersign.core.access.role import Role
 from countersign.core.privacy.erase import erase_planned, plan_erasure
 from countersign.core.privacy.model import ErasureReason

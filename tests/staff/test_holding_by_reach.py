@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from countersign.base.errors import OnHold
-from countersign.core.access.key import DEPLOYMENT
+from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.access.role import Role
 from countersign.core.privacy.erase import erase_planned, plan_erasure
 from countersign.core.privacy.model import ErasureReason

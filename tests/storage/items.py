@@ -25,7 +25,8 @@ from countersign.core.access.idempotency import (
     keep_answers,
     kept_entries,
 )
-from countersign.core.access.key import VENDOR_SCOPES, AccountReach, ApiKey, KeyKind, Principal
+from countersign.core.access.key import VENDOR_SCOPES, ApiKey, KeyKind, Principal
+from countersign.core.access.reach import AccountReach
 from countersign.core.access.room import Access, open_access
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.acknowledgments import find

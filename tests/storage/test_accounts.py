@@ -16,7 +16,7 @@ from countersign.core.access.account import (
     rename,
 )
 from countersign.core.access.authenticate import keys_by_digest, touch_key
-from countersign.core.access.key import DEPLOYMENT, KeyKind, Scope
+from countersign.core.access.key import KeyKind, Scope
 from countersign.core.access.keys import (
     add_key,
     create_key,
@@ -25,6 +25,7 @@ from countersign.core.access.keys import (
     revoke_key,
     rotate_key,
 )
+from countersign.core.access.reach import DEPLOYMENT
 from tests.storage import items
 from tests.storage.conftest import Run
 from tests.support.acts import done

@@ -11,7 +11,7 @@ from countersign.base.db import schema
 from countersign.base.db.engine import Purpose, is_embedded, open_engine
 from countersign.base.db.tables import Instant
 from countersign.base.values import Mode
-from countersign.core.access.key import AccountReach
+from countersign.core.access.reach import AccountReach
 from countersign.core.log.audit_chain import digest_of
 from countersign.staff.acts.audit import AuditQuery, list_audit
 from tests.storage.test_filled import ROWS, filled  # noqa: F401 - a fixture

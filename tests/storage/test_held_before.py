@@ -10,7 +10,7 @@ from sqlalchemy import URL, text
 from countersign.base.db import schema
 from countersign.base.db.engine import Purpose
 from countersign.base.values import Mode
-from countersign.core.access.key import DEPLOYMENT, AccountReach, Reach
+from countersign.core.access.reach import DEPLOYMENT, AccountReach, Reach
 from countersign.core.privacy.holds import find_holds
 
 pytestmark = pytest.mark.both_engines

@@ -29,15 +29,15 @@ from countersign.base.errors import OnHold
 from countersign.base.values import Mode
 from countersign.core.access.account import Account, add_account
 from countersign.core.access.audit import AuditAction, AuditEntry
-from countersign.core.access.key import DEPLOYMENT
+from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.buyers import sessions_sql
 from countersign.core.buyers.model import Buyer
 from countersign.core.privacy import holds
 from countersign.core.privacy.erase import carry_out
 from countersign.core.privacy.erase_sql import find_buyer
+from countersign.core.privacy.held import KeptRecords, find_held
 from countersign.core.privacy.model import ErasableBuyer, Hold, RecordErasure
-from countersign.core.privacy.retention import KeptRecords, find_held
 from tests.storage import items
 from tests.storage.conftest import Run, on_sqlite
 from tests.support.depth import drawn

@@ -10,7 +10,7 @@ from countersign.base.db.tables import buyers, disclosures, records, verificatio
 from countersign.base.values import Mode
 from countersign.core.access.account import add_account
 from countersign.core.access.idempotency import LIFETIME
-from countersign.core.access.key import DEPLOYMENT
+from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.buyers import sessions_sql
 from countersign.core.buyers.model import MESSAGES_KEPT, ZIP_WINDOW

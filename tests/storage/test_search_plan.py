@@ -13,13 +13,13 @@ from countersign.base.db import schema
 from countersign.base.db.engine import Purpose, database_url, open_engine
 from countersign.base.db.tables import Field, disclosures, legal_holds
 from countersign.core.access.account import add_account
-from countersign.core.access.key import DEPLOYMENT
+from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.acknowledgments.find import find
 from countersign.core.acknowledgments.schemas import AcknowledgmentsQuery
 from countersign.core.buyers.zips import _TRIED, _insert
 from countersign.core.privacy.erase_sql import find_naming
+from countersign.core.privacy.held import find_held
 from countersign.core.privacy.model import Hold
-from countersign.core.privacy.retention import find_held
 from tests.storage import items
 from tests.storage.test_holds import SECRET
 

@@ -29,7 +29,8 @@ from countersign.base.errors import (
 from countersign.base.loops import Throttle
 from countersign.core.access.account import add_account, all_accounts
 from countersign.operate import room
-from countersign.operate.room import RESERVE_BYTES, Reserve, WriteCheck, lent_space
+from countersign.operate.reserve import RESERVE_BYTES, Reserve, lent_space
+from countersign.operate.room import WriteCheck
 from tests.storage import items
 from tests.storage.conftest import Run
 from tests.support import postgres
@@ -157,7 +158,7 @@ SERVER_WITH_A_WORKER = """
 import os, sys
 from pathlib import Path
 from countersign.operate import room
-from countersign.operate.room import lent_space
+from countersign.operate.reserve import lent_space
 place = Path(sys.argv[1])
 with lent_space(place):
     (place / "reserve").touch()

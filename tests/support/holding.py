@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from countersign.core.access.key import DEPLOYMENT
+from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.privacy.holds import place, release
 from countersign.core.privacy.model import Hold
 from countersign.core.privacy.room import Privacy

@@ -21,7 +21,7 @@ from sqlalchemy.engine import Engine
 
 from countersign.base.config import load_settings
 from countersign.base.values import Mode
-from countersign.core.access.key import AccountReach
+from countersign.core.access.reach import AccountReach
 from countersign.core.buyers import started
 from countersign.identity.stripe import Stripe
 from countersign.operate import bootstrap

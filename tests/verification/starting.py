@@ -13,7 +13,7 @@ import httpx2
 
 from countersign.base.values import CHECKOUT_SESSION, Mode, base32
 from countersign.core.access.account import create_account
-from countersign.core.access.key import AccountReach
+from countersign.core.access.reach import AccountReach
 from countersign.core.buyers import settings, started
 from countersign.core.buyers.identity_check import IdentityCheck
 from countersign_simulators.base import Reply, Request

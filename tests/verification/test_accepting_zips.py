@@ -10,7 +10,7 @@ import pytest
 
 from countersign.base.errors import InvalidArgument, UnknownSubject
 from countersign.base.values import Reason
-from countersign.core.access.key import DEPLOYMENT
+from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.buyers import admin
 from countersign.core.buyers.admin import StoredEvidence
 from countersign.core.buyers.model import Buyer, BuyerStatus

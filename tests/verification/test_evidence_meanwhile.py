@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from countersign.base.errors import InvalidArgument, ReviewRefused
-from countersign.core.access.key import DEPLOYMENT
+from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.buyers import review
 from countersign.core.buyers.review import AcceptedZip
 from countersign.core.privacy.erase import erase_planned, plan_erasure

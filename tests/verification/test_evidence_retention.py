@@ -11,7 +11,7 @@ import pytest
 
 from countersign.base.errors import OnHold
 from countersign.base.values import rfc3339
-from countersign.core.access.key import DEPLOYMENT
+from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.buyers import admin
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.privacy.erase import erase_planned, plan_erasure

@@ -16,7 +16,8 @@ from countersign.base.errors import CountersignError, NotFound, SecondPersonRequ
 from countersign.base.values import Mode, timed_id
 from countersign.core.access.account import set_reviewers
 from countersign.core.access.audit import AuditAction, AuditEntry
-from countersign.core.access.key import DEPLOYMENT, AccountReach, PersonAsking, Principal
+from countersign.core.access.key import PersonAsking, Principal
+from countersign.core.access.reach import DEPLOYMENT, AccountReach
 from countersign.core.buyers import admin, review
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.buyers.review import AcceptedZip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from countersign.base.values import Reason
-from countersign.core.access.key import DEPLOYMENT
+from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.buyers.poll_sessions import GONE_AFTER, POLLS
 from countersign.core.buyers.session_evidence import FIRST_POLL

@@ -10,7 +10,8 @@ import pytest
 
 from countersign.base.errors import NotFound, ReviewRefused
 from countersign.base.values import Mode
-from countersign.core.access.key import DEPLOYMENT, AccountReach, Principal, Reach
+from countersign.core.access.key import Principal
+from countersign.core.access.reach import DEPLOYMENT, AccountReach, Reach
 from countersign.core.access.room import acting
 from countersign.core.buyers import admin, review, started
 from countersign.core.buyers.model import BuyerStatus

@@ -11,7 +11,7 @@ import pytest
 
 from countersign.base.errors import ProviderSessionNotFound
 from countersign.base.values import from_ns
-from countersign.core.access.key import DEPLOYMENT
+from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.buyers.model import CHECKS_KEPT, BuyerStatus
 from countersign.core.privacy.erase import erase_planned, plan_erasure
 from countersign.core.privacy.model import ErasureReason

@@ -16,7 +16,8 @@ from countersign.base.errors import (
     WebhookRefused,
 )
 from countersign.base.values import BUYER, SANDBOX_BUYER, Mode, Reason, from_ns, is_id
-from countersign.core.access.key import VENDOR_SCOPES, AccountReach, Principal
+from countersign.core.access.key import VENDOR_SCOPES, Principal
+from countersign.core.access.reach import AccountReach
 from countersign.core.buyers import poll_sessions, routes, settings
 from countersign.core.buyers.decision import decide
 from countersign.core.buyers.model import BuyerStatus

@@ -13,7 +13,8 @@ import httpx2
 import pytest
 
 from countersign.base.values import rfc3339
-from countersign.core.access.key import DEPLOYMENT, VENDOR_SCOPES, Scope
+from countersign.core.access.key import VENDOR_SCOPES, Scope
+from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.buyers import admin
 from countersign.operate import bootstrap
 from countersign.server.app import route_table

@@ -15,7 +15,8 @@ from countersign.base.db.database import Database
 from countersign.base.http.schemas import Page
 from countersign.base.values import Mode, from_ns
 from countersign.core.access.account import add_account
-from countersign.core.access.key import AccountReach, KeyKind, Principal
+from countersign.core.access.key import KeyKind, Principal
+from countersign.core.access.reach import AccountReach
 from countersign.core.access.room import open_access
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.events.model import EventIds, EventType, NewEvent, RecordedEvent
@@ -26,6 +27,7 @@ from countersign.core.gate.act import Writing
 from countersign.core.vault.key_encryption import KeyRing, key_text
 from countersign.core.vault.vault import Vault
 from countersign.core.webhooks import deliveries, endpoints
+from countersign.core.webhooks.address_guard import AddressGuard
 from countersign.core.webhooks.deliver import DeliverWebhooks
 from countersign.core.webhooks.model import (
     ClaimedDelivery,
@@ -43,7 +45,7 @@ from countersign.core.webhooks.schemas import (
     WebhookDelivery,
     WebhookEndpointRequest,
 )
-from countersign.core.webhooks.sender import AddressGuard, WebhookSender
+from countersign.core.webhooks.sender import WebhookSender
 from tests.storage import items
 from tests.storage.conftest import (  # noqa: F401 - fixtures
     Run,

@@ -15,8 +15,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from countersign.core.webhooks.address_guard import AddressGuard, AddressRefused, is_public
 from countersign.core.webhooks.model import Outcome, TargetAddress, parse_target
-from countersign.core.webhooks.sender import AddressGuard, AddressRefused, WebhookSender, is_public
+from countersign.core.webhooks.sender import WebhookSender
 from tests.webhooks.receiver import Answer, running_receiver
 
 ACCOUNT = "acct_of_this_test"

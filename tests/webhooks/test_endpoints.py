@@ -25,7 +25,7 @@ from countersign.base.errors import (
 )
 from countersign.base.http.body import parse_body
 from countersign.base.values import Mode
-from countersign.core.access.key import AccountReach
+from countersign.core.access.reach import AccountReach
 from countersign.core.events.model import EventType
 from countersign.core.gate.route import encode
 from countersign.core.webhooks import deliveries, endpoints

@@ -20,7 +20,7 @@ from countersign.base.db.engine import Purpose, open_engine
 from countersign.base.errors import CursorExpired, InvalidRequest, NotFound
 from countersign.base.values import Mode
 from countersign.core.access.account import add_account
-from countersign.core.access.key import AccountReach
+from countersign.core.access.reach import AccountReach
 from countersign.core.buyers.sql import write_buyer_events
 from countersign.core.events import sql as events_store
 from countersign.core.events.model import KEPT, EventIds, EventType, NewEvent

@@ -15,14 +15,10 @@ from countersign.base.errors import RateLimited
 from countersign.core.access.account import add_account
 from countersign.core.events.model import EventType
 from countersign.core.webhooks import sender as webhook_sender
+from countersign.core.webhooks.address_guard import AddressGuard
 from countersign.core.webhooks.deliver import EXAMPLES_PER_ACCOUNT, send_example
 from countersign.core.webhooks.model import ENDPOINTS_MAX, Outcome, TargetAddress
-from countersign.core.webhooks.sender import (
-    HEADER_BYTES_MAX,
-    RESPONSE_BYTES_MAX,
-    AddressGuard,
-    WebhookSender,
-)
+from countersign.core.webhooks.sender import HEADER_BYTES_MAX, RESPONSE_BYTES_MAX, WebhookSender
 from tests.storage import items
 from tests.storage.conftest import Run, on_sqlite
 from tests.webhooks.conftest import Service, assemble

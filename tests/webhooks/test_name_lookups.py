@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from countersign.core.webhooks.address_guard import LOOKUPS_MAX, AddressGuard
 from countersign.core.webhooks.model import Outcome, TargetAddress
-from countersign.core.webhooks.sender import LOOKUPS_MAX, AddressGuard, WebhookSender
+from countersign.core.webhooks.sender import WebhookSender
 from tests.webhooks.receiver import running_receiver, until
 
 HOSTILE, INNOCENT = "acct_hostile", "acct_innocent"

@@ -15,7 +15,7 @@ from countersign.base.db.statements import deferred_statements
 from countersign.base.db.tables import NUMBERS
 from countersign.base.errors import NotFound
 from countersign.base.values import Mode, from_ms, made_at_ms, to_ms
-from countersign.core.access.key import AccountReach
+from countersign.core.access.reach import AccountReach
 from countersign.core.events.model import EventType, NewEvent
 from countersign.core.events.routes import get_event
 from countersign.core.events.sql import defer_acknowledged, write_events

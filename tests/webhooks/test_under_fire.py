@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 
 from countersign.base.values import Mode
 from countersign.core.access.account import add_account
-from countersign.core.access.key import AccountReach
+from countersign.core.access.reach import AccountReach
 from countersign.core.webhooks.model import (
     SCHEDULE,
     DeliveryStatus,

@@ -28,7 +28,7 @@ from countersign.base.passkeys import (
     registered,
 )
 from countersign.base.values import Mode, from_ns, timed_id
-from countersign.core.access.key import AccountReach
+from countersign.core.access.reach import AccountReach
 from countersign.core.buyers.identity_check import IdentityCheck
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.buyers.room import Buyers

@@ -15,7 +15,8 @@ from countersign.base.db.engine import is_embedded
 from countersign.base.db.tables import checkout_sessions, erasure_requests
 from countersign.base.http.schemas import Timestamp
 from countersign.base.values import Mode, from_ns, to_the_second
-from countersign.core.access.key import DeploymentReach, Scope
+from countersign.core.access.key import Scope
+from countersign.core.access.reach import DeploymentReach
 from countersign.core.gate.act import Acts
 from countersign.operate.backup import read_note
 from countersign.operate.bootstrap import Deployment

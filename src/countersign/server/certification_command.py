@@ -11,7 +11,8 @@ from countersign.base.cli import with_room
 from countersign.base.errors import InvalidArgument, UnknownSubject
 from countersign.base.values import ACKNOWLEDGMENT, Mode, is_id
 from countersign.core.access.audit import AuditAction
-from countersign.core.access.key import AccountReach, Principal
+from countersign.core.access.key import Principal
+from countersign.core.access.reach import AccountReach
 from countersign.core.acknowledgments.find import find_order_owner, stored
 from countersign.core.acknowledgments.model import NO_FIELD
 from countersign.core.acknowledgments.room import Acknowledgments

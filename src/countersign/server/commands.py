@@ -27,8 +27,9 @@ from countersign.base.files import loose_mode, only_server
 from countersign.base.host import is_loopback
 from countersign.base.values import Mode, from_ns
 from countersign.core.access.account import create_account, find_account
-from countersign.core.access.key import AccountReach, KeyKind
+from countersign.core.access.key import KeyKind
 from countersign.core.access.keys import create_key, has_live_key, keys_of
+from countersign.core.access.reach import AccountReach
 from countersign.core.log.authorities import known_authorities, read_choice, write_authorities
 from countersign.core.notices.notice_file import parse_notice_file, shipped_notice_files
 from countersign.core.vault.key_file import key_file
@@ -151,7 +152,7 @@ def _serve(settings: Settings, *, demo: bool) -> None:
     # These take long to import, and the other commands do without them.
     import uvloop  # noqa: PLC0415
 
-    from countersign.operate.room import lent_space  # noqa: PLC0415
+    from countersign.operate.reserve import lent_space  # noqa: PLC0415
     from countersign.server.server import serve as serve_http  # noqa: PLC0415
     from countersign.server.workers import Worker, fork_workers  # noqa: PLC0415
 

@@ -8,7 +8,8 @@ from typing import Any, Final
 from countersign.base.errors import Forbidden, InvalidRequest, ModeMismatch, PasskeyRequired
 from countersign.base.values import CHECKOUT_SESSION, Mode, is_id
 from countersign.core.access.audit import AuditAction
-from countersign.core.access.key import LIVE_SCOPES, AccountReach, Principal, Scope
+from countersign.core.access.key import LIVE_SCOPES, Principal, Scope
+from countersign.core.access.reach import AccountReach
 from countersign.core.access.room import acting
 from countersign.core.gate.route import Call, Reply, Route, reason
 

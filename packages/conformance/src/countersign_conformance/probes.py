@@ -12,7 +12,7 @@ import msgspec
 
 from countersign.base.db.tables import webhook_endpoints
 from countersign.base.values import Mode, from_ns
-from countersign.core.access.key import AccountReach
+from countersign.core.access.reach import AccountReach
 from countersign.core.events.model import EventType, RecordedEvent
 from countersign.core.events.routes import Event, event_view, message_of
 from countersign.core.webhooks.deliver import target_of

@@ -223,8 +223,10 @@ class BatchWorker:
     ) -> Outcomes:
         """Run the calls in a transaction with limits, then return the session to the pooler."""
         outcomes: list[object] = [None] * len(calls)
-        for apart in (False, True):
-            places = [place for place, call in enumerate(calls) if (call[0] in _isolated) is apart]
+        for is_isolated in (False, True):
+            places = [
+                place for place, call in enumerate(calls) if (call[0] in _isolated) is is_isolated
+            ]
             if not places:
                 continue
             with connection.begin():

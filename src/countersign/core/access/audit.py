@@ -28,7 +28,7 @@ from countersign.base.values import (
     is_id,
     timed_id,
 )
-from countersign.core.access.key import AccountReach, Reach
+from countersign.core.access.reach import AccountReach, Reach
 
 ERASED_BUYER: Final = "erased buyer"
 """Shown in place of a reference whose buyer is erased."""

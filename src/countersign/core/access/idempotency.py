@@ -22,7 +22,8 @@ from countersign.base.errors import (
     SecretNotRepeated,
 )
 from countersign.base.values import Clock, Entropy
-from countersign.core.access.key import Principal, Reach
+from countersign.core.access.key import Principal
+from countersign.core.access.reach import Reach
 from countersign.core.access.secrets import DeploymentSecret
 
 T = TypeVar("T")

@@ -29,11 +29,11 @@ from countersign.core.access.key import (
     VENDOR_SCOPES,
     ApiKey,
     KeyKind,
-    Reach,
     Scope,
     compose_key,
     key_hint,
 )
+from countersign.core.access.reach import Reach
 from countersign.core.access.room import Access
 
 REVOCATION_LAG_SECONDS: Final = 5

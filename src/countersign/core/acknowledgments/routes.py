@@ -22,7 +22,8 @@ from countersign.base.errors import (
 from countersign.base.http.body import parse_body
 from countersign.base.http.schemas import Page
 from countersign.base.values import to_the_second
-from countersign.core.access.key import Principal, Scope, refuse_test_buyer
+from countersign.core.access.key import Principal, Scope
+from countersign.core.access.reach import refuse_test_buyer
 from countersign.core.acknowledgments import acknowledge as acknowledging
 from countersign.core.acknowledgments import schemas
 from countersign.core.acknowledgments.find import find_many, find_one

@@ -28,7 +28,7 @@ from countersign.base.http.schemas import view
 from countersign.base.values import Reason
 from countersign.core.access.audit import AuditAction, AuditEntry, find_audit, write_audit
 from countersign.core.access.idempotency import Remember
-from countersign.core.access.key import DEPLOYMENT, AccountReach, Reach, owner_of
+from countersign.core.access.reach import DEPLOYMENT, AccountReach, Reach, owner_of
 from countersign.core.buyers.evaluate_session import First, override
 from countersign.core.buyers.four_eyes import needs_two, refuse_alone
 from countersign.core.buyers.model import (

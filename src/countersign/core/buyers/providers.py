@@ -20,7 +20,7 @@ from countersign.base.errors import InvalidArgument, VerificationMisconfigured
 from countersign.base.values import Clock, Mode, Reason
 from countersign.core.access.account import lock_account
 from countersign.core.access.audit import AuditEntry, write_audit
-from countersign.core.access.key import AccountReach
+from countersign.core.access.reach import AccountReach
 from countersign.core.buyers.rules import VerificationRules, VerificationSettings
 from countersign.core.vault.vault import SealedColumn
 from countersign.identity.base import IdentityProvider

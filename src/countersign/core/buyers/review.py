@@ -26,7 +26,8 @@ from countersign.base.errors import (
 from countersign.base.values import Mode, Reason
 from countersign.core.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.core.access.idempotency import Remember
-from countersign.core.access.key import AccountReach, Principal, Reach
+from countersign.core.access.key import Principal
+from countersign.core.access.reach import AccountReach, Reach
 from countersign.core.buyers.admin import accept_zip_of
 from countersign.core.buyers.evaluate_session import First
 from countersign.core.buyers.four_eyes import (

@@ -39,7 +39,7 @@ from countersign.base.db.tables import (
     verifications,
 )
 from countersign.base.values import Mode, Reason
-from countersign.core.access.key import AccountReach, Reach
+from countersign.core.access.reach import AccountReach, Reach
 from countersign.core.buyers.identity_check import FOLLOWED, state_of
 from countersign.core.buyers.model import (
     Buyer,

@@ -17,7 +17,7 @@ from countersign.base.db.tables import (
     verifications,
 )
 from countersign.base.values import MODES, Mode, Reason, from_ms
-from countersign.core.access.key import AccountReach, Reach
+from countersign.core.access.reach import AccountReach, Reach
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.buyers.model import (
     Buyer,

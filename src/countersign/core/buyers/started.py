@@ -23,7 +23,7 @@ from countersign.base.errors import (
     VerificationNotConfigured,
 )
 from countersign.base.values import Reason, from_ns
-from countersign.core.access.key import AccountReach
+from countersign.core.access.reach import AccountReach
 from countersign.core.buyers import sessions_sql, started_sql
 from countersign.core.buyers.evaluate_session import look_again
 from countersign.core.buyers.identity_check import CheckState, IdentityCheck

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Row, Select, delete, exists, select, update
 
 from countersign.base.db.tables import buyers, checkout_sessions, pending_sessions, started_checks
 from countersign.base.values import Reason
-from countersign.core.access.key import AccountReach
+from countersign.core.access.reach import AccountReach
 from countersign.core.buyers.identity_check import UNDECIDED, IdentityCheck, state_of
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.buyers.sql import decoded_reasons, encoded_reasons

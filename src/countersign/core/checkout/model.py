@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from countersign.base.errors import CheckoutSessionClosed, NoticeVersionMismatch
 from countersign.base.values import Mode, Reason
-from countersign.core.access.key import AccountReach
+from countersign.core.access.reach import AccountReach
 from countersign.core.buyers.identity_check import WRONG_SET_UP, CheckState, IdentityCheck, Trouble
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.checkout.order import (

@@ -14,7 +14,8 @@ from countersign.base.errors import (
     VerificationNotConfigured,
 )
 from countersign.base.http.schemas import Page, page_of
-from countersign.core.access.key import Principal, Reach, Scope, refuse_test_buyer
+from countersign.core.access.key import Principal, Scope
+from countersign.core.access.reach import Reach, refuse_test_buyer
 from countersign.core.checkout import schemas, sessions, store
 from countersign.core.checkout.model import cancelled
 from countersign.core.checkout.room import Checkout

@@ -28,11 +28,11 @@ from countersign.core.access.idempotency import Remember
 from countersign.core.access.key import (
     CLIENT_TOKEN,
     ENTROPY_BYTES,
-    AccountReach,
     Principal,
     compose_token,
     well_formed,
 )
+from countersign.core.access.reach import AccountReach
 from countersign.core.acknowledgments.acknowledge import CHECKOUT_FIELD, reference_index
 from countersign.core.buyers.started import providers_for
 from countersign.core.checkout import store

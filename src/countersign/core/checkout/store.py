@@ -37,7 +37,7 @@ from countersign.core.access.idempotency import (
     keep_answer,
     keep_answers,
 )
-from countersign.core.access.key import Reach
+from countersign.core.access.reach import Reach
 from countersign.core.buyers.identity_check import IdentityCheck
 from countersign.core.checkout.model import Content, Session, Status, seen_by
 from countersign.core.checkout.room import Checkout

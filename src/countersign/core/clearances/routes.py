@@ -12,7 +12,8 @@ from countersign.base.errors import (
 from countersign.base.http.body import parse_body
 from countersign.base.http.schemas import Request
 from countersign.base.values import Mode
-from countersign.core.access.key import Scope, refuse_test_buyer
+from countersign.core.access.key import Scope
+from countersign.core.access.reach import refuse_test_buyer
 from countersign.core.clearances import schemas
 from countersign.core.clearances.clear import clear_order
 from countersign.core.clearances.fulfil import FULFILMENTS

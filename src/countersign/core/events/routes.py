@@ -20,7 +20,8 @@ from countersign.base.http.schemas import (
     view,
 )
 from countersign.base.values import Reason, from_ns, to_ms
-from countersign.core.access.key import Reach, Scope
+from countersign.core.access.key import Scope
+from countersign.core.access.reach import Reach
 from countersign.core.events import sql
 from countersign.core.events.model import KEPT, EventIds, EventType, Position, RecordedEvent
 from countersign.core.events.room import Events

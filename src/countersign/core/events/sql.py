@@ -40,7 +40,7 @@ from sqlalchemy import (
 from countersign.base.db.statements import BulkInsert, Deferred, DriverStatement, of_row
 from countersign.base.db.tables import NUMBERS, accounts, events, webhook_endpoints
 from countersign.base.values import Mode, Reason, from_ms, made_at_ms, to_ms
-from countersign.core.access.key import Reach
+from countersign.core.access.reach import Reach
 from countersign.core.events.model import EventType, NewEvent, Position, RecordedEvent
 from countersign.core.events.room import Events
 

@@ -30,7 +30,8 @@ from countersign.base.http.body import parse_body
 from countersign.base.http.schemas import Request
 from countersign.core.access.audit import Audit
 from countersign.core.access.idempotency import Keep, Remember, keep_answers, keeping
-from countersign.core.access.key import Principal, Reach
+from countersign.core.access.key import Principal
+from countersign.core.access.reach import Reach
 from countersign.core.gate.route import Call, Handler, Reply, Route, encode
 
 P = ParamSpec("P")

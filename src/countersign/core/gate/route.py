@@ -27,7 +27,8 @@ from countersign.base.http.schemas import ErrorBody, ErrorDetail, Request
 from countersign.base.values import Mode
 from countersign.core.access.audit import Audit
 from countersign.core.access.idempotency import KEY_LENGTH_MAX, Keep, Remember
-from countersign.core.access.key import BRAND, AccountReach, DeploymentReach, Principal, Scope
+from countersign.core.access.key import BRAND, Principal, Scope
+from countersign.core.access.reach import AccountReach, DeploymentReach
 
 _KEY: Final = re.compile(rb"[!-~]{1,%d}" % KEY_LENGTH_MAX)
 ACCOUNT: Final = b"countersign-account"

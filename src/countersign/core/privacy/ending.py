@@ -35,15 +35,15 @@ from countersign.core.access.account import (
     read_account,
 )
 from countersign.core.access.audit import AuditAction, write_audit
-from countersign.core.access.key import DEPLOYMENT, AccountReach
+from countersign.core.access.reach import DEPLOYMENT, AccountReach
 from countersign.core.buyers.providers import drop_provider, remove_settings
 from countersign.core.checkout.expiry import end_all, still_open
 from countersign.core.log import tree_sql
 from countersign.core.privacy import erase_sql as sql
 from countersign.core.privacy.erase import carry_out, erased_entries, make_erasure
+from countersign.core.privacy.held import KeptRecords, Rests, find_held, kept_of, orders_of
 from countersign.core.privacy.holds import take_turn
 from countersign.core.privacy.model import Erasable, ErasureReason, RecordErasure, years_after
-from countersign.core.privacy.retention import KeptRecords, Rests, find_held, kept_of, orders_of
 from countersign.core.privacy.room import Privacy
 from countersign.core.webhooks.endpoints import end_endpoint, find_endpoints
 

@@ -34,12 +34,13 @@ from countersign.base.values import (
 )
 from countersign.core.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.core.access.idempotency import Remember, keep_answer
-from countersign.core.access.key import DEPLOYMENT, AccountReach, Reach, mode_of_buyer, reach_of
+from countersign.core.access.reach import DEPLOYMENT, AccountReach, Reach, mode_of_buyer, reach_of
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.buyers.sql import ERASED_BUYER, erased_name
 from countersign.core.log.journal import Journal
 from countersign.core.log.record import RecordType
 from countersign.core.privacy import erase_sql as sql
+from countersign.core.privacy.held import NOTHING_KEPT, HeldRecords, KeptRecords, find_held, kept_of
 from countersign.core.privacy.holds import active_holds, hold_on, relying_elsewhere, take_turn
 from countersign.core.privacy.model import Erasable, ErasureReason, Outdated, Plan, RecordErasure
 from countersign.core.privacy.person_sql import (
@@ -50,13 +51,6 @@ from countersign.core.privacy.person_sql import (
     identifiers_of,
     is_played,
     lock_person,
-)
-from countersign.core.privacy.retention import (
-    NOTHING_KEPT,
-    HeldRecords,
-    KeptRecords,
-    find_held,
-    kept_of,
 )
 from countersign.core.privacy.room import Privacy
 from countersign.core.vault.vault import noted_copies

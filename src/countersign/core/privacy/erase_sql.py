@@ -49,7 +49,7 @@ from countersign.base.db.tables import (
 )
 from countersign.base.values import ACKNOWLEDGMENT, Mode, is_id, to_ms
 from countersign.core.access.idempotency import forget_answers
-from countersign.core.access.key import AccountReach, Reach
+from countersign.core.access.reach import AccountReach, Reach
 from countersign.core.access.secrets import INDEX_BYTES, DeploymentSecret
 from countersign.core.buyers.model import Buyer, BuyerStatus, ProvedSession
 from countersign.core.buyers.sql import buyers_by_cbid, erased_name, write_buyer

@@ -23,7 +23,7 @@ from countersign.base.db.tables import (
 from countersign.base.errors import InvalidArgument, UnknownSubject
 from countersign.base.values import BUYER, Mode, from_ns, timed_id
 from countersign.core.access.audit import AuditAction, AuditEntry, named, refer, write_audit
-from countersign.core.access.key import DEPLOYMENT, AccountReach, Reach, owner_of, reach_of
+from countersign.core.access.reach import DEPLOYMENT, AccountReach, Reach, owner_of, reach_of
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.privacy.model import Hold, Matter
 from countersign.core.privacy.person_sql import (

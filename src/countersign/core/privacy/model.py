@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from countersign.base.values import Mode
-from countersign.core.access.key import Reach, reach_of
+from countersign.core.access.reach import Reach, reach_of
 from countersign.core.log.record import NewRecord
 
 

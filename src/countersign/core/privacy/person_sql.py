@@ -35,7 +35,7 @@ from countersign.base.db.tables import (
     started_checks,
 )
 from countersign.base.values import Mode
-from countersign.core.access.key import AccountReach, Reach, mode_of_buyer
+from countersign.core.access.reach import AccountReach, Reach, mode_of_buyer
 from countersign.core.access.secrets import INDEX_BYTES, DeploymentSecret
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.buyers.sql import erased_name

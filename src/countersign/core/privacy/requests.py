@@ -22,7 +22,7 @@ from countersign.base.db.tables import (
 )
 from countersign.base.errors import DatabasePermissionDenied, OnHold, UnknownSubject
 from countersign.base.values import ACCOUNT, from_ns, is_id, made_at_ms, to_ms
-from countersign.core.access.key import DEPLOYMENT, AccountReach, Reach, mode_of_buyer
+from countersign.core.access.reach import DEPLOYMENT, AccountReach, Reach, mode_of_buyer
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.privacy.erase import destroy_copies, erase_planned, kept_of_plan, plan_erasure
 from countersign.core.privacy.erase_sql import (
@@ -31,6 +31,7 @@ from countersign.core.privacy.erase_sql import (
     forget_sessions,
     wait_for_holds,
 )
+from countersign.core.privacy.held import Rests, find_held, kept_of
 from countersign.core.privacy.holds import relying_elsewhere, take_turn
 from countersign.core.privacy.model import ErasureReason, Plan
 from countersign.core.privacy.person_sql import (
@@ -39,7 +40,6 @@ from countersign.core.privacy.person_sql import (
     identifiers_by,
     identifiers_of,
 )
-from countersign.core.privacy.retention import Rests, find_held, kept_of
 from countersign.core.privacy.room import Privacy
 
 

@@ -17,7 +17,7 @@ from sqlalchemy import (
 )
 
 from countersign.base.db.tables import OWNER, PERSONAL_INFO, Personal, disclosures, metadata
-from countersign.core.access.key import DEPLOYMENT, Reach
+from countersign.core.access.reach import DEPLOYMENT, Reach
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.log.blind_runs import found_by
 from countersign.core.privacy.erase_sql import find_verifications

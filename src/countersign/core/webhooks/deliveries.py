@@ -46,7 +46,7 @@ from countersign.base.errors import (
 )
 from countersign.base.http.schemas import Page, page_of, view
 from countersign.base.values import to_ms, to_the_second
-from countersign.core.access.key import AccountReach
+from countersign.core.access.reach import AccountReach
 from countersign.core.events.model import Position
 from countersign.core.events.routes import Event, event_view
 from countersign.core.events.sql import (

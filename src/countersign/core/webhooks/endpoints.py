@@ -35,7 +35,8 @@ from countersign.base.errors import (
 from countersign.base.values import WEBHOOK_ENDPOINT, from_ns, is_id, timed_id
 from countersign.core.access.account import lock_account
 from countersign.core.access.audit import Audit, AuditAction, write_audit
-from countersign.core.access.key import AccountReach, Reach
+from countersign.core.access.key import Reach
+from countersign.core.access.reach import AccountReach
 from countersign.core.events.sql import end_of_events
 from countersign.core.webhooks.model import (
     DESCRIPTION_LENGTH_MAX,

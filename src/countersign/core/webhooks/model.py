@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from countersign.base.host import ip_or_none
 from countersign.base.values import Mode
-from countersign.core.access.key import AccountReach
+from countersign.core.access.reach import AccountReach
 from countersign.core.events.model import EventType, RecordedEvent
 
 # Standard Webhooks 1.0.0: signing a message.

@@ -13,6 +13,7 @@ from countersign.base.values import WEBHOOK_SECRET, Clock, Entropy, from_ns, tim
 from countersign.core.access.room import Access
 from countersign.core.events.room import Events
 from countersign.core.vault.vault import SealedColumn, Vault
+from countersign.core.webhooks.address_guard import AddressGuard
 from countersign.core.webhooks.model import (
     SECRET_BYTES,
     SEED_BYTES,
@@ -23,7 +24,7 @@ from countersign.core.webhooks.model import (
     SharedSecret,
     SigningKey,
 )
-from countersign.core.webhooks.sender import AddressGuard, WebhookSender
+from countersign.core.webhooks.sender import WebhookSender
 
 _CACHED_MAX: Final = 1024
 

@@ -19,7 +19,8 @@ from countersign.base.errors import (
 from countersign.base.http.schemas import ENDPOINT_ID, EVENT_ID, Listing, Page, cursor, page_of
 from countersign.base.values import Mode
 from countersign.core.access.audit import Audit
-from countersign.core.access.key import DEPLOYMENT, AccountReach, Principal, Reach, Scope
+from countersign.core.access.key import Principal, Scope
+from countersign.core.access.reach import DEPLOYMENT, AccountReach, Reach
 from countersign.core.events.model import EventType
 from countersign.core.events.routes import Event
 from countersign.core.gate.act import Acts, Writing

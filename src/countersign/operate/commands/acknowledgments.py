@@ -17,7 +17,8 @@ from countersign.base.errors import InvalidArgument, UnknownSubject
 from countersign.base.values import ACKNOWLEDGMENT, Mode, is_id, parse_rfc3339, rfc3339, rfc3339_ms
 from countersign.core.access.account import all_accounts, find_account
 from countersign.core.access.audit import AuditAction
-from countersign.core.access.key import AccountReach, Principal
+from countersign.core.access.key import Principal
+from countersign.core.access.reach import AccountReach
 from countersign.core.acknowledgments.find import find_many, find_order_owner
 from countersign.core.acknowledgments.room import Acknowledgments
 from countersign.core.acknowledgments.routes import get_acknowledgment

@@ -15,7 +15,7 @@ from countersign.base.cli import csv_lines, with_room
 from countersign.base.errors import InvalidArgument
 from countersign.base.values import Mode, rfc3339
 from countersign.core.access.audit import AuditEntry
-from countersign.core.access.key import DEPLOYMENT
+from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.buyers import admin
 from countersign.core.buyers import settings as acts
 from countersign.core.buyers.model import Buyer, BuyerStatus

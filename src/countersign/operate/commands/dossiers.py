@@ -11,7 +11,7 @@ from countersign.base.cli import with_room
 from countersign.base.errors import UnknownSubject
 from countersign.base.values import Mode
 from countersign.core.access.audit import AuditAction
-from countersign.core.access.key import AccountReach
+from countersign.core.access.reach import AccountReach
 from countersign.core.acknowledgments.find import find_order_owner
 from countersign.core.acknowledgments.room import Acknowledgments
 from countersign.core.dossiers.dossier import DossierQuery, pdf_of

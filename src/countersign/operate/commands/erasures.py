@@ -12,7 +12,7 @@ from countersign.base.config import load_settings
 from countersign.base.errors import InvalidArgument, OnHold
 from countersign.base.values import rfc3339
 from countersign.core.access.account import find_account
-from countersign.core.access.key import DEPLOYMENT
+from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.privacy.ending import end_evidence, list_ending, set_evidence_end
 from countersign.core.privacy.erase import destroy_copies, erase_planned, plan_erasure
 from countersign.core.privacy.model import ErasureReason

@@ -40,8 +40,9 @@ from countersign.core.access.account import (
     unknown_account,
     unregister,
 )
-from countersign.core.access.key import DeploymentReach, Reach, Scope
+from countersign.core.access.key import Scope
 from countersign.core.access.keys import REVOCATION_LAG_SECONDS
+from countersign.core.access.reach import DeploymentReach, Reach
 from countersign.core.access.room import Access
 from countersign.core.checkout.brand import FONTS, brand_of, put_brand
 from countersign.core.gate.act import Acts

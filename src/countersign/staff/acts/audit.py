@@ -22,7 +22,8 @@ from countersign.base.http.schemas import (
 )
 from countersign.base.values import earliest_id, to_ms
 from countersign.core.access.audit import AuditAction, entries_of, references_of
-from countersign.core.access.key import AccountReach, Reach, Scope
+from countersign.core.access.key import Scope
+from countersign.core.access.reach import AccountReach, Reach
 from countersign.core.access.room import Access
 from countersign.core.gate.act import Acts
 

@@ -13,13 +13,8 @@ from countersign.base.errors import NotFound, UnknownSubject
 from countersign.base.http.schemas import BuyerId, Reference, Request, view
 from countersign.base.values import BUYER, SANDBOX_BUYER, Mode, from_ns, is_id
 from countersign.core.access.clocks import sandbox_state
-from countersign.core.access.key import (
-    AccountReach,
-    DeploymentReach,
-    Principal,
-    Scope,
-    mode_of_buyer,
-)
+from countersign.core.access.key import Principal, Scope
+from countersign.core.access.reach import AccountReach, DeploymentReach, mode_of_buyer
 from countersign.core.buyers import admin
 from countersign.core.buyers.model import Buyer, BuyerStatus, status_at
 from countersign.core.buyers.room import Buyers

@@ -27,13 +27,15 @@ from countersign.base.http.schemas import (
 )
 from countersign.base.values import from_ns, to_the_second
 from countersign.core.access.idempotency import Keep, replace_answer
-from countersign.core.access.key import Reach, Scope
+from countersign.core.access.key import Scope
+from countersign.core.access.reach import Reach
 from countersign.core.gate.act import Acts
 from countersign.core.gate.route import encode
 from countersign.core.privacy.erase import destroy_copies, erase_planned, kept_of_plan, plan_erasure
+from countersign.core.privacy.held import HeldRecords
 from countersign.core.privacy.model import Due, ErasureReason, Plan
 from countersign.core.privacy.requests import requested
-from countersign.core.privacy.retention import HeldRecords, list_due
+from countersign.core.privacy.retention import list_due
 from countersign.core.privacy.room import Privacy
 
 _HOLD: Final = "hold_01km9wtz3tfs8v8j2c7n5k9m0d"

@@ -24,7 +24,8 @@ from countersign.base.http.schemas import (
     view,
 )
 from countersign.base.values import id_pattern
-from countersign.core.access.key import Reach, Scope
+from countersign.core.access.key import Scope
+from countersign.core.access.reach import Reach
 from countersign.core.gate.act import Acts
 from countersign.core.gate.route import Command
 from countersign.core.privacy.holds import (

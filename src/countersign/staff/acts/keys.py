@@ -31,11 +31,10 @@ from countersign.core.access.key import (
     READING_SCOPES,
     STAFF_SCOPES,
     VENDOR_SCOPES,
-    AccountReach,
     ApiKey,
-    Reach,
     Scope,
 )
+from countersign.core.access.reach import AccountReach, Reach
 from countersign.core.access.room import Access
 from countersign.core.gate.act import Acts
 from countersign.core.gate.route import Call, Command, reason

@@ -32,7 +32,8 @@ from countersign.base.http.schemas import (
 )
 from countersign.base.snapshot import STALENESS_SECONDS
 from countersign.base.values import Mode
-from countersign.core.access.key import DeploymentReach, Scope
+from countersign.core.access.key import Scope
+from countersign.core.access.reach import DeploymentReach
 from countersign.core.gate.act import Acts
 from countersign.core.gate.route import Command
 from countersign.core.notices import publish as publishing

@@ -42,8 +42,8 @@ from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.acknowledgments.acknowledge import CHECKOUT_FIELD
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.log.blind_runs import found_by
+from countersign.core.privacy.held import orders_of
 from countersign.core.privacy.person_sql import accounts_of, identifiers_of
-from countersign.core.privacy.retention import orders_of
 from countersign_evidence.record import CBID_FIELD, REFERENCE_FIELD, SESSION_FIELD
 
 ORDERS_MAX: Final = 20

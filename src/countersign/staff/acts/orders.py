@@ -22,7 +22,7 @@ from countersign.base.http.schemas import (
 from countersign.base.values import ACKNOWLEDGMENT, CLEARANCE, FULFILMENT, Mode, is_id
 from countersign.core.access.key import Principal, Scope
 from countersign.core.gate.act import Acts
-from countersign.core.privacy.retention import kept_of
+from countersign.core.privacy.held import kept_of
 from countersign.core.privacy.room import Privacy
 from countersign.staff.acts import order_sql as sql
 from countersign.staff.acts.accounts import AccountId

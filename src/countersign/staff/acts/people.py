@@ -29,7 +29,8 @@ from countersign.base.http.schemas import (
 )
 from countersign.base.values import PERSON, is_id
 from countersign.core.access.account import NAME_LENGTH_MAX
-from countersign.core.access.key import AccountReach, DeploymentReach, Principal, Reach, Scope
+from countersign.core.access.key import Principal, Scope
+from countersign.core.access.reach import AccountReach, DeploymentReach, Reach
 from countersign.core.access.role import Role
 from countersign.core.gate.act import Acts
 from countersign.core.gate.route import Command

@@ -24,7 +24,8 @@ from countersign.base.http.schemas import (
 )
 from countersign.base.values import Reason
 from countersign.core.access.idempotency import Keep
-from countersign.core.access.key import AccountReach, Principal, Scope
+from countersign.core.access.key import Principal, Scope
+from countersign.core.access.reach import AccountReach
 from countersign.core.buyers import review
 from countersign.core.buyers.four_eyes import ReviewProposal
 from countersign.core.buyers.model import BuyerStatus

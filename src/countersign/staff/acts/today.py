@@ -12,7 +12,8 @@ from sqlalchemy import Connection
 
 from countersign.base.http.schemas import Timestamp
 from countersign.base.values import Mode, from_ms, from_ns, to_ms
-from countersign.core.access.key import AccountReach, Principal, Scope
+from countersign.core.access.key import Principal, Scope
+from countersign.core.access.reach import AccountReach
 from countersign.core.access.room import Access
 from countersign.core.clearances.schemas import Code
 from countersign.core.gate.act import Acts

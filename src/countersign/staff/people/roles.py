@@ -26,11 +26,11 @@ from countersign.core.access.audit import AuditAction, write_audit
 from countersign.core.access.key import (
     PERSON_ENTROPY_BYTES,
     PERSON_LINK,
-    Reach,
     Scope,
     compose_person_token,
 )
 from countersign.core.access.keys import keys_made, revoke_key, unknown_key
+from countersign.core.access.reach import Reach
 from countersign.core.access.role import Role
 from countersign.staff.people import sql
 from countersign.staff.people.model import (

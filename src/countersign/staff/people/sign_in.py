@@ -28,14 +28,13 @@ from countersign.base.passkeys import (
 from countersign.base.values import from_ms, from_ns, timed_id, to_ms
 from countersign.core.access.audit import AuditAction, write_audit
 from countersign.core.access.key import (
-    DEPLOYMENT,
     PERSON_ENTROPY_BYTES,
     PERSON_LINK,
     PERSON_SESSION,
-    Reach,
     compose_person_token,
     well_formed,
 )
+from countersign.core.access.reach import DEPLOYMENT, Reach
 from countersign.core.access.sessions import PersonSession, session_at
 from countersign.staff.people import sql
 from countersign.staff.people.model import LinkRow, LinkSays, SignedIn, SignedInPerson

@@ -18,7 +18,7 @@ from countersign.base.db.tables import (
     person_sessions,
     person_subjects,
 )
-from countersign.core.access.key import Reach
+from countersign.core.access.reach import Reach
 from countersign.core.access.role import Role
 from countersign.staff.people.model import HeldRole, LinkRow, Member
 

@@ -1,0 +1,100 @@
+"""Reserved disk space: a file that is deleted when the disk is full.
+
+Accepted records are then still sealed and published, the server can stop cleanly, and a command
+that frees space can run. Until there is space again, writes are refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from countersign.base.db.database import Database
+from countersign.base.db.engine import disk_full, is_disk_full
+from countersign.base.errors import (
+    CountersignError,
+)
+from countersign.base.loops import forever
+
+NAME: Final = "reserve"
+RESERVE_BYTES: Final = 4 * 2**20
+RESERVE_SECONDS: Final = 1.0
+_FULL_BYTES: Final = 256 * 1024
+"""With less than this the disk is full, although the database may find room in its own files."""
+_ENOUGH_BYTES: Final = 3 * RESERVE_BYTES
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+_log: Final = structlog.get_logger("countersign.storage")
+
+
+@contextmanager
+def lent_space(data_dir: Path) -> Iterator[None]:
+    """Around a whole server: when it ends, commands have the space of its reserve.
+
+    In a worker this does nothing: it has forked from the process that entered it, and others still
+    serve.
+    """
+    server = os.getpid()
+    _delete(data_dir.glob(f"{NAME}.[0-9]*"))  # a process was killed while it made one
+    try:
+        yield
+    finally:
+        if os.getpid() == server:
+            _delete([data_dir / NAME])
+
+
+def _delete(files: Iterable[Path]) -> None:
+    with suppress(OSError):
+        for file in files:
+            file.unlink(missing_ok=True)
+
+
+class Reserve:
+    """The file in the data directory. It is there while a server runs; workers share it."""
+
+    def __init__(self, database: Database, data_dir: Path) -> None:
+        self._database = database
+        self._file = data_dir / NAME
+        self._seen: CountersignError | None = None
+
+    async def run(self) -> None:
+        """Keep it, give it up and make it again, until cancelled."""
+        await forever("reserve", self.look, RESERVE_SECONDS)
+
+    async def look(self) -> None:
+        """Look once whether the disk is full, and let the database accept or refuse."""
+        failure = self._database.failure
+        was_refused = failure is not self._seen and is_disk_full(failure)
+        self._seen = failure
+        is_kept = await asyncio.to_thread(self._keep, was_refused=was_refused)
+        if is_kept is (self._database.closed is not None):
+            _log.warning("disk_has_space") if is_kept else _log.error("disk_full")
+        self._database.closed = None if is_kept else disk_full()
+
+    def _keep(self, *, was_refused: bool) -> bool:
+        free = shutil.disk_usage(self._file.parent).free
+        try:
+            if was_refused or free < _FULL_BYTES:
+                self._file.unlink(missing_ok=True)
+            elif not self._file.exists() and free >= _ENOUGH_BYTES:
+                self._make()
+        except OSError as error:
+            # If nothing can be written, the database reports the reason.
+            return error.errno not in _FULL
+        return self._file.exists()
+
+    def _make(self) -> None:
+        draft = self._file.with_suffix(f".{os.getpid()}")
+        try:
+            # A file system may store zeros in no space at all.
+            draft.write_bytes(os.urandom(RESERVE_BYTES))
+            draft.replace(self._file)
+        finally:
+            draft.unlink(missing_ok=True)
