@@ -109,6 +109,23 @@ def test_nothing_is_resent_to_an_endpoint_that_was_disabled_meanwhile(
     run(scenario())
 
 
+def test_an_endpoint_enabled_meanwhile_is_sent_what_is_asked(service: Service, run: Run) -> None:
+    """Its row decides, not the earlier reading of a request that was overtaken."""
+
+    async def scenario() -> None:
+        read, _ = await service.endpoint(NOWHERE)
+        (event_id,) = await service.happen()
+        change = endpoints.change_endpoint
+        await done(change, service.room, read, WebhookEndpointChange(disabled=True))
+        old = await service.again(read)
+        await done(change, service.room, old, WebhookEndpointChange(disabled=False))
+        assert old.disabled_at is not None
+        await done(deliveries.resend, service.room, old, event_id)
+        await done(deliveries.recover, service.room, old, service.room.now)
+
+    run(scenario())
+
+
 class Endpoints(RuleBasedStateMachine):
     """An endpoint, with an oracle of a few plain lines.
 

@@ -293,12 +293,12 @@ def recover(
     now = webhooks.now
     if not now - LOG_KEPT <= since <= now:
         return InvalidRequest(f"Expected a time within the last {LOG_KEPT.days} days.")
-    if endpoint.disabled_at is not None:
+    row = lock_endpoint(connection, endpoint)
+    if row.disabled_at is not None:
         return WebhookEndpointDisabled()
     wait = _wait_of_account(connection, endpoint, now)
     if wait > timedelta(0):
         return RateLimited(_FEW_RECOVERIES, retry_after=math.ceil(wait.total_seconds()))
-    row = lock_endpoint(connection, endpoint, to_send=True)
     wait = _wait_to_recover(connection, row, now)
     if wait > timedelta(0):
         return RateLimited(_ONE_RECOVERY, retry_after=math.ceil(wait.total_seconds()))
@@ -344,9 +344,8 @@ def resend(
     found = find_event(connection, webhooks.events, endpoint.reach, event_id)
     if found is None:
         return NotFound()
-    if endpoint.disabled_at is not None:
+    if lock_endpoint(connection, endpoint).disabled_at is not None:
         return WebhookEndpointDisabled()
-    lock_endpoint(connection, endpoint, to_send=True)
     key = {"endpoint_id": endpoint.id, "event_seq": found.position.seq}
     own = and_(_d.endpoint_id == endpoint.id, _d.event_seq == key["event_seq"])
     fresh = _fresh(webhooks.now)

@@ -30,13 +30,11 @@ from countersign.base.errors import (
     NotFound,
     Refusal,
     TooManyWebhookEndpoints,
-    WebhookEndpointDisabled,
 )
 from countersign.base.values import WEBHOOK_ENDPOINT, from_ns, is_id, timed_id
 from countersign.core.access.account import lock_account
 from countersign.core.access.audit import Audit, AuditAction, write_audit
-from countersign.core.access.key import Reach
-from countersign.core.access.reach import AccountReach
+from countersign.core.access.reach import AccountReach, Reach
 from countersign.core.events.sql import end_of_events
 from countersign.core.webhooks.model import (
     DESCRIPTION_LENGTH_MAX,
@@ -211,21 +209,16 @@ def find_endpoints(connection: Connection, *conditions: ColumnElement[bool]) -> 
     ]
 
 
-def lock_endpoint(
-    connection: Connection, endpoint: Endpoint, *, to_send: bool = False
-) -> Row[*tuple[Any, ...]]:
-    """The endpoint's row, locked until the transaction ends.
+def lock_endpoint(connection: Connection, endpoint: Endpoint) -> Row[*tuple[Any, ...]]:
+    """The endpoint's row as it is now, locked until the transaction ends.
 
     Raises:
         NotFound: it was deleted.
-        WebhookEndpointDisabled: it is disabled, and there is something to send.
     """
     known = select(webhook_endpoints).where(_e.id == endpoint.id, _e.deleted_at.is_(None))
     row = connection.execute(known.with_for_update()).one_or_none()
     if row is None:
         raise NotFound
-    if to_send and row.disabled_at is not None:
-        raise WebhookEndpointDisabled
     return row
 
 
