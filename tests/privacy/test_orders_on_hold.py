@@ -211,6 +211,8 @@ class HoldsOnOrders(RuleBasedStateMachine):
         self.erased: set[str] = set()
         self.waiting: set[str] = set()
         self.asked = False
+        self.before: set[str] = set()
+        """Of `of_buyer`, what was there at the buyer's request."""
         self.held: dict[str, str] = {}
         self.accounts = [shop.account_id for shop in world.shops]
 
@@ -249,8 +251,30 @@ class HoldsOnOrders(RuleBasedStateMachine):
         kept = {record for record in planned if self.is_held(record)}
         self.erased |= planned - kept
         self.waiting |= kept
-        self.cbid, self.asked, self.of_buyer = None, False, set()
+        self.cbid, self.asked, self.of_buyer, self.before = None, False, set(), set()
         return kept
+
+    def carry_out_request(self) -> None:
+        """A vendor's hold keeps that vendor's data of a buyer who asked, and no other's.
+
+        Data of after the request stays, and the buyer with it.
+        """
+        later = bool(self.of_buyer - self.before - self.erased)
+        if not self.is_buyer_held() and not later:
+            self.take_away(self.own_checks())
+            return
+        if self.cbid in self.held.values():
+            return
+        going = {
+            id_
+            for id_ in self.own_checks() & self.before
+            if self.accounts[self.checks[id_].account] not in self.held.values()
+        }
+        self.asked = self.is_buyer_held()
+        kept = {id_ for id_ in going if self.is_held(id_)}
+        self.erased |= going - kept
+        self.waiting |= kept
+        self.of_buyer -= going
 
     def own_checks(self) -> set[str]:
         return {id_ for id_ in self.checks if id_ in self.of_buyer}
@@ -322,8 +346,8 @@ class HoldsOnOrders(RuleBasedStateMachine):
     def release_one(self, hold: str) -> None:
         self.world.release(hold)
         del self.held[hold]
-        if self.asked and not self.is_buyer_held():
-            self.take_away(self.own_checks())
+        if self.asked:
+            self.carry_out_request()
         gone = {record for record in self.waiting if not self.is_held(record)}
         self.erased |= gone
         self.waiting -= gone
@@ -335,7 +359,8 @@ class HoldsOnOrders(RuleBasedStateMachine):
         if self.is_buyer_held():
             if how == "buyer":
                 assert self.world.request(self.cbid) is ErasureOutcome.ON_HOLD
-                self.asked = True
+                self.asked, self.before = True, set(self.of_buyer)
+                self.carry_out_request()
             elif how != "restore":
                 with pytest.raises(OnHold):
                     self.world.erase(self.cbid, naming=how == "naming")

@@ -118,7 +118,7 @@ def test_members_that_are_no_columns_are_added_to_the_row(database: Database, ru
 
 
 @pytest.mark.parametrize("number", [0, 1, 63, 64, 65, 129])
-def test_late_rows_are_all_written(number: int, database: Database, run: Run) -> None:
+def test_deferred_rows_are_all_written(number: int, database: Database, run: Run) -> None:
     """However many of them fit into one statement."""
     given = [(f"acct_left_{each:03}", f"Vendor {each}", each) for each in range(number)]
     insert_accounts = BulkInsert(accounts, "id", "name", "created_at")
