@@ -27,7 +27,7 @@ from countersign.core.access.idempotency import NONCE_BYTES
 from countersign.core.access.key import KeyKind, Principal
 from countersign.core.access.secrets import SECRET_BYTES, DeploymentSecret
 from countersign.core.acknowledgments.acknowledge import acknowledge, prepare_hosted
-from countersign.core.acknowledgments.model import Origin, Source, Submission
+from countersign.core.acknowledgments.model import Client, Origin, Source, Submission
 from countersign.core.log.record import SEAL_ENTROPY, NewRecord
 from countersign.core.notices.model import (
     NoticeContent,
@@ -147,6 +147,7 @@ def make(given: dict[str, Any]) -> Made:
         notice_version=given["notice_version"],
         origin=Origin(**origin),
         order_reference=given.get("order_reference"),
+        initials_from=[Client(*one) for one in given.get("initials_from", ())],
     )
     room: Any = world  # all that is asked of a room here, not all that it is
     if "process" in given:

@@ -98,7 +98,7 @@ class Checks:
             notice = await buyer.notice_of(room, session)
             initials = ["AB"] * len(notice.content.bullets)
             shown = await buyer.show(room, session, notice, Surface.PAGE, None, "en")
-            typed = await buyer.initial(room, shown, notice.digest, initials)
+            typed = await buyer.initial(room, shown, notice.digest, initials, NO_ONE.client)
             return await buyer.accept(room, await buyer.review(room, typed, "en"), NO_ONE)
 
         return self.do(work())

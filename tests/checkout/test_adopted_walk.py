@@ -17,6 +17,7 @@ from countersign.core.checkout import model
 from countersign.core.checkout.model import Collected, Content, Session, Status
 from countersign.core.checkout.order import Press, Reading
 from countersign_evidence.process import Surface
+from tests.clearances.desk import NO_ONE
 
 LINES: Final = 4
 DIGEST: Final = "d" * 64
@@ -164,4 +165,4 @@ def step(one: Session, plain: Plain, now: datetime, tried: Tried) -> Session:
         return model.reviewed(one, now, "en")
     plain.form(now, tried)
     press = Press(tried.line, tried.label) if tried.line else None
-    return model.initialed(one, now, DIGEST, tried.texts, tried.surface, None, press)
+    return model.initialed(one, now, DIGEST, tried.texts, tried.surface, None, NO_ONE.client, press)

@@ -23,6 +23,7 @@ from countersign_simulators.base import Reply, Request
 from tests.checkout.buyer import SHOP, Shop
 from tests.checkout.provider import Counter, address, finish
 from tests.checkout.surfer import Form, Page, Surfer, held_back
+from tests.clearances.desk import NO_ONE
 from tests.http.backstage import Operator, Vendor
 from tests.support.acts import done
 from tests.support.providers import playing
@@ -199,7 +200,7 @@ def test_a_review_is_not_noted_for_another_tabs_initials(shop: Shop, operator: O
         before = seen_by(before, before.asked.reading.browser or "")
         assert before.asked.reading is not None
         first, digest = before.asked.reading.initials or (), before.asked.reading.notice_digest
-        after = await buyer.initial(room, before, digest, ["XY"] * len(first))
+        after = await buyer.initial(room, before, digest, ["XY"] * len(first), NO_ONE.client)
         with pytest.raises(CheckoutSessionClosed):
             await buyer.review(room, before, "es")
         return (await store.find_by_id(room, after.id) or before).asked.reading

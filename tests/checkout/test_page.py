@@ -190,28 +190,29 @@ def test_without_link_and_cookie_every_id_looks_the_same(surf: Surf, shop: Shop)
     surfer = surf()
     surfer.open()
     token = surfer.buyer.session["client_token"]
-    pages = set()
-    with make_client(shop.server) as stranger:
-        for path in (
-            surfer.buyer.id,
-            f"{surfer.buyer.id}/copy",
-            f"{surfer.buyer.id}/copy/{'A' * 43}",
-            f"{surfer.buyer.id}/certificate.pdf",
-            "chk_01km9x4v8gen3rr1p6q1s2t3v6",
-            "nothing",
-            token[:-1] + ("a" if token[-1] != "a" else "b"),
-            f"{token}/copy",
-            "",
-        ):
-            response = stranger.get(f"/c/{path}")
-            check_headers(response)
-            assert response.status_code == 404, path
-            pages.add(response.text)
-            posted = stranger.post(f"/c/{path}", data={"csrf": "x"})
-            assert posted.status_code == 404, path
-            pages.add(posted.text)
-    assert len(pages) == 1
-    assert EN["unknown_title"] in pages.pop()
+    unknown = [
+        f"{surfer.buyer.id}/copy/{'A' * 43}",
+        "nothing",
+        token[:-1] + ("a" if token[-1] != "a" else "b"),
+        f"{token}/copy",
+        "",
+    ]
+    ids = [surfer.buyer.id, "chk_01km9x4v8gen3rr1p6q1s2t3v6"]
+    without = [f"{id_}{rest}" for id_ in ids for rest in ("", "/copy", "/certificate.pdf")]
+    for paths, heading in ((unknown, EN["unknown_title"]), (without, EN["no_cookie_title"])):
+        pages = set()
+        with make_client(shop.server) as stranger:
+            for path in paths:
+                response = stranger.get(f"/c/{path}")
+                check_headers(response)
+                assert response.status_code == 404, path
+                pages.add(response.text)
+                if "/copy/" not in path:
+                    posted = stranger.post(f"/c/{path}", data={"csrf": "x"})
+                    assert posted.status_code == 404, path
+                    pages.add(posted.text)
+        assert len(pages) == 1
+        assert heading in pages.pop()
 
 
 def test_an_error_page_speaks_the_language_of_the_browser(shop: Shop) -> None:

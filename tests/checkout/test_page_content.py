@@ -282,7 +282,7 @@ def test_a_rejected_form_redirects_to_the_buyers_page(surf: Surf) -> None:
     surfer, stranger = surf(), surf()
     form = surfer.open().form
     refused = surfer.send(form, csrf="0")
-    assert (refused.status, refused.heading) == (403, EN["failed_title"])
+    assert (refused.status, refused.heading) == (403, EN["another_browser_title"])
     assert surfer.follow(refused, EN["retry"]).heading == EN["title"]
     unknown = stranger.send(form)
     assert (unknown.status, EN["retry"] in unknown.links) == (404, False)

@@ -50,6 +50,52 @@ def test_the_first_browser_keeps_its_own(surf: Surf, shop: Shop) -> None:
     assert set(shop.acknowledgment(first.buyer)["initials_per_line"]) == {"XX"}
 
 
+def test_the_record_names_both_clients_if_two_share_a_cookie(surf: Surf, shop: Shop) -> None:
+    """One with a copied cookie agrees to what another has typed: readers say that it was two."""
+    first = surf()
+    review = first.initial(first.open(), "XX")
+    typed_by, agent = first.client.headers["user-agent"], "Mozilla/5.0 (another)"
+    first.client.headers["user-agent"] = agent
+    assert first.agree(review).heading == EN["done_title"]
+    found = shop.acknowledgment(first.buyer)
+    assert found["user_agent"] == agent
+    assert {*found["user_agent_of_initials"]} == {typed_by}
+    assert "ip_of_initials" not in found
+
+
+def test_a_line_is_of_the_client_that_typed_it_last(surf: Surf, shop: Shop) -> None:
+    """Whoever sends a line again unchanged has not typed it."""
+    first = surf()
+    review = first.initial(first.open(), "XX")
+    typed_by, agent = first.client.headers["user-agent"], "Mozilla/5.0 (another)"
+    first.client.headers["user-agent"] = agent
+    form = first.follow(review, EN["change"]).form
+    review = first.send(form, initials_2="YY")
+    assert first.agree(review).heading == EN["done_title"]
+    of_lines = shop.acknowledgment(first.buyer)["user_agent_of_initials"]
+    assert of_lines == [typed_by, agent, *[typed_by] * (len(of_lines) - 2)]
+
+
+def test_one_client_is_not_named_twice(surf: Surf, shop: Shop) -> None:
+    """The record of an ordinary buyer is as before."""
+    buyer = surf()
+    buyer.complete()
+    found = shop.acknowledgment(buyer.buyer)
+    assert not {"ip_of_initials", "user_agent_of_initials"} & {*found}
+
+
+def test_each_cause_that_a_visitor_can_remove_has_its_own_page(surf: Surf, shop: Shop) -> None:
+    """No cookie, a page of another browser, and a link that does not work."""
+    first = surf()
+    form = first.open().form
+    other = second(shop, first.buyer)
+    assert other.open(first.root).heading == EN["no_cookie_title"]
+    other.open()
+    refused = other.send(form)
+    assert (refused.status, refused.heading) == (403, EN["another_browser_title"])
+    assert other.open(f"{first.root}/nothing").heading == EN["unknown_title"]
+
+
 def test_a_client_with_only_the_token_shares_nothing_with_a_browser(surf: Surf, shop: Shop) -> None:
     """The component and a program have no cookie: no browser shows their input."""
     surfer = surf()

@@ -224,7 +224,7 @@ class Walk(RuleBasedStateMachine):
         digest = self.digest
 
         def act(session: Session) -> Awaitable[Session]:
-            return buyer.initial(self.room, session, digest, initials, surface)
+            return buyer.initial(self.room, session, digest, initials, NO_ONE.client, surface)
 
         if not self._done(one, stale, act, Collected.ACKNOWLEDGMENT, allowed=allowed):
             return

@@ -23,7 +23,7 @@ async def _work(token: str) -> None:
         initials = ["AB"] * len(notice.content.bullets)
         with counted():
             session = await buyer.show(room, session, notice, Surface.PAGE, None, "en")
-            session = await buyer.initial(room, session, notice.digest, initials)
+            session = await buyer.initial(room, session, notice.digest, initials, NO_ONE.client)
             session = await buyer.review(room, session, "en")
             session = await buyer.accept(room, session, NO_ONE)
     print(session.ack_id, flush=True)  # noqa: T201 - for the test that started it

@@ -45,6 +45,7 @@ DOSSIERS = {
     "unknown-members": 5,
     "unknown-of-notice": 0,
     **dict.fromkeys(["initials-to-be-seen", "unknown-disclosure", "unknown-inside"], 1),
+    "two-clients": 1,
     **dict.fromkeys(["hosted-by-secret-key", "process-after-acceptance", "process-by-vendor"], 6),
 }
 """The good dossiers, with the number of fields that are shown."""

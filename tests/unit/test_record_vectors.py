@@ -61,7 +61,7 @@ def test_there_are_vectors_of_both_kinds() -> None:
     """An empty folder must not pass for a green one."""
     assert {folder.name for folder in GOOD} == {
         *("full", "least", "another-notice"),
-        *("hosted", "hosted-component", "hosted-adopted"),
+        *("hosted", "hosted-component", "hosted-adopted", "hosted-two-clients"),
         *("parties", "parties-none", "parties-hosted"),
         "order-reference",
     }
@@ -117,7 +117,8 @@ def test_a_second_writer_makes_the_same_bytes(folder: Path) -> None:
     given = _read(folder / "input.json")
     entropy = bytes.fromhex(given["entropy_hex"])
     notice = jcs(given["notice"])
-    origin = given["origin"]
+    origin, clients = given["origin"], given.get("initials_from", ())
+    addresses, agents = ([one[place] for one in clients] for place in (0, 1))
     personal = [
         ("initials_per_line", given["initials_per_line"]),
         ("session_id", given["session_id"]),
@@ -130,6 +131,7 @@ def test_a_second_writer_makes_the_same_bytes(folder: Path) -> None:
                 "peer_ip": origin["peer_ip"],
                 "forwarded": origin["forwarded"],
                 "truncated": origin["forwarded_truncated"],
+                **({"initials_from": addresses} if {*addresses} - {origin["ip"]} else {}),
             },
         ),
         (
@@ -138,6 +140,7 @@ def test_a_second_writer_makes_the_same_bytes(folder: Path) -> None:
                 "user_agent": origin["user_agent"],
                 "source": origin["user_agent_source"],
                 "truncated": origin["user_agent_truncated"],
+                **({"initials_from": agents} if {*agents} - {origin["user_agent"]} else {}),
             },
         ),
     ]

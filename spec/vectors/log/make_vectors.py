@@ -673,6 +673,10 @@ def odd(log: Log, index: int) -> dict[str, tuple[list[str], bytes]]:
             [f"{ODD_ID} has a member {unknown}: ip.port"],
             shown("ip", {**ip, "truncated": False, "port": 443}),
         ),
+        "two-clients.zip": (
+            [f"{ODD_ID}: initials and agreement came from two clients"],
+            shown("ip", {**ip, "truncated": False, "initials_from": ["203.0.113.9", None]}),
+        ),
         "unknown-of-notice.zip": (
             [
                 f"the notice has a member {unknown}: bullets.more",

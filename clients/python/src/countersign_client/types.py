@@ -659,6 +659,11 @@ class Acknowledgment(Result, frozen=True, kw_only=True):
     peer_ip: str | None
     """The IP address of the connection."""
 
+    ip_of_initials: tuple[str | None, ...] = ()
+    """By line, the IP address that the initials came from; present only if the agreement came from
+    another one.
+    """
+
     user_agent: str | None
 
     user_agent_source: str | None
@@ -666,6 +671,11 @@ class Acknowledgment(Result, frozen=True, kw_only=True):
 
     user_agent_truncated: bool | None
     """Whether a longer header was shortened to 1,024 characters."""
+
+    user_agent_of_initials: tuple[str | None, ...] = ()
+    """By line, the user agent that the initials came from; present only if the agreement came from
+    another one.
+    """
 
     capture: str
     """See `Capture`."""

@@ -347,18 +347,24 @@ def _draft(order: _Order) -> Draft:
         accepted_at=rfc3339_ms(order.at),
         test_clock=order.clock.text(order.at) or msgspec.UNSET,
     )
-    ip = {
+    ip: dict[str, object] = {
         "ip": origin.ip,
         "source": origin.ip_source,
         "peer_ip": origin.peer_ip,
         "forwarded": origin.forwarded,
         "truncated": origin.forwarded_truncated,
     }
-    agent = {
+    agent: dict[str, object] = {
         "user_agent": origin.user_agent,
         "source": origin.user_agent_source,
         "truncated": origin.user_agent_truncated,
     }
+    if submission.initials_from:
+        for told, own, theirs in zip(
+            (ip, agent), origin.client, zip(*submission.initials_from, strict=True), strict=True
+        ):
+            if {*theirs} != {own}:
+                told["initials_from"] = theirs
     values = (*[getattr(submission, name) for name in AS_SUBMITTED], ip, agent)
     personal: tuple[tuple[str, object], ...] = tuple(zip(PERSONAL_FIELDS, values, strict=True))
     if order.process is not None:

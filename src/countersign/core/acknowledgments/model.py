@@ -39,6 +39,13 @@ class Source(StrEnum):
     CONNECTION = "connection"
 
 
+class Client(NamedTuple):
+    """The address and the program that a request came from; None means a missing fact."""
+
+    ip: str | None
+    user_agent: str | None
+
+
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
     """IP address and user agent of an acknowledgment; None means a missing fact."""
 
@@ -51,6 +58,11 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     user_agent: str | None
     user_agent_source: Source | None
     user_agent_truncated: bool
+
+    @property
+    def client(self) -> Client:
+        """Whom requests are told apart by."""
+        return Client(self.ip, self.user_agent)
 
 
 def normalised_ip(text: str) -> str:
@@ -247,12 +259,14 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     notice_version: str | None
     origin: Origin
     order_reference: str | None = None
+    initials_from: Sequence[Client] = ()
+    """By line, whose request had the initials; empty if all came with this submission."""
 
 
 AS_SUBMITTED: Final = tuple(
     name
     for name in Submission.__struct_fields__
-    if name not in {"notice_version", "origin", REFERENCE_FIELD}
+    if name not in {"notice_version", "origin", REFERENCE_FIELD, "initials_from"}
 )
 """The personal members; each is a separate disclosure and can be erased.
 

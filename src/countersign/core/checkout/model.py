@@ -18,6 +18,7 @@ from msgspec import Struct
 from countersign.base.errors import CheckoutSessionClosed, NoticeVersionMismatch
 from countersign.base.values import Mode, Reason
 from countersign.core.access.reach import AccountReach
+from countersign.core.acknowledgments.model import Client
 from countersign.core.buyers.identity_check import WRONG_SET_UP, CheckState, IdentityCheck, Trouble
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.checkout.order import (
@@ -364,6 +365,7 @@ def initialed(  # noqa: PLR0917 - what arrives with initials
     initials: Sequence[str],
     surface: Surface,
     rendered_digest: str | None,
+    client: Client,
     press: Press | None = None,
 ) -> Session:
     """Initials arrived, "" for lines that stay as they are; they were checked already.
@@ -381,7 +383,8 @@ def initialed(  # noqa: PLR0917 - what arrives with initials
     if rendered_digest is None and reading.surface is surface:
         rendered_digest = reading.rendered_digest
     changed = msgspec.structs.replace(
-        reading.with_initials(now, initials, surface, press), rendered_digest=rendered_digest
+        reading.with_initials(now, initials, surface, client, press),
+        rendered_digest=rendered_digest,
     )
     if changed == reading:
         return session

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from countersign.base.errors import InvalidRequest
 from countersign.base.http.schemas import STORABLE, Request, in_full
+from countersign.core.acknowledgments.model import Client
 from countersign.core.notices.rule import Cart
 from countersign_evidence.process import Method, Surface, Viewport
 
@@ -104,12 +105,15 @@ class LineSeen(Struct, frozen=True, kw_only=True):
     changes: int = 0
     method: Method | None = None
     """How the initials came that it has; None: it has none, or is from an earlier release."""
+    client: Client | None = None
+    """Where they came from; None as for `method`."""
 
-    def received(self, now: datetime, method: Method) -> LineSeen:
+    def received(self, now: datetime, method: Method, client: Client) -> LineSeen:
         """This line after its first initials came, or others than it had."""
         if self.initialed_at is None:
-            return replace(self, initialed_at=now, method=method)
-        return replace(self, changed_at=now, changes=self.changes + 1, method=method)
+            return replace(self, initialed_at=now, method=method, client=client)
+        changes = self.changes + 1
+        return replace(self, changed_at=now, changes=changes, method=method, client=client)
 
 
 class Press(NamedTuple):
@@ -159,7 +163,12 @@ class Reading(Struct, frozen=True, kw_only=True):
         return self.initials or self.kept or ("",) * len(self.lines)
 
     def with_initials(
-        self, now: datetime, texts: Sequence[str], surface: Surface, press: Press | None = None
+        self,
+        now: datetime,
+        texts: Sequence[str],
+        surface: Surface,
+        client: Client,
+        press: Press | None = None,
     ) -> Reading:
         """This reading after these initials came, one for each line; "" leaves a line as it is.
 
@@ -178,7 +187,7 @@ class Reading(Struct, frozen=True, kw_only=True):
         lines = tuple(
             line
             if old == new
-            else line.received(now, Method.ADOPTED if number == adopted else Method.TYPED)
+            else line.received(now, Method.ADOPTED if number == adopted else Method.TYPED, client)
             for number, (line, old, new) in numbered
         )
         is_whole = all(after)

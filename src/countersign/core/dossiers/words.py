@@ -23,6 +23,7 @@ SENTENCES: Final = tomllib.loads(
 SERVICE_CLOCK: Final = "by this service's own clock, on its operator's word"
 TEST_CLOCK: Final = "by the sandbox's test clock"
 _TICKED: Final = "a box that the client sent as ticked"
+_TWO: Final = "by line: initials and agreement came from two clients"
 _CLAIMED: Final = "claimed by the client; not observed by this service"
 
 
@@ -357,6 +358,11 @@ def recorded_rows(
         ),
         row("IP address", given("ip", ip.get("ip")), _ip_note(ip, sources)),
         row("User agent", given("user_agent", agent.get("user_agent")), _source(agent, sources)),
+        *[
+            row("Initials came from", "; ".join(one or "not known" for one in by_line), _TWO)
+            for by_line in (ip.get("initials_from"), agent.get("initials_from"))
+            if by_line
+        ],
     ]
 
 

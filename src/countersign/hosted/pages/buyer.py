@@ -18,7 +18,12 @@ from countersign.core.acknowledgments.acknowledge import (
     write_hosted,
 )
 from countersign.core.acknowledgments.find import find_one
-from countersign.core.acknowledgments.model import INITIALS_LENGTH_MAX, Origin, Submission
+from countersign.core.acknowledgments.model import (
+    INITIALS_LENGTH_MAX,
+    Client,
+    Origin,
+    Submission,
+)
 from countersign.core.acknowledgments.write_together import Made
 from countersign.core.checkout import model, store
 from countersign.core.checkout.brand import Brand, brands_of
@@ -115,12 +120,14 @@ async def initial(  # noqa: PLR0917 - what arrives with initials
     session: Session,
     digest: str,
     initials: Sequence[str],
+    client: Client,
     surface: Surface = Surface.PAGE,
     rendered_digest: str | None = None,
 ) -> Session:
     """Take the initials for every line of the text with this digest; nothing is final yet.
 
-    `rendered_digest`: the digest of the text that the surface claims to have rendered.
+    `client` is where they came from, `rendered_digest` the digest of the text that the surface
+    claims to have rendered.
 
     Raises:
         CheckoutSessionClosed: it has ended, or collects something else now.
@@ -138,12 +145,18 @@ async def initial(  # noqa: PLR0917 - what arrives with initials
         initials=initials,
         surface=surface,
         rendered_digest=rendered_digest,
+        client=client,
     )
     return await store.change(room, session, initialed)
 
 
-async def keep(
-    room: HostedPages, session: Session, digest: str, texts: Sequence[str], press: Press | None
+async def keep(  # noqa: PLR0917 - what arrives with initials
+    room: HostedPages,
+    session: Session,
+    digest: str,
+    texts: Sequence[str],
+    client: Client,
+    press: Press | None,
 ) -> Session:
     """Take the initials of some lines of the text with this digest, "" for the others.
 
@@ -159,6 +172,7 @@ async def keep(
         initials=texts,
         surface=Surface.PAGE,
         rendered_digest=None,
+        client=client,
         press=press,
     )
     return await store.change(room, session, kept)
@@ -231,6 +245,7 @@ async def accept(
             notice_version=reading.notice_version,
             origin=origin,
             order_reference=content.order_reference,
+            initials_from=[line.client or origin.client for line in reading.lines],
         )
         clock = await room.access.test_clocks.of(session.account_id, session.mode)
         process = _process(session, reading, notice, page_origin)

@@ -53,12 +53,12 @@ def set_cookie(room: HostedPages, session: Session, now: datetime, call: Call) -
     value = f"{browser}.{code(room, session, f'{_COOKIE} {browser}')}"
     end = min(session.expires_at, now + LIFETIME_MAX) + _LOOK_BACK
     kept = int((end - now).total_seconds())
-    return cookie_of(room, _name(room, session), value, kept)
+    return cookie_of(room, _name(room, session.id), value, kept)
 
 
 def browser_of(room: HostedPages, session: Session, call: Call) -> str:
     """The id of this browser among those with the link of the session; "" without its cookie."""
-    for value in values_of(call, _name(room, session)):
+    for value in cookies_of(room, session.id, call):
         browser, _, sent = value.partition(".")
         if is_code(room, session, f"{_COOKIE} {browser}", sent):
             return browser
@@ -105,8 +105,13 @@ def refuse_foreign(room: HostedPages, call: Call) -> None:
         raise OriginNotAllowed
 
 
-def _name(room: HostedPages, session: Session) -> str:
-    return f"{'__Host-' if is_secure(room) else ''}cs-{session.id}"
+def cookies_of(room: HostedPages, session_id: str, call: Call) -> list[str]:
+    """The values of the cookies that the browser sends for this session, whatever they are."""
+    return values_of(call, _name(room, session_id))
+
+
+def _name(room: HostedPages, session_id: str) -> str:
+    return f"{'__Host-' if is_secure(room) else ''}cs-{session_id}"
 
 
 def is_secure(room: HostedPages) -> bool:

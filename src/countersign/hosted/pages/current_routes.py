@@ -133,13 +133,12 @@ async def _acknowledged(
     notice = await buyer.notice_of(room, session)
     if (body.notice_version, body.notice_digest) != (notice.content.version, notice.digest):
         raise NoticeVersionMismatch
-    initials, surface = body.initials_per_line, Surface.COMPONENT
-    session = await buyer.initial(
-        room, session, notice.digest, initials, surface, body.surface_digest
-    )
+    initials, origin = body.initials_per_line, browser(room, call)
+    how = (origin.client, Surface.COMPONENT, body.surface_digest)
+    session = await buyer.initial(room, session, notice.digest, initials, *how)
     named = call.headers.get(b"origin")
     page_origin = None if named is None else named.decode("latin-1")
-    return await buyer.accept(room, session, browser(room, call), page_origin)
+    return await buyer.accept(room, session, origin, page_origin)
 
 
 async def decline_current(room: HostedPages, call: Call) -> Reply:

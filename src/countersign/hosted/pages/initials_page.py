@@ -27,7 +27,7 @@ from countersign.hosted.pages import buyer, identity
 from countersign.hosted.pages.cookies import code, is_code
 from countersign.hosted.pages.remembered_page import known_by_cookie
 from countersign.hosted.pages.visits import Visit
-from countersign.hosted.toolkit.screens import lead
+from countersign.hosted.toolkit.screens import browser, lead
 
 # Tell the buyer what will block the order before asking for initials.
 #
@@ -109,7 +109,7 @@ async def take(visit: Visit) -> Reply:
         await buyer.correct(room, session, notice.digest, typed)
         return visit.go_on(**{STEP: FORM, WRONG: _ALL})
     try:
-        await buyer.initial(room, session, notice.digest, typed)
+        await buyer.initial(room, session, notice.digest, typed, browser(room, visit.call).client)
     except NoticeVersionMismatch:
         return _of_another_text(visit)
     return visit.go_on()
@@ -132,9 +132,9 @@ async def press(visit: Visit) -> Reply:
         drafts = [new or old for new, old in zip(typed, before.known, strict=True)]
         await buyer.correct(room, session, notice.digest, drafts)
         return visit.go_on(**{STEP: FORM, WRONG: _SOME})
-    pressed = _press_of(visit, before)
+    pressed, client = _press_of(visit, before), browser(room, visit.call).client
     try:
-        session = await buyer.keep(room, session, notice.digest, typed, pressed)
+        session = await buyer.keep(room, session, notice.digest, typed, client, pressed)
     except NoticeVersionMismatch:
         return _of_another_text(visit)
     after = session.asked.reading or before

@@ -10,17 +10,26 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import parse_qs, urlencode
 
 from countersign.base.errors import InvalidRequest, NotFound, OriginNotAllowed
-from countersign.base.values import Mode
+from countersign.base.values import CHECKOUT_SESSION, Mode, is_id
 from countersign.core.checkout import store
 from countersign.core.checkout.brand import Brand
 from countersign.core.checkout.model import Collected, Content, Session, seen_by
 from countersign.core.gate.route import Call, Reply
 from countersign.hosted.pages import buyer
-from countersign.hosted.pages.cookies import COPY, browser_of, form_code, is_code, refuse_foreign
+from countersign.hosted.pages.cookies import (
+    COPY,
+    browser_of,
+    cookies_of,
+    form_code,
+    is_code,
+    refuse_foreign,
+)
 from countersign.hosted.pages.room import HostedPages
 from countersign.hosted.toolkit.screens import (
+    ANOTHER_BROWSER,
     FIELDS_MAX,
     LOCALES,
+    NO_COOKIE,
     lead,
     part,
     preferred,
@@ -150,6 +159,12 @@ async def visit_of(room: HostedPages, call: Call, session_id: str, key: str | No
     Raises:
         NotFound: no session, not a visitor of it, or its data is erased.
     """
+    if (
+        key is None
+        and is_id(CHECKOUT_SESSION, session_id)
+        and not cookies_of(room, session_id, call)
+    ):
+        raise NotFound(NO_COOKIE)  # whether there is such a session or not
     session = await store.find_by_id(room, session_id)
     if session is None or session.content is None:
         raise NotFound
@@ -215,5 +230,5 @@ async def with_form(visit: Visit, most: int) -> Visit:
     form = await read_form(visit.call, most, owners_of(visit.session))
     served = form_code(visit.room, visit.session, visit.browser)
     if not compare_digest(served.encode(), form.get("csrf", "").encode()):
-        raise OriginNotAllowed
+        raise OriginNotAllowed(ANOTHER_BROWSER)
     return replace(visit, form=form, locale=_locale(visit.locale, form))

@@ -196,6 +196,13 @@ def _keep(key: Hashable, body: bytes, own: tuple[str, ...]) -> None:
     _kept[key] = first, tuple((names.index(name), text) for name, text in pairs)
 
 
+NO_COOKIE: Final = "This browser has no cookie of this page."
+ANOTHER_BROWSER: Final = "The form was served to another browser."
+_CAUSES: Final = {NO_COOKIE: "no_cookie", ANOTHER_BROWSER: "another_browser"}
+"""The causes that the reader of the page can remove, each with its own text."""
+_KINDS: Final = {NotFound: "unknown", RateLimited: "limited"}
+
+
 def failed(
     error: Refusal, accepted: bytes, known: str = "", path: str = "", *, is_form: bool = False
 ) -> Reply:
@@ -205,9 +212,7 @@ def failed(
     existence of a session that the visitor may not see.
     """
     locale = known or preferred(accepted)
-    name = "unknown" if isinstance(error, NotFound) else "failed"
-    if isinstance(error, RateLimited):
-        name = "limited"
+    name = _CAUSES.get(error.message) or _KINDS.get(type(error), "failed")
     words = words_of(locale)
     retry: tuple[Header, ...] = ()
     if isinstance(error, Retryable):

@@ -1575,9 +1575,13 @@ FIELDS: dict[str, Mapping[str, Check]] = {
             peer_ip=or_null(is_text),
             forwarded=or_null(is_text),
             truncated=is_true_or_false,
+            initials_from=Maybe(each(or_null(is_text))),
         ),
         "user_agent": having(
-            user_agent=or_null(is_text), source=or_null(is_text), truncated=is_true_or_false
+            user_agent=or_null(is_text),
+            source=or_null(is_text),
+            truncated=is_true_or_false,
+            initials_from=Maybe(each(or_null(is_text))),
         ),
         PROCESS: is_process,
         "order_reference": is_text,
@@ -1886,6 +1890,8 @@ def remarks_of(record: Mapping[str, Any], shown: Mapping[str, Any]) -> Iterator[
     if record.get("cleared") is False and record.get("reasons") == []:
         yield f"{id_} is refused, and gives no reason"
     if kind == "acknowledgment":
+        if any("initials_from" in shown.get(name, {}) for name in ("ip", "user_agent")):
+            yield f"{id_}: initials and agreement came from two clients"
         yield from _remarks_of_capture(record, shown.get(PROCESS))
 
 
