@@ -238,19 +238,13 @@ export interface Acknowledgment {
   ip_source: Source | null;
   /** The IP address of the connection. */
   peer_ip: string | null;
-  /**
-   * By line, the IP address that the initials came from; present only if the agreement came from
-   * another one.
-   */
+  /** That of the initials, by line; present only if the agreement came from another one. */
   ip_of_initials?: Array<string | null>;
   user_agent: string | null;
   user_agent_source: Source | null;
   /** Whether a longer header was shortened to 1,024 characters. */
   user_agent_truncated: boolean | null;
-  /**
-   * By line, the user agent that the initials came from; present only if the agreement came from
-   * another one.
-   */
+  /** That of the initials, by line; present only if the agreement came from another one. */
   user_agent_of_initials?: Array<string | null>;
   capture: Capture;
   /** How it was made; null with `vendor_api`. */

@@ -660,9 +660,7 @@ class Acknowledgment(Result, frozen=True, kw_only=True):
     """The IP address of the connection."""
 
     ip_of_initials: tuple[str | None, ...] = ()
-    """By line, the IP address that the initials came from; present only if the agreement came from
-    another one.
-    """
+    """That of the initials, by line; present only if the agreement came from another one."""
 
     user_agent: str | None
 
@@ -673,9 +671,7 @@ class Acknowledgment(Result, frozen=True, kw_only=True):
     """Whether a longer header was shortened to 1,024 characters."""
 
     user_agent_of_initials: tuple[str | None, ...] = ()
-    """By line, the user agent that the initials came from; present only if the agreement came from
-    another one.
-    """
+    """That of the initials, by line; present only if the agreement came from another one."""
 
     capture: str
     """See `Capture`."""

@@ -382,10 +382,8 @@ def initialed(  # noqa: PLR0917 - what arrives with initials
         raise NoticeVersionMismatch("The notice that was initialed is not the one shown last.")
     if rendered_digest is None and reading.surface is surface:
         rendered_digest = reading.rendered_digest
-    changed = msgspec.structs.replace(
-        reading.with_initials(now, initials, surface, client, press),
-        rendered_digest=rendered_digest,
-    )
+    changed = reading.with_initials(now, initials, surface, client, press)
+    changed = msgspec.structs.replace(changed, rendered_digest=rendered_digest)
     if changed == reading:
         return session
     changed = msgspec.structs.replace(changed, reviewed_at=None)
