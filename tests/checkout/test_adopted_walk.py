@@ -47,7 +47,7 @@ STEPS: Final = st.one_of(
     st.builds(Tried, st.just("keep"), FIELDS),
     st.builds(
         Tried,
-        st.sampled_from(["send all", "send all in the component"]),
+        st.just("send all"),
         st.tuples(*[TEXTS] * LINES),
     ),
     st.builds(Tried, st.just("press"), FIELDS, st.integers(2, LINES), TEXTS),
@@ -88,11 +88,6 @@ class Plain:
     def form(self, now: datetime, tried: Tried) -> None:
         first = self.lines[0].text
         counts = bool(tried.line) and first == tried.label == (tried.texts[0] or first)
-        if self.surface is not tried.surface:
-            # The other one shows the known initials as text in its fields, and has sent it.
-            self.surface, self.reviewed = tried.surface, False
-            for line in self.lines:
-                line.how = line.how and "typed"
         for number, text in enumerate(tried.texts, 1):
             if text and not (counts and number == tried.line):
                 self.put(number, text, "typed", now)
@@ -165,4 +160,4 @@ def step(one: Session, plain: Plain, now: datetime, tried: Tried) -> Session:
         return model.reviewed(one, now, "en")
     plain.form(now, tried)
     press = Press(tried.line, tried.label) if tried.line else None
-    return model.initialed(one, now, DIGEST, tried.texts, tried.surface, None, NO_ONE.client, press)
+    return model.initialed(one, now, DIGEST, tried.texts, NO_ONE.client, press=press)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -30,7 +29,7 @@ from countersign.core.checkout.model import (
     Status,
 )
 from countersign.core.checkout.schemas import CheckoutSession
-from countersign.hosted.pages import buyer, identity
+from countersign.hosted.pages import identity
 from countersign.hosted.pages.cookies import return_code
 from countersign_evidence.process import Binding, Process
 from tests.checkout.checks import Checks, checks_at, submit
@@ -318,7 +317,7 @@ def test_after_its_end_nothing_changes_a_session(checks: Checks) -> None:
     """Whatever the provider decides then."""
     cancelled, declined, expired = (checks.begun() for _ in range(3))
     checks.do(store.change(checks.room, cancelled, model.cancelled))
-    checks.do(buyer.decline(checks.room, declined))
+    checks.do(store.change(checks.room, declined, model.declined))
     checks.stage.clock.now += timedelta(minutes=31)
     checks.do(expiry.sweep(checks.room))
     before = [checks.read(one.id) for one in (cancelled, declined, expired)]
@@ -386,28 +385,6 @@ def test_a_page_of_an_older_attempt_can_still_be_used(checks: Checks) -> None:
     checks.stage.wait(timedelta(minutes=1))
     assert checks.sweep() == 1
     assert seen(checks, session).status == "completed"
-
-
-def test_checks_that_an_earlier_version_stored_are_read(checks: Checks) -> None:
-    """Links that buyers have keep working over an upgrade."""
-    stored = json.loads(msgspec.json.encode(checks.create(Collected.IDENTITY).asked))
-    del stored["checks"]
-    opened = {"provider": "stripe", "provider_session": "vs_1", "started_at": _STORED_AT}
-    stored |= {
-        "attempts": 3,
-        "starting": "persona",
-        "earlier": [{**opened, "attempt": 1, "url": "https://one.example"}],
-        "check": {**opened, "attempt": 2, "url": "https://two.example"},
-        "begun": [
-            {"attempt": 1, "browser": "a", "is_back": True, "back_at": _STORED_AT},
-            {"attempt": 3, "browser": "b"},
-        ],
-    }
-    content = store._read_content(json.dumps(stored).encode())
-    first, second, third = content.checks
-    assert (first.url, first.browser, first.is_back) == ("https://one.example", "a", True)
-    assert (content.check, second.browser) == (second, "")
-    assert (content.reserved, third.provider, third.browser) == (third, "persona", "b")
 
 
 def address_of(session: Session) -> str | None:

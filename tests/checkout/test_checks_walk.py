@@ -29,9 +29,9 @@ from hypothesis.stateful import (
 
 from countersign.base.errors import CheckoutSessionClosed
 from countersign.core.buyers.model import BuyerStatus
-from countersign.core.checkout import expiry, store
+from countersign.core.checkout import expiry, model, store
 from countersign.core.checkout.model import ATTEMPTS_MAX, Collected, Session, Status, cancelled
-from countersign.hosted.pages import buyer, identity
+from countersign.hosted.pages import identity
 from countersign.hosted.pages.room import HostedPages
 from countersign.hosted.remembered import Kind, KnownBy, inform
 from countersign_evidence.process import Binding
@@ -221,7 +221,7 @@ class Walk(RuleBasedStateMachine):
 
     @rule(number=which)
     def decline(self, number: int) -> None:
-        self._done(self._pick(number), lambda s: buyer.decline(self.checks.room, s))
+        self._done(self._pick(number), lambda s: store.change(self.checks.room, s, model.declined))
 
     @rule(number=which)
     def cancel(self, number: int) -> None:

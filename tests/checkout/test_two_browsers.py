@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from countersign.hosted.toolkit.screens import WORDS
+from countersign_evidence.dossier import Dossier
 from countersign_evidence.process import Surface
+from countersign_evidence.record import ACKNOWLEDGMENT
 from tests.checkout.buyer import Buyer, Shop
 from tests.checkout.surfer import Surfer
 from tests.checkout.test_what_is_recorded import process_of
+from tests.dossiers.orders import said
 
 Surf = Callable[..., Surfer]
 EN = WORDS["en"]
@@ -17,6 +20,13 @@ EN = WORDS["en"]
 def second(shop: Shop, buyer: Buyer) -> Surfer:
     """Another browser with the same link."""
     return shop.opened.enter_context(Surfer(shop.server, buyer))
+
+
+def dossier_of(shop: Shop, buyer: Buyer) -> Dossier:
+    """The evidence of a completed session, as a reader sees it."""
+    path = f"/v1/acknowledgments/{shop.read(buyer)['ack_id']}/dossier"
+    found = shop.client.get(path, headers={"Prefer": "wait=10"}).raise_for_status()
+    return said(found.content)
 
 
 def test_a_second_browser_finds_no_initials_of_the_first(surf: Surf, shop: Shop) -> None:
@@ -57,10 +67,12 @@ def test_the_record_names_both_clients_if_two_share_a_cookie(surf: Surf, shop: S
     typed_by, agent = first.client.headers["user-agent"], "Mozilla/5.0 (another)"
     first.client.headers["user-agent"] = agent
     assert first.agree(review).heading == EN["done_title"]
-    found = shop.acknowledgment(first.buyer)
-    assert found["user_agent"] == agent
-    assert {*found["user_agent_of_initials"]} == {typed_by}
-    assert "ip_of_initials" not in found
+    assert shop.acknowledgment(first.buyer)["user_agent"] == agent
+    dossier = dossier_of(shop, first.buyer)
+    [made] = dossier.of(ACKNOWLEDGMENT)
+    assert {*made.shown["user_agent"]["initials_from"]} == {typed_by}
+    assert "initials_from" not in made.shown["ip"]
+    assert dossier.remarks == (f"{made.id}: initials and agreement came from two clients",)
 
 
 def test_a_line_is_of_the_client_that_typed_it_last(surf: Surf, shop: Shop) -> None:
@@ -72,7 +84,8 @@ def test_a_line_is_of_the_client_that_typed_it_last(surf: Surf, shop: Shop) -> N
     form = first.follow(review, EN["change"]).form
     review = first.send(form, initials_2="YY")
     assert first.agree(review).heading == EN["done_title"]
-    of_lines = shop.acknowledgment(first.buyer)["user_agent_of_initials"]
+    [made] = dossier_of(shop, first.buyer).of(ACKNOWLEDGMENT)
+    of_lines = made.shown["user_agent"]["initials_from"]
     assert of_lines == [typed_by, agent, *[typed_by] * (len(of_lines) - 2)]
 
 
@@ -80,8 +93,10 @@ def test_one_client_is_not_named_twice(surf: Surf, shop: Shop) -> None:
     """The record of an ordinary buyer is as before."""
     buyer = surf()
     buyer.complete()
-    found = shop.acknowledgment(buyer.buyer)
-    assert not {"ip_of_initials", "user_agent_of_initials"} & {*found}
+    dossier = dossier_of(shop, buyer.buyer)
+    [made] = dossier.of(ACKNOWLEDGMENT)
+    assert not any("initials_from" in made.shown[name] for name in ("ip", "user_agent"))
+    assert dossier.remarks == ()
 
 
 def test_each_cause_that_a_visitor_can_remove_has_its_own_page(surf: Surf, shop: Shop) -> None:

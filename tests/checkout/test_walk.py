@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -35,7 +36,7 @@ from countersign.base.errors import (
     ProviderSessionNotBound,
 )
 from countersign.core.acknowledgments.find import find_one
-from countersign.core.checkout import expiry, sessions, store
+from countersign.core.checkout import expiry, model, sessions, store
 from countersign.core.checkout.model import (
     ATTEMPTS_MAX,
     Collected,
@@ -204,7 +205,7 @@ class Walk(RuleBasedStateMachine):
             elif one.shown is None or one.shown[0] != self.digest:
                 self.show(number, surface, stale=False)
             elif one.initials is None:
-                self.initial(number, one.shown[1], initials, stale=False)
+                self.initial(number, initials, stale=False)
             elif not one.may_be_accepted:
                 self.review(number, stale=False)
             else:
@@ -213,30 +214,28 @@ class Walk(RuleBasedStateMachine):
     @rule(number=which, stale=st.booleans())
     def claim(self, number: int, *, stale: bool) -> None:
         claims = [(1, ClaimedEvent.SHOWN)]
-        self._done(self._pick(number), stale, lambda s: buyer.claim(self.room, s, claims, None))
+        claimed = partial(model.claimed, events=claims, viewport=None)
+        self._done(self._pick(number), stale, lambda s: store.change(self.room, s, claimed))
 
-    @rule(number=which, surface=surfaces, initials=initials_, stale=st.booleans())
-    def initial(
-        self, number: int, surface: Surface, initials: tuple[str, ...], *, stale: bool
-    ) -> None:
+    @rule(number=which, initials=initials_, stale=st.booleans())
+    def initial(self, number: int, initials: tuple[str, ...], *, stale: bool) -> None:
         one = self._pick(number)
         allowed = one.shown is not None and one.shown[0] == self.digest
         digest = self.digest
 
         def act(session: Session) -> Awaitable[Session]:
-            return buyer.initial(self.room, session, digest, initials, NO_ONE.client, surface)
+            return buyer.initial(self.room, session, digest, initials, NO_ONE.client)
 
         if not self._done(one, stale, act, Collected.ACKNOWLEDGMENT, allowed=allowed):
             return
         if one.initials is None:
             one.initials, one.changes, one.reviewed = initials, [0] * LINES, False
-        elif (one.initials, one.shown) != (initials, (self.digest, surface)):
+        elif one.initials != initials:
             one.changes = [
                 changes + (old != new)
                 for changes, old, new in zip(one.changes, one.initials, initials, strict=True)
             ]
             one.initials, one.reviewed = initials, False
-        one.shown = (self.digest, surface)
 
     @rule(number=which, stale=st.booleans())
     def review(self, number: int, *, stale: bool) -> None:
@@ -397,7 +396,7 @@ class Walk(RuleBasedStateMachine):
         return buyer.accept(self.room, session, NO_ONE)
 
     def _decline(self, session: Session) -> Awaitable[Session]:
-        return buyer.decline(self.room, session)
+        return store.change(self.room, session, model.declined)
 
     def _cancel(self, session: Session) -> Awaitable[Session]:
         return store.change(self.room, session, cancelled)

@@ -238,14 +238,10 @@ export interface Acknowledgment {
   ip_source: Source | null;
   /** The IP address of the connection. */
   peer_ip: string | null;
-  /** That of the initials, by line; present only if the agreement came from another one. */
-  ip_of_initials?: Array<string | null>;
   user_agent: string | null;
   user_agent_source: Source | null;
   /** Whether a longer header was shortened to 1,024 characters. */
   user_agent_truncated: boolean | null;
-  /** That of the initials, by line; present only if the agreement came from another one. */
-  user_agent_of_initials?: Array<string | null>;
   capture: Capture;
   /** How it was made; null with `vendor_api`. */
   process: Process | null;

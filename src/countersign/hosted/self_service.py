@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hmac import compare_digest
 from typing import Any, Final
-from urllib.parse import parse_qs
 
 from msgspec.structs import asdict
 from sqlalchemy import Connection
 
-from countersign.base.errors import InvalidRequest, OriginNotAllowed
+from countersign.base.errors import OriginNotAllowed
 from countersign.base.http.body import DOOR_BYTES_MAX
 from countersign.base.passkeys import TIMEOUT_MS, assertion_options
 from countersign.base.values import Mode, from_ms, from_ns, to_ms
@@ -41,12 +40,12 @@ from countersign.hosted.remembered import (
     by_cookie,
 )
 from countersign.hosted.toolkit.screens import (
-    FIELDS_MAX,
     LOCALES,
     lead,
     preferred,
     read_door,
     read_form,
+    read_query,
     screen,
     words_of,
 )
@@ -146,11 +145,7 @@ class BuyerVisit:
 async def visit_of(room: SelfService, call: Call) -> BuyerVisit:
     """The visit of a browser."""
     access = room.checkout.access
-    try:
-        query = parse_qs(call.query_string.decode("latin-1"), max_num_fields=FIELDS_MAX)
-    except ValueError:
-        raise InvalidRequest("The query string is not well formed.") from None
-    form = {name: values[0] for name, values in query.items()}
+    form = read_query(call)
     token, *who = cookie(room.checkout, call, _COOKIE, Mode.LIVE).split(".")
     if len(token) != len(b64url(bytes(_VISIT_BYTES))) or not token.isascii():
         token, who = b64url(access.entropy(_VISIT_BYTES)), []

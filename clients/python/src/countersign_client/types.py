@@ -659,9 +659,6 @@ class Acknowledgment(Result, frozen=True, kw_only=True):
     peer_ip: str | None
     """The IP address of the connection."""
 
-    ip_of_initials: tuple[str | None, ...] = ()
-    """That of the initials, by line; present only if the agreement came from another one."""
-
     user_agent: str | None
 
     user_agent_source: str | None
@@ -669,9 +666,6 @@ class Acknowledgment(Result, frozen=True, kw_only=True):
 
     user_agent_truncated: bool | None
     """Whether a longer header was shortened to 1,024 characters."""
-
-    user_agent_of_initials: tuple[str | None, ...] = ()
-    """That of the initials, by line; present only if the agreement came from another one."""
 
     capture: str
     """See `Capture`."""

@@ -360,11 +360,9 @@ def _draft(order: _Order) -> Draft:
         "truncated": origin.user_agent_truncated,
     }
     if submission.initials_from:
-        for told, own, theirs in zip(
-            (ip, agent), origin.client, zip(*submission.initials_from, strict=True), strict=True
-        ):
-            if {*theirs} != {own}:
-                told["initials_from"] = theirs
+        ips, agents = zip(*submission.initials_from, strict=True)
+        ip |= {"initials_from": ips} if {*ips} != {origin.ip} else {}
+        agent |= {"initials_from": agents} if {*agents} != {origin.user_agent} else {}
     values = (*[getattr(submission, name) for name in AS_SUBMITTED], ip, agent)
     personal: tuple[tuple[str, object], ...] = tuple(zip(PERSONAL_FIELDS, values, strict=True))
     if order.process is not None:

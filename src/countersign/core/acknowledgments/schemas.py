@@ -1,6 +1,6 @@
 """Bodies of acknowledgments, with examples."""
 
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -111,18 +111,6 @@ class AcknowledgmentReceipt(Struct, frozen=True, kw_only=True):
     ]
 
 
-_ByLine: TypeAlias = (
-    Annotated[
-        list[str | None],
-        Meta(
-            description="That of the initials, by line; present only if the agreement came from "
-            "another one."
-        ),
-    ]
-    | UnsetType
-)
-
-
 class Acknowledgment(Struct, frozen=True, kw_only=True):
     """A stored acknowledgment. A field that is null was not given, or was erased."""
 
@@ -142,7 +130,6 @@ class Acknowledgment(Struct, frozen=True, kw_only=True):
         str | None,
         Meta(description="The IP address of the connection.", examples=["198.51.100.20"]),
     ]
-    ip_of_initials: _ByLine = UNSET
     user_agent: Annotated[str | None, Meta(examples=[_AGENT])]
     user_agent_source: Annotated[Source | None, Meta(examples=["body"])]
     user_agent_truncated: Annotated[
@@ -152,7 +139,6 @@ class Acknowledgment(Struct, frozen=True, kw_only=True):
             examples=[False],
         ),
     ]
-    user_agent_of_initials: _ByLine = UNSET
     capture: Annotated[Capture, Meta(examples=["vendor_api"])]
     process: Annotated[Process | None, Meta(description="How it was made; null with `vendor_api`.")]
     accepted_at: Timestamp

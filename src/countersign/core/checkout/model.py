@@ -320,7 +320,12 @@ def shown(  # noqa: PLR0917 - what is kept of a rendered notice
     content = require_open(session, now, Collected.ACKNOWLEDGMENT)
     version, digest, lines = notice
     reading = content.reading
-    if reading is None or reading.notice_digest != digest:
+    is_whole = reading is not None and reading.initials is not None
+    if (
+        reading is None
+        or reading.notice_digest != digest
+        or (reading.surface is not surface and not is_whole)
+    ):
         reading = Reading(
             browser=session.browser,
             notice_version=version,
@@ -331,20 +336,16 @@ def shown(  # noqa: PLR0917 - what is kept of a rendered notice
             opened_at=now,
             lines=(LineSeen(shown_at=now),) * lines,
         )
-    elif reading.initials is None:
-        seen, is_left = LineSeen(shown_at=now), reading.surface is not surface
+    elif is_whole:
+        return session
+    else:
+        seen = LineSeen(shown_at=now)
         reading = msgspec.structs.replace(
             reading,
-            surface=surface,
             rendered_digest=rendered_digest,
             locale=locale,
-            kept=None if is_left else reading.kept,
-            lines=tuple(
-                seen if is_left or one.initialed_at is None else one for one in reading.lines
-            ),
+            lines=tuple(seen if one.initialed_at is None else one for one in reading.lines),
         )
-    else:
-        return session
     return with_content(session, content, reading=reading)
 
 
@@ -363,15 +364,13 @@ def initialed(  # noqa: PLR0917 - what arrives with initials
     now: datetime,
     digest: str,
     initials: Sequence[str],
-    surface: Surface,
-    rendered_digest: str | None,
     client: Client,
+    rendered_digest: str | None = None,
     press: Press | None = None,
 ) -> Session:
     """Initials arrived, "" for lines that stay as they are; they were checked already.
 
-    `rendered_digest` is the digest of the text that the surface claims to have rendered. Initials
-    from another surface are changes of the earlier ones.
+    `rendered_digest` is the digest of the text that the surface claims to have rendered.
 
     Raises:
         NoticeVersionMismatch: they are for another text than was shown last.
@@ -380,10 +379,9 @@ def initialed(  # noqa: PLR0917 - what arrives with initials
     reading = content.reading
     if reading is None or reading.notice_digest != digest:
         raise NoticeVersionMismatch("The notice that was initialed is not the one shown last.")
-    if rendered_digest is None and reading.surface is surface:
-        rendered_digest = reading.rendered_digest
-    changed = reading.with_initials(now, initials, surface, client, press)
-    changed = msgspec.structs.replace(changed, rendered_digest=rendered_digest)
+    changed = reading.with_initials(now, initials, client, press)
+    if rendered_digest is not None:
+        changed = msgspec.structs.replace(changed, rendered_digest=rendered_digest)
     if changed == reading:
         return session
     changed = msgspec.structs.replace(changed, reviewed_at=None)

@@ -163,27 +163,19 @@ class Reading(Struct, frozen=True, kw_only=True):
         return self.initials or self.kept or ("",) * len(self.lines)
 
     def with_initials(
-        self,
-        now: datetime,
-        texts: Sequence[str],
-        surface: Surface,
-        client: Client,
-        press: Press | None = None,
+        self, now: datetime, texts: Sequence[str], client: Client, press: Press | None = None
     ) -> Reading:
         """This reading after these initials came, one for each line; "" leaves a line as it is.
 
         A press counts only if the first line has what its button showed, before and after; then
-        it decides about its line. Another surface also sends the initials that it leaves unchanged.
+        it decides about its line.
         """
         before, after = self.known, list(texts)
         adopted = 0
         if press is not None and before[0] == press.initials == (texts[0] or before[0]):
             adopted, after[press.line - 1] = press.line, press.initials
         after = [new or old for old, new in zip(before, after, strict=True)]
-        lines = self.lines
-        if surface is not self.surface:
-            lines = tuple(replace(line, method=line.method and Method.TYPED) for line in lines)
-        numbered = enumerate(zip(lines, before, after, strict=True), 1)
+        numbered = enumerate(zip(self.lines, before, after, strict=True), 1)
         lines = tuple(
             line
             if old == new
@@ -197,5 +189,4 @@ class Reading(Struct, frozen=True, kw_only=True):
             kept=None if is_whole else tuple(after),
             initials=tuple(after) if is_whole else None,
             lines=lines,
-            surface=surface,
         )

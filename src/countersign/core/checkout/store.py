@@ -7,14 +7,13 @@ that their total cost is linear, not quadratic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 import structlog
-from msgspec import structs
 from sqlalchemy import Connection, Select, delete, select, update
 
 from countersign.base.db.statements import BulkInsert, DriverStatement, SelectAmong
@@ -38,7 +37,6 @@ from countersign.core.access.idempotency import (
     keep_answers,
 )
 from countersign.core.access.reach import Reach
-from countersign.core.buyers.identity_check import IdentityCheck
 from countersign.core.checkout.model import Content, Session, Status, seen_by
 from countersign.core.checkout.room import Checkout
 from countersign.core.events.model import EventType, NewEvent
@@ -88,38 +86,6 @@ _ROUNDS_MAX: Final = 8
 """Retries of one change that another server or a poll interrupts."""
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(Content).decode
-
-
-class _Earlier(msgspec.Struct):
-    """The former member of stored contents that `checks` replaced."""
-
-    attempts: int = 0
-    starting: str | None = None
-    check: IdentityCheck | None = None
-    earlier: tuple[IdentityCheck, ...] = ()
-    begun: tuple[IdentityCheck, ...] = ()
-
-    def checks(self) -> Iterator[IdentityCheck]:
-        opened = {one.attempt: one for one in (*self.earlier, self.check) if one is not None}
-        owners = {one.attempt: one for one in self.begun}
-        for number in range(1, self.attempts + 1):
-            provider = self.starting if number == self.attempts else None
-            check = opened.get(number, IdentityCheck(attempt=number, provider=provider or ""))
-            if (own := owners.get(number)) is not None:
-                check = structs.replace(
-                    check, browser=own.browser, is_back=own.is_back, back_at=own.back_at
-                )
-            yield check
-
-
-_decode_earlier: Final = msgspec.json.Decoder(_Earlier).decode
-
-
-def _read_content(text: bytes) -> Content:
-    content = _decode(text)
-    if content.checks:
-        return content
-    return structs.replace(content, checks=(*_decode_earlier(text).checks(),))
 
 
 class NewSession(NamedTuple):
@@ -399,7 +365,7 @@ async def _opened(room: Checkout, row: _Row) -> Session:
         return _session(row, None)
     place = _place(account_id, id_)
     text = await room.vault.open(content, shred_key=shred_key, **place)
-    return _session(row, _read_content(text))
+    return _session(row, _decode(text))
 
 
 def _session(row: _Row, content: Content | None) -> Session:

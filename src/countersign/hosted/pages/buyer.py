@@ -33,14 +33,14 @@ from countersign.core.checkout.model import (
     Status,
     require_open,
 )
-from countersign.core.checkout.order import ClaimedEvent, Press, Reading
+from countersign.core.checkout.order import Reading
 from countersign.core.checkout.sessions import cleared, order_of, principal_of, with_decision
 from countersign.core.clearances.clear import PreparedOrder
 from countersign.core.notices.model import NoticeEdition
 from countersign.hosted.pages import identity
 from countersign.hosted.pages.room import HostedPages
 from countersign.hosted.toolkit.screens import WORDS
-from countersign_evidence.process import Binding, Claim, Line, Process, Surface, Viewport
+from countersign_evidence.process import Binding, Claim, Line, Process, Surface
 
 TYPED_LENGTH_MAX: Final = 4 * INITIALS_LENGTH_MAX
 """Maximum characters of rejected input that is shown again; fields accept no more than initials."""
@@ -103,25 +103,12 @@ def _was_shown_since(
     )
 
 
-async def claim(
-    room: HostedPages,
-    session: Session,
-    events: Sequence[tuple[int | None, ClaimedEvent]],
-    viewport: Viewport | None,
-) -> Session:
-    """Store the events that the browser claims."""
-    return await store.change(
-        room, session, partial(model.claimed, events=events, viewport=viewport)
-    )
-
-
 async def initial(  # noqa: PLR0917 - what arrives with initials
     room: HostedPages,
     session: Session,
     digest: str,
     initials: Sequence[str],
     client: Client,
-    surface: Surface = Surface.PAGE,
     rendered_digest: str | None = None,
 ) -> Session:
     """Take the initials for every line of the text with this digest; nothing is final yet.
@@ -139,43 +126,8 @@ async def initial(  # noqa: PLR0917 - what arrives with initials
     if notice.digest != digest:
         raise NoticeVersionMismatch(_TEXT_CHANGED)
     check_initials(initials, len(notice.content.bullets))
-    initialed = partial(
-        model.initialed,
-        digest=digest,
-        initials=initials,
-        surface=surface,
-        rendered_digest=rendered_digest,
-        client=client,
-    )
-    return await store.change(room, session, initialed)
-
-
-async def keep(  # noqa: PLR0917 - what arrives with initials
-    room: HostedPages,
-    session: Session,
-    digest: str,
-    texts: Sequence[str],
-    client: Client,
-    press: Press | None,
-) -> Session:
-    """Take the initials of some lines of the text with this digest, "" for the others.
-
-    They were checked already; `press` is of the button of one line.
-
-    Raises:
-        CheckoutSessionClosed: it has ended, or collects something else now.
-        NoticeVersionMismatch: that text was not shown last.
-    """
-    kept = partial(
-        model.initialed,
-        digest=digest,
-        initials=texts,
-        surface=Surface.PAGE,
-        rendered_digest=None,
-        client=client,
-        press=press,
-    )
-    return await store.change(room, session, kept)
+    taken = partial(model.initialed, digest=digest, initials=initials, client=client)
+    return await store.change(room, session, partial(taken, rendered_digest=rendered_digest))
 
 
 async def correct(
@@ -282,11 +234,6 @@ async def repeated(room: HostedPages, session: Session, initials: Sequence[str])
         return False
     found = await find_one(room.acknowledgments, principal_of(session), session.ack_id)
     return found.initials_per_line == list(initials)
-
-
-async def decline(room: HostedPages, session: Session) -> Session:
-    """End the session without the acts that it was to collect; no-op if it was declined."""
-    return await store.change(room, session, model.declined)
 
 
 def consent(locale: str) -> str:

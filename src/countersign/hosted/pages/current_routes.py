@@ -102,7 +102,8 @@ async def claim_events(room: HostedPages, call: Call) -> Reply:
     session = await _session(room, call)
     body = await _body(call, session, schemas.ClaimsRequest)
     events = [(one.line, one.event) for one in body.events]
-    await buyer.claim(room, session, events, body.viewport)
+    claimed = partial(model.claimed, events=events, viewport=body.viewport)
+    await store.change(room, session, claimed)
     return Reply(encode(schemas.Nothing()))
 
 
@@ -134,8 +135,9 @@ async def _acknowledged(
     if (body.notice_version, body.notice_digest) != (notice.content.version, notice.digest):
         raise NoticeVersionMismatch
     initials, origin = body.initials_per_line, browser(room, call)
-    how = (origin.client, Surface.COMPONENT, body.surface_digest)
-    session = await buyer.initial(room, session, notice.digest, initials, *how)
+    session = await buyer.initial(
+        room, session, notice.digest, initials, origin.client, body.surface_digest
+    )
     named = call.headers.get(b"origin")
     page_origin = None if named is None else named.decode("latin-1")
     return await buyer.accept(room, session, origin, page_origin)
@@ -145,7 +147,7 @@ async def decline_current(room: HostedPages, call: Call) -> Reply:
     """End the session because the buyer declines."""
     session = await _session(room, call)
     await _body(call, session, schemas.Cancellation)
-    return await _reply(room, call, await buyer.decline(room, session))
+    return await _reply(room, call, await store.change(room, session, model.declined))
 
 
 async def _session(room: HostedPages, call: Call) -> Session:

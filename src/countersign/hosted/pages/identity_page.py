@@ -226,9 +226,8 @@ async def go_to_provider(visit: Visit) -> Reply:
     check = visit.session.asked.check
     url = _address(check)
     is_there = stage_of(visit) in {Stage.WAITING, Stage.BACK}
-    if check is None or check.played or url is None or not is_there:
-        return visit.go_on()
-    if check.browser != visit.browser:
+    is_own = check is not None and check.browser == visit.browser
+    if check is None or check.played or url is None or not (is_there and is_own):
         return visit.go_on()
     return visit.show(
         "identity_continue.html",

@@ -6,6 +6,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from countersign.base.errors import (
@@ -15,6 +16,7 @@ from countersign.base.errors import (
     RateLimited,
 )
 from countersign.core.acknowledgments.model import INITIALS_LENGTH_MAX
+from countersign.core.checkout import model, store
 from countersign.core.checkout.brand import ADOPTED_ALLOWED
 from countersign.core.checkout.model import Collected, require_open
 from countersign.core.checkout.order import Press, Reading
@@ -133,8 +135,10 @@ async def press(visit: Visit) -> Reply:
         await buyer.correct(room, session, notice.digest, drafts)
         return visit.go_on(**{STEP: FORM, WRONG: _SOME})
     pressed, client = _press_of(visit, before), browser(room, visit.call).client
+    kept = partial(model.initialed, client=client, press=pressed)
+    kept = partial(kept, digest=notice.digest, initials=typed)
     try:
-        session = await buyer.keep(room, session, notice.digest, typed, client, pressed)
+        session = await store.change(room, session, kept)
     except NoticeVersionMismatch:
         return _of_another_text(visit)
     after = session.asked.reading or before

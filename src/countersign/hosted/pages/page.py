@@ -6,9 +6,10 @@ link: only forms change the state of a session.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from hmac import compare_digest
 from typing import Any, Final
@@ -27,7 +28,7 @@ from countersign.core.access.key import CLIENT_TOKEN
 from countersign.core.acknowledgments.find import find_one
 from countersign.core.acknowledgments.model import ALL_FIELDS, INITIALS_LENGTH_MAX
 from countersign.core.acknowledgments.schemas import Acknowledgment
-from countersign.core.checkout import store
+from countersign.core.checkout import model, store
 from countersign.core.checkout.brand import kind_of_logo, read_logo
 from countersign.core.checkout.model import (
     CLAIMS_MAX,
@@ -198,14 +199,11 @@ async def _notice(visit: Visit, notice: NoticeEdition) -> Reply:
     changed = (reading is not None and reading.notice_digest != notice.digest) or (
         stale is not None and await _was_in_force(visit, notice, stale)
     )
-    typed: Sequence[str] = ()
-    if reading is not None and stale is None and not changed:
-        typed = reading.typed or reading.initials or reading.kept or ()
-    else:
+    if stale is not None or changed:
         reading = None
+    typed = (reading.typed or reading.known) if reading else ("",) * len(content.bullets)
     wrong = visit.form.get(WRONG, "")
-    is_bare = not typed and not wrong
-    typed = typed or ("",) * len(content.bullets)
+    is_bare = not any(typed) and not wrong
     reply = visit.show(
         "notice.html",
         200,
@@ -345,7 +343,7 @@ async def _ask_to_decline(visit: Visit) -> Reply:
 
 
 async def _decline(visit: Visit) -> Reply:
-    await buyer.decline(visit.room, visit.session)
+    await store.change(visit.room, visit.session, model.declined)
     return visit.go_on()
 
 
@@ -387,7 +385,8 @@ async def _claim(visit: Visit) -> Reply:
         raise InvalidRequest("These are no claims.") from None
     if len(events) > CLAIMS_MAX or any(not 0 <= (line or 0) <= FIELDS_MAX for line, _ in events):
         raise InvalidRequest("These are no claims.")
-    await buyer.claim(visit.room, visit.session, events, viewport)
+    claimed = partial(model.claimed, events=events, viewport=viewport)
+    await store.change(visit.room, visit.session, claimed)
     return Reply(b"", PRIVATE, 204)
 
 

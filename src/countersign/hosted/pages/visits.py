@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from hmac import compare_digest
 from typing import Any, Final, NamedTuple, TypeAlias
-from urllib.parse import parse_qs, urlencode
+from urllib.parse import urlencode
 
-from countersign.base.errors import InvalidRequest, NotFound, OriginNotAllowed
+from countersign.base.errors import NotFound, OriginNotAllowed
 from countersign.base.values import CHECKOUT_SESSION, Mode, is_id
 from countersign.core.checkout import store
 from countersign.core.checkout.brand import Brand
@@ -27,13 +27,13 @@ from countersign.hosted.pages.cookies import (
 from countersign.hosted.pages.room import HostedPages
 from countersign.hosted.toolkit.screens import (
     ANOTHER_BROWSER,
-    FIELDS_MAX,
     LOCALES,
     NO_COOKIE,
     lead,
     part,
     preferred,
     read_form,
+    read_query,
     screen,
 )
 
@@ -173,11 +173,7 @@ async def visit_of(room: HostedPages, call: Call, session_id: str, key: str | No
         raise NotFound
     call.locale = own_locale = locale_of(session.content, call)
     await count(call, session)
-    try:
-        query = parse_qs(call.query_string.decode("latin-1"), max_num_fields=FIELDS_MAX)
-    except ValueError:
-        raise InvalidRequest("The query string is not well formed.") from None
-    form = {name: values[0] for name, values in query.items()}
+    form = read_query(call)
     return Visit(
         room=room,
         call=call,

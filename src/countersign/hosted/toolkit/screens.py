@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final, NamedTuple
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qs, parse_qsl
 
 from countersign.base.errors import (
     InvalidRequest,
@@ -214,15 +214,13 @@ def failed(
     locale = known or preferred(accepted)
     name = _CAUSES.get(error.message) or _KINDS.get(type(error), "failed")
     words = words_of(locale)
-    retry: tuple[Header, ...] = ()
-    if isinstance(error, Retryable):
-        retry = ((b"retry-after", str(error.retry_after).encode()),)
+    seconds = str(error.retry_after).encode() if isinstance(error, Retryable) else None
     return screen(
         "failed.html",
         locale,
         None,
         error.status,
-        headers=retry,
+        headers=((b"retry-after", seconds),) if seconds else (),
         title=words[f"{name}_title"],
         intro=words[f"{name}_intro"],
         return_url=None,
@@ -322,6 +320,19 @@ def address_of(room: Checkout, call: Call) -> str:
     "" without any: then the connection's may be that of a proxy, and so everybody's.
     """
     return (browser(room, call).ip or "") if room.trusted_proxies else ""
+
+
+def read_query(call: Call) -> dict[str, str]:
+    """The first value of each parameter of the address.
+
+    Raises:
+        InvalidRequest: it is not well formed.
+    """
+    try:
+        query = parse_qs(call.query_string.decode("latin-1"), max_num_fields=FIELDS_MAX)
+    except ValueError:
+        raise InvalidRequest("The query string is not well formed.") from None
+    return {name: values[0] for name, values in query.items()}
 
 
 async def read_door(room: Checkout, call: Call) -> Mapping[str, str]:
