@@ -39,9 +39,10 @@ READ: Final[dict[str, Callable[[object], ProviderResult]]] = {
 TEXTS: Final = tuple(READ)[1:]
 
 UNREADABLE: Final[tuple[object, ...]] = (
-    *("01/01/2020", "20200101", "Jan 1 2020", "2020-02-30", "0000-00-00", "2020-13", "2020-00"),
-    *("2020-1-1", "1.1.2020", "2020-13-01", "2020-01-01T99:00:00Z", "2020-01-01x", "0000", "20"),
-    *("EXPIRED", " ", "2020-01-01 ", "\uff12020-01-01", "2020-W01-1", 20200101, 1577836800),
+    *("01/01/2020", "01012020", "Jan 1 2020", "2020-02-30", "0000-00-00", "2020-13", "2020-00"),
+    *("20201301", "1.1.2020", "2020-13-01", "2020-01-01T99:00:00Z", "2020-01-01x", "0000", "20"),
+    *("EXPIRED", " ", "2020-01-01\n", "\uff12020-01-01", "2020-W01-1", 20200101, 1577836800),
+    *("1 XXX 2020", "31 FEB 2020", "20 JAN 20", "2020-1-1T00:00:00Z", "INDEFINITELY NOT"),
     *(True, ["2020-01-01"], {"date": "2020-01-01"}),
 )
 PARTS: Final[tuple[tuple[object, date | None], ...]] = (
@@ -84,6 +85,8 @@ def reasons(found: ProviderResult, expiry: DocumentExpiry) -> tuple[Reason, ...]
         ("2020-02", date(2020, 2, 29)),
         ("2019-12", date(2019, 12, 31)),
         ("2020", date(2020, 12, 31)),
+        *[(said, date(2020, 1, 1)) for said in ("20200101", " 2020-01-01 ", "2020-1-1")],
+        *[(said, date(2020, 1, 31)) for said in ("31 JAN 2020", "31-Jan-2020")],
     ],
 )
 def test_an_unambiguous_expiry_is_read(provider: str, written: str, last: date) -> None:
@@ -92,6 +95,18 @@ def test_an_unambiguous_expiry_is_read(provider: str, written: str, last: date) 
     assert found.document is not None
     assert found.document.expires_on == last
     assert reasons(found, DocumentExpiry.UNEXPIRED_IF_KNOWN) == (Reason.DOCUMENT_EXPIRED,)
+
+
+@every("provider", TEXTS)
+@every("written", ["INDEF", "Permanent"])
+def test_a_document_that_never_expires_passes_the_strictest_rule(
+    provider: str, written: str
+) -> None:
+    """Its last day is the last of all."""
+    found = READ[provider](written)
+    assert found.document is not None
+    assert (found.document.expires_on, found.document.expiry_unread) == (date.max, False)
+    assert reasons(found, DocumentExpiry.UNEXPIRED) == ()
 
 
 @every(("parts", "last"), PARTS)

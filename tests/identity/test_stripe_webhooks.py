@@ -58,6 +58,22 @@ def read(sent: str | None, body: bytes = BODY) -> WebhookHint | None:
 HINT: Final = WebhookHint(session_id=SESSION, event_key="evt_1Example")
 
 
+THIN: Final[dict[str, Any]] = {
+    "id": "evt_1Example",
+    "object": "v2.core.event",
+    "type": "v1.identity.verification_session.verified",
+    "related_object": {"id": SESSION, "type": "identity.verification_session"},
+}
+
+
+def test_a_thin_event_gives_its_session_too() -> None:
+    """As Stripe recommends them for new destinations; its ping is taken, and says nothing."""
+    body = json.dumps(THIN).encode()
+    assert read(header(body), body) == HINT
+    ping = json.dumps(THIN | {"type": "v2.core.event_destination.ping"}).encode()
+    assert read(header(ping), ping) is None
+
+
 @pytest.mark.parametrize(
     "sent",
     [

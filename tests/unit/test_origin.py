@@ -236,6 +236,14 @@ def test_forwarded_without_a_for_parameter_says_nothing() -> None:
     assert forwarding_elements("forwarded", "by=203.0.113.7; proto=https, host=a") == []
 
 
+def test_quotes_around_an_address_are_no_part_of_it() -> None:
+    """In each forwarding header."""
+    assert forwarding_elements("x-forwarded-for", '"203.0.113.7", 10.0.0.1') == [
+        "203.0.113.7",
+        "10.0.0.1",
+    ]
+
+
 @given(st.one_of(st.none(), st.text(max_size=1030)), st.one_of(st.none(), st.text(max_size=1030)))
 def test_the_user_agent_is_that_of_the_body_or_else_of_the_header(
     body: str | None, header: str | None

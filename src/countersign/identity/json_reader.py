@@ -28,7 +28,12 @@ Object: TypeAlias = Mapping[str, Any]
 _DEPTH_MAX: Final = 32
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _PARTS: Final = ("year", "month", "day")
-_LAST_DAY: Final = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2})([T ]\S+)?)?)?", re.ASCII)
+_LAST_DAY: Final = re.compile(r"([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2})([T ]\S+)?)?)?", re.ASCII)
+_COMPACT: Final = re.compile(r"((?:19|20)[0-9]{2})([0-9]{2})([0-9]{2})", re.ASCII)
+"""Read in any other order, its year would be before 1900."""
+_WRITTEN: Final = re.compile(r"([0-9]{1,2})[ -]([A-Z]{3})[ -]([0-9]{4})", re.ASCII)
+_MONTHS: Final = "JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC"
+_NEVER: Final = frozenset({"INDEF", "INDEFINITE", "NEVER", "PERMANENT"})
 _HALF: Final = re.compile(r"[\ud800-\udfff]")
 """Half of a surrogate pair: JSON can write it, UTF-8 cannot."""
 T = TypeVar("T")
@@ -252,8 +257,9 @@ def as_date(found: object, label: str) -> date | None:
 def as_expiry(found: object, label: str) -> Expiry:
     """A value that must be the last day of a document.
 
-    Unambiguous forms are read: `2030-01-31`, a date-time by its date, a month or a year (as text,
-    or as an object whose `day`, or `day` and `month`, are null) by its last day.
+    Unambiguous forms are read: `2030-01-31`, `2030-1-31`, `20300131`, `31 JAN 2030`, a date-time by
+    its date, a month or a year (as text, or as an object whose `day`, or `day` and `month`, are
+    null) by its last day. A document that never expires has the last day of all.
     """
     if found is None or found in ("", {}):
         return Expiry(None, unread=False)
@@ -267,10 +273,16 @@ def as_expiry(found: object, label: str) -> Expiry:
 def _last_day(found: object) -> date | None:
     """The last day that a document is valid on; ValueError if it is not a day."""
     given: list[Any] = [None]
-    if isinstance(found, str) and (written := _LAST_DAY.fullmatch(found)):
-        if written[4]:
-            datetime.fromisoformat(found)
-        given = [part and int(part) for part in written.groups()[:3]]
+    if isinstance(found, str):
+        said = found.strip(" ").upper()
+        if said in _NEVER:
+            return date.max
+        if written := _WRITTEN.fullmatch(said):
+            given = [int(written[3]), _MONTHS.index(written[2]) // 4 + 1, int(written[1])]
+        elif written := _COMPACT.fullmatch(said) or _LAST_DAY.fullmatch(said):
+            if written.re is _LAST_DAY and written[4]:
+                datetime.fromisoformat(said)
+            given = [part and int(part) for part in written.groups()[:3]]
     elif isinstance(found, dict) and found.keys() <= {*_PARTS}:
         given = [found.get(part) for part in _PARTS]
         if given == [None, None, None]:

@@ -43,6 +43,8 @@ _FLOW_ID: Final = re.compile(r"vf_[A-Za-z0-9_]{8,200}", re.ASCII)
 _WEBHOOK_SECRET: Final = re.compile(r"whsec_[!-~]{8,250}", re.ASCII)
 _EVENT_ID: Final = re.compile(r"evt_[A-Za-z0-9_]{1,200}", re.ASCII)
 _WORD: Final = re.compile(r"[a-z0-9_]{1,64}", re.ASCII)
+_SESSION_OF: Final = {"event": "data.object.id", "v2.core.event": "related_object.id"}
+"""Where a snapshot event names its session, and a thin one."""
 _SESSIONS: Final = "/v1/identity/verification_sessions"
 _DOCUMENT: Final = (
     ("type", "document"),
@@ -175,11 +177,12 @@ class Stripe(IdentityProvider[StripeCredentials]):
         check_timestamped(headers.get("stripe-signature", ""), body, secrets, self._now())
         event = read.parse(body)
         kind = event.get("type")
-        if event.get("object") != "event" or not isinstance(kind, str):
+        path = _SESSION_OF.get(str(event.get("object")))
+        if path is None or not isinstance(kind, str):
             raise read.Unreadable("event")
-        if kind not in self.words.lists["webhooks"]:
+        if kind.removeprefix("v1.") not in self.words.lists["webhooks"]:
             return None
-        session_id = read.matching(event, "data.object.id", SESSION_ID)
+        session_id = read.matching(event, path, SESSION_ID)
         return WebhookHint(session_id=session_id, event_key=read.matching(event, "id", _EVENT_ID))
 
     def _error(self, response: Response, body: read.Object | None) -> ProviderResult:

@@ -185,7 +185,7 @@ def forwarding_elements(header: str, value: str) -> list[str]:
     """
     elements = [element.strip() for element in value.split(",")]
     if header != "forwarded":
-        return elements
+        return [element.strip('"') for element in elements]
     found = []
     for element in elements:
         for pair in element.split(";"):
