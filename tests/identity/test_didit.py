@@ -360,6 +360,24 @@ def test_the_issuing_state_is_a_country() -> None:
     assert passport.document_fingerprint == fingerprint("US", None, "pp", "Y7714093")
 
 
+def test_an_address_keeps_the_document_that_shows_it() -> None:
+    """The last document proves the age; an earlier one has its own last day."""
+    old = DOCUMENT | {"expiration_date": "2019-01-15"}
+    passport = DOCUMENT | {"document_type": "Passport", "parsed_address": None}
+    result = read(changed(id_verifications=[old, passport]))
+    (address,) = result.addresses
+    assert address.document is not None
+    assert address.document.expires_on == date(2019, 1, 15)
+
+
+def test_two_documents_of_twins_prove_nothing() -> None:
+    """The same birth date and family name, and another given name."""
+    twin = DOCUMENT | {"first_name": "Somebody", "document_number": "Y0000001"}
+    result = read(changed(id_verifications=[twin, DOCUMENT]))
+    assert result.date_of_birth is None
+    assert {one.source for one in result.addresses} == {FactSource.NONE}
+
+
 def test_reasons_are_words_for_risks_and_never_sentences() -> None:
     """Only a code can be a reason: Didit's sentences tell of the person."""
 

@@ -529,6 +529,45 @@ def test_an_adults_passport_does_not_take_the_address_of_a_minors_licence() -> N
     assert result.document_fingerprint == fingerprint("US", None, "pp", "B8801447")
 
 
+def test_an_address_keeps_the_document_that_shows_it() -> None:
+    """Of several documents of one person, each with its own last day."""
+    old = licence(expiration_date="2019-01-01", completed_at="2026-11-01T16:00:00.000Z")
+    passport = licence(
+        id_class="pp",
+        completed_at="2026-11-01T17:00:00.000Z",
+        address_postal_code=None,
+        address_street_1=None,
+        address_city=None,
+        address_subdivision=None,
+    )
+    result = result_of(proved_by(old | {"id": "ver_Old"}, passport))
+    assert result.document is not None
+    assert (result.document.type, result.document.expiry_unread) == ("pp", False)
+    (address,) = result.addresses
+    assert address.document is not None
+    assert address.document.expires_on == date(2019, 1, 1)
+    decision = decide(
+        result,
+        VerificationRules(),
+        shipping_zip="94110",
+        subject_reference="buyer-1",
+        now=from_ns(FixedClock().time_ns()),
+    )
+    assert decision.reasons == (Reason.DOCUMENT_EXPIRED,)
+
+
+def test_the_address_of_a_twin_does_not_count() -> None:
+    """The same birth date and family name, and another given name."""
+    twin = licence(
+        name_first="SOMEBODY",
+        address_postal_code="95814",
+        completed_at="2026-11-01T16:00:00.000Z",
+        identification_number="T7777777",
+    )
+    result = result_of(proved_by(twin | {"id": "ver_Twin"}, GOVERNMENT_ID))
+    assert [one.postal_code for one in result.addresses] in (["94110"], ["95814"])
+
+
 def test_names_are_equal_despite_capitals_accents_and_hyphens() -> None:
     """A document in capitals and a database in small letters describe one person."""
     named = licence(name_last="GARCÍA LÓPEZ")

@@ -105,6 +105,17 @@ def test_without_a_birth_date_the_whole_names_have_to_agree(one: str, other: str
     assert not named(one, None).may_be(named(other, BORN))
 
 
+def test_of_two_documents_the_given_names_begin_alike() -> None:
+    """Twins share the birth date and the family name; a database may have only initials."""
+    one, twin = named("Ada Doe", BORN), named("Bea Doe", BORN)
+    assert one.may_be(twin)
+    assert not one.may_be(twin, documents=True)
+    assert one.may_be(named("ADA-MARIE Doe", BORN), documents=True)
+    assert one.may_be(
+        Holder(given_name=None, family_name="Doe", date_of_birth=BORN), documents=True
+    )
+
+
 def named(name: str, born: date | None) -> Holder:
     """Given name, then family name; hyphens stand for spaces inside of either."""
     given_name, _, family_name = name.replace("-DE-LA-", " DE-LA-").partition(" ")

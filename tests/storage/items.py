@@ -33,13 +33,8 @@ from countersign.core.acknowledgments import find
 from countersign.core.acknowledgments.model import StoredAcknowledgment
 from countersign.core.acknowledgments.schemas import AcknowledgmentsQuery
 from countersign.core.acknowledgments.write_together import Made, write_together
-from countersign.core.buyers.model import (
-    VALIDITY,
-    Buyer,
-    BuyerStatus,
-    VerificationAttempt,
-    after_attempt,
-)
+from countersign.core.buyers.model import Buyer, BuyerStatus
+from countersign.core.buyers.sandbox import in_state
 from countersign.core.buyers.sql import (
     BuyerAndRules,
     StatusQuery,
@@ -263,7 +258,7 @@ class Verification:
 
     record: NewRecord
     cbid: str
-    attempt: VerificationAttempt
+    status: BuyerStatus
     decide: Callable[[Buyer | None], Buyer]
     """The buyer after it, from the buyer as stored."""
     subject: ZipSubject | None
@@ -283,18 +278,14 @@ def verification(
     decide: Callable[[Buyer | None], Buyer] | None = None,
     keep: IdempotencyEntry | None = None,
 ) -> Verification:
-    expires_at = at + VALIDITY if status is BuyerStatus.VERIFIED else None
-    attempt = VerificationAttempt(status=status, at=at, expires_at=expires_at)
-
     def first_call_decides(known: Buyer | None) -> Buyer:
-        return known or after_attempt(
-            Buyer(cbid=cbid, account_id=owner.id, mode=mode, simulated=True), attempt
-        )
+        blank = Buyer(cbid=cbid, account_id=owner.id, mode=mode, simulated=True)
+        return known or in_state(blank, status, (), at)
 
     return Verification(
         record=replace(fact(owner, mode, record_id=identifier("ver")), at=at),
         cbid=cbid,
-        attempt=attempt,
+        status=status,
         decide=decide or first_call_decides,
         subject=ZipSubject(owner.id, mode, subject_index) if subject_index else None,
         zip_index=zip_index,
@@ -309,7 +300,7 @@ async def verify(database: Database, new: Verification) -> Buyer:
 
 def _verify(connection: Connection, new: Verification) -> Buyer | RateLimited:
     if new.subject and new.zip_index:
-        refusal = count_zip(connection, new.subject, new.zip_index, new.attempt.at)
+        refusal = count_zip(connection, new.subject, new.zip_index, new.record.at)
         if refusal is not None:
             return refusal
     before = buyers_by_cbid(connection, [new.cbid], to_change=True).get(new.cbid)
@@ -318,10 +309,10 @@ def _verify(connection: Connection, new: Verification) -> Buyer | RateLimited:
     if buyer != before:
         record = new.record
         own = {"id": record.id, "account_id": record.account_id, "mode": record.mode}
-        said = {"status": new.attempt.status, "reasons": encoded_reasons(new.attempt.reasons)}
+        said = {"status": new.status, "reasons": encoded_reasons(())}
         row = own | said | {"cbid": new.cbid, "provider": "sandbox", "at": record.at}
         connection.execute(insert(verifications), row)
-        write_status_event(connection, buyer, new.attempt.at)
+        write_status_event(connection, buyer, new.record.at)
         JOURNAL.write(connection, [new.record])
     if new.keep is not None:
         keep_answers(connection, [new.keep])

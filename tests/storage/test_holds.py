@@ -79,7 +79,7 @@ class World:
         )
 
         def decide(known: Buyer | None) -> Buyer:
-            at = {"verified_at": new.attempt.at}
+            at = {"verified_at": new.record.at}
             return msgspec.structs.replace(known, **at) if known else new.decide(None)
 
         self.run(items.verify(self.database, replace(new, decide=decide)))

@@ -62,4 +62,4 @@ def decided(
     decision = decide(said or result(), rules, **arguments | different)
     if first_verified_at is None:
         return decision
-    return decision.since(first_verified_at, rules, (said or result()).outcome)
+    return decision.since(first_verified_at, rules)

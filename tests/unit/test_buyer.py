@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from typing import NamedTuple
 
 import msgspec
 import pytest
@@ -45,10 +47,15 @@ REASONS = {
 
 def attempt(status: BuyerStatus, at: datetime = START + DAY) -> VerificationAttempt:
     """An attempt that came to this."""
-    expires = at + VALIDITY if status is S.VERIFIED else None
-    return VerificationAttempt(
-        status=status, at=at, expires_at=expires, reasons=REASONS.get(status, ())
-    )
+    proved = proof(f"{at}", at=at) if status is S.VERIFIED else None
+    return VerificationAttempt(status=status, reasons=REASONS.get(status, ()), proof=proved)
+
+
+def after(known: Buyer, outcome: BuyerStatus, at: datetime = START + DAY) -> Buyer:
+    """The buyer after an attempt that came to this, or an operator's revocation."""
+    if outcome is S.REVOKED:
+        return after_revocation(known)
+    return after_attempt(known, attempt(outcome, at))
 
 
 def buyer(
@@ -98,11 +105,9 @@ def test_the_table_of_moves_has_every_state_and_outcome() -> None:
 @every("state", S)
 def test_every_state_moves_as_the_table_says(state: BuyerStatus, outcome: BuyerStatus) -> None:
     """All states by all outcomes."""
-    made = attempt(outcome)
-    before = buyer(state)
-    assert status_at(before, made.at) is state
-    after = after_attempt(before, made)
-    assert status_at(after, made.at) is MOVES[state][OUTCOMES.index(outcome)]
+    before, now = buyer(state), START + DAY
+    assert status_at(before, now) is state
+    assert status_at(after(before, outcome), now) is MOVES[state][OUTCOMES.index(outcome)]
 
 
 @every("outcome", OUTCOMES)
@@ -111,20 +116,20 @@ def test_an_attempt_changes_neither_identifier_nor_owner(
     state: BuyerStatus, outcome: BuyerStatus
 ) -> None:
     """A cbid stays one buyer of one account and mode."""
-    before, after = buyer(state), after_attempt(buyer(state), attempt(outcome))
-    assert (after.cbid, after.account_id, after.mode) == (
+    before, later = buyer(state), after(buyer(state), outcome)
+    assert (later.cbid, later.account_id, later.mode) == (
         before.cbid,
         before.account_id,
         before.mode,
     )
-    assert after.simulated == before.simulated
+    assert later.simulated == before.simulated
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
 def test_the_first_attempt_makes_a_buyer_in_its_resulting_state(outcome: BuyerStatus) -> None:
     """There is no state before the first attempt."""
     blank = Buyer(cbid="c", account_id="a", mode=Mode.TEST, simulated=True)
-    made = after_attempt(blank, attempt(outcome))
+    made = after(blank, outcome)
     assert made.status is outcome
     assert made.reasons == REASONS.get(outcome, ())
     assert (made.verified_at is not None) == (outcome is S.VERIFIED)
@@ -141,24 +146,24 @@ def test_an_attempt_that_does_not_succeed_leaves_a_verification_untouched(
 
 def test_a_new_success_renews_the_times_and_drops_the_reasons() -> None:
     """A refreshed verification counts from the new attempt."""
-    made = attempt(S.VERIFIED)
+    at = START + DAY
     for state in (S.PENDING, S.REQUIRES_INPUT, S.FAILED, S.VERIFIED, S.EXPIRED):
-        after = after_attempt(buyer(state), made)
-        assert (after.verified_at, after.expires_at) == (made.at, made.expires_at)
-        assert after.reasons == ()
+        renewed = after(buyer(state), S.VERIFIED, at)
+        assert (renewed.verified_at, renewed.expires_at) == (at, at + VALIDITY)
+        assert renewed.reasons == ()
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
 def test_revoked_sticks(outcome: BuyerStatus) -> None:
     """No attempt leads out of `revoked`, and none changes the stored data of the buyer."""
-    revoked = after_attempt(buyer(S.VERIFIED), attempt(S.REVOKED))
-    assert after_attempt(revoked, attempt(outcome)) == revoked
+    revoked = after(buyer(S.VERIFIED), S.REVOKED)
+    assert after(revoked, outcome) == revoked
 
 
 def test_a_revocation_keeps_the_earlier_verification() -> None:
     """Status shows when the buyer had been verified, although it no longer counts."""
-    after = after_attempt(buyer(S.VERIFIED), attempt(S.REVOKED))
-    assert (after.verified_at, after.expires_at) == (START, START + VALIDITY)
+    revoked = after(buyer(S.VERIFIED), S.REVOKED)
+    assert (revoked.verified_at, revoked.expires_at) == (START, START + VALIDITY)
 
 
 @given(st.lists(st.sampled_from(OUTCOMES), max_size=12), st.timedeltas(timedelta(0), 3 * VALIDITY))
@@ -170,7 +175,7 @@ def test_only_time_or_revocation_takes_verified_away(
     at = START
     for number, outcome in enumerate(outcomes):
         at = START + number * DAY
-        known = after_attempt(known, attempt(outcome, at))
+        known = after(known, outcome, at)
     now = at + later
     successes = [START + n * DAY for n, o in enumerate(outcomes) if o is S.VERIFIED]
     if S.REVOKED in outcomes:
@@ -317,12 +322,7 @@ def proof(
 
 def succeeded(proved: ProvedSession) -> VerificationAttempt:
     """The attempt that proved this."""
-    return VerificationAttempt(
-        status=S.VERIFIED,
-        at=from_ms(proved.verified_at),
-        expires_at=from_ms(proved.expires_at),
-        proof=proved,
-    )
+    return VerificationAttempt(status=S.VERIFIED, session=proved.session, proof=proved)
 
 
 def real(*proofs: ProvedSession) -> Buyer:
@@ -492,3 +492,138 @@ def test_a_reinstated_buyer_who_never_verified_has_to_verify() -> None:
     """There is no earlier state to return to."""
     back = reinstated(after_revocation(buyer(S.PENDING, simulated=False)))
     assert (back.status, back.reasons) == (S.REQUIRES_INPUT, (Reason.IDENTITY_REQUIRES_INPUT,))
+
+
+# --- a yes lives as long as what it rests on -----------------------------------------------------
+
+ACCOUNTS = ("acct_a", "acct_b")
+SESSIONS = ("s1", "s2", "s3", "s4")
+
+
+class Told(NamedTuple):
+    """One word about a person: what happened, in which session, at which account."""
+
+    what: str
+    session: str
+    account: str
+    age: int
+    days: int
+
+
+class History:
+    """What is left of all words, kept without proofs: the oracle."""
+
+    def __init__(self) -> None:
+        self.ages: dict[str, int] = {}
+        self.ends: dict[str, datetime] = {}
+        self.doubts: set[tuple[str, str]] = set()
+        self.revoked = False
+
+    def hear(self, one: Told) -> None:
+        if one.what in {"revoke", "reinstate"}:
+            self.revoked = one.what == "revoke"
+        elif one.what == "yes" and not self.revoked:
+            ends = START + one.days * DAY
+            self.ages[one.session] = max(one.age, self.ages.get(one.session, 0))
+            self.ends[one.session] = max(ends, self.ends.get(one.session, ends))
+        elif one.what == "no":
+            self._forget(one.session)
+        elif one.what == "younger":
+            for session in [s for s, age in self.ages.items() if age >= one.age]:
+                if session == one.session:
+                    self._forget(session)
+                else:
+                    self.doubts.add((session, one.account))
+
+    def _forget(self, session: str) -> None:
+        self.ages.pop(session, None)
+        self.ends.pop(session, None)
+        self.doubts = {pair for pair in self.doubts if pair[0] != session}
+
+    def status(self, account: str, now: datetime) -> BuyerStatus | None:
+        """None: the buyer was never verified, or has nothing left."""
+        counting = [end for s, end in self.ends.items() if (s, account) not in self.doubts]
+        if self.revoked:
+            return S.REVOKED
+        if not counting:
+            return S.REQUIRES_INPUT if self.ends else None
+        return S.VERIFIED if now < max(counting) else S.EXPIRED
+
+
+def heard(known: Buyer, one: Told) -> Buyer:
+    """The buyer after this word."""
+    match one.what:
+        case "revoke":
+            return after_revocation(known)
+        case "reinstate":
+            return reinstated(known) if known.status is S.REVOKED else known
+        case "yes":
+            new = proof(one.session, age_over=one.age, days=one.days)
+            made = succeeded(msgspec.structs.replace(new, accounts=(one.account,)))
+        case _:
+            made = VerificationAttempt(status=S.FAILED, session=one.session)
+    return after_attempt(
+        known,
+        replace(
+            made,
+            withdraws=one.what == "no",
+            younger_than=one.age if one.what == "younger" else None,
+            account_id=one.account,
+        ),
+    )
+
+
+@given(
+    st.lists(
+        st.builds(
+            Told,
+            st.sampled_from(["yes", "yes", "no", "younger", "failed", "revoke", "reinstate"]),
+            st.sampled_from(SESSIONS),
+            st.sampled_from(ACCOUNTS),
+            st.sampled_from([18, 21, 25]),
+            st.sampled_from([3, 9, 27]),
+        ),
+        max_size=14,
+    ),
+    st.integers(0, 30),
+)
+def test_a_buyer_is_verified_exactly_as_far_as_something_is_left_to_rest_on(
+    words: list[Told], days: int
+) -> None:
+    """Any history, two accounts: each sees what is left of it, at any later time."""
+    known, history = Buyer(cbid="cbid_x", account_id="acct_a", mode=Mode.LIVE), History()
+    for one in words:
+        known = heard(known, one)
+        history.hear(one)
+        for account in ACCOUNTS:
+            now = START + days * DAY
+            wanted = history.status(account, now)
+            seen = status_view(known, account, PLAIN, now)
+            assert {p.session for p in known.proofs} == set(history.ages)
+            if wanted is not None:
+                assert seen.status is wanted, (one, account)
+            else:
+                assert seen.status not in {S.VERIFIED, S.EXPIRED}
+            if seen.status is S.REQUIRES_INPUT and history.ends:
+                assert seen.reasons == (Reason.VERIFICATION_WITHDRAWN,)
+
+
+@given(
+    st.lists(
+        st.builds(
+            Told,
+            st.sampled_from(["yes", "no", "younger"]),
+            st.sampled_from(SESSIONS),
+            st.sampled_from(ACCOUNTS),
+            st.sampled_from([18, 25]),
+            st.sampled_from([9, 27]),
+        ),
+        max_size=10,
+    )
+)
+def test_the_same_word_once_more_changes_nothing(words: list[Told]) -> None:
+    """Messages and polls repeat."""
+    known = Buyer(cbid="cbid_x", account_id="acct_a", mode=Mode.LIVE)
+    for one in words:
+        known = heard(known, one)
+        assert heard(known, one) == known

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import calendar
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from countersign.base.values import Reason
-from countersign.core.buyers.decision import AGES_KEPT, age_on
+from countersign.core.buyers.decision import AGES_KEPT, ProvedZip, age_on
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.buyers.rules import (
     PROOFS,
@@ -36,7 +37,7 @@ def test_a_result_with_nothing_wrong_verifies() -> None:
     decision = decided()
     assert (decision.status, decision.reasons) == (S.VERIFIED, ())
     assert decision.expires_at == NOW + timedelta(days=365)
-    assert decision.zips == ((ZIP, FactSource.DOCUMENT, False),)
+    assert decision.zips == (ProvedZip(ZIP, FactSource.DOCUMENT, country_assumed=False),)
     assert decision.facts is not None
     assert decision.facts.age_over == 30
     assert decision.facts.document_checked
@@ -442,11 +443,49 @@ def test_every_source_that_matches_is_named_and_every_proved_zip_is_kept() -> No
     )
     assert decision.facts is not None
     assert decision.facts.zip_sources == (FactSource.DATABASE, FactSource.PROOF_OF_ADDRESS)
-    assert decision.zips == (
-        ("90210", FactSource.DOCUMENT, False),
-        ("94110", FactSource.DATABASE, False),
-        ("94110", FactSource.PROOF_OF_ADDRESS, False),
-    )
+    assert [(one.digits, one.source) for one in decision.zips] == [
+        ("94110", FactSource.PROOF_OF_ADDRESS),
+        ("90210", FactSource.DOCUMENT),
+        ("94110", FactSource.DATABASE),
+    ]
+
+
+def shown_by(last: date | None, postal_code: str = ZIP, *, unread: bool = False) -> Address:
+    """An address on another document, with this last day, than the one that proves the age."""
+    other = replace(document(last), expiry_unread=unread)
+    return replace(address(postal_code), document=other)
+
+
+@every(
+    ("others", "reasons"),
+    [
+        ([shown_by(date(2019, 1, 1))], (R.DOCUMENT_EXPIRED,)),
+        ([shown_by(None, unread=True)], (R.DOCUMENT_EXPIRY_UNKNOWN,)),
+        ([shown_by(date(2019, 1, 1), "10001")], (R.ZIP_MISMATCH,)),
+        ([shown_by(date(2019, 1, 1)), address("10001")], (R.DOCUMENT_EXPIRED,)),
+        ([shown_by(date(2019, 1, 1)), address()], ()),
+        ([shown_by(None)], ()),
+        ([shown_by(date(2031, 1, 31))], ()),
+    ],
+)
+def test_an_address_counts_under_the_expiry_rule_of_its_own_document(
+    others: list[Address], reasons: tuple[Reason, ...]
+) -> None:
+    """A passport that is valid does not make the address of an expired licence valid."""
+    said = result(addresses=tuple(others))
+    assert decided(said).reasons == reasons
+    elsewhere = {one.postal_code for one in others} == {"10001"}
+    assert decided(said, ANY_EXPIRY).reasons == ((R.ZIP_MISMATCH,) if elsewhere else ())
+
+
+def test_a_verification_ends_with_the_document_that_shows_the_address() -> None:
+    """Unless another source proves the same ZIP code for longer."""
+    last = NOW.date() + timedelta(days=30)
+    ending = decided(result(addresses=(shown_by(last),)))
+    assert ending.document_expires_on == last
+    assert [one.last_day for one in ending.zips] == [last]
+    lasting = result(addresses=(shown_by(last), address(source=FactSource.DATABASE)))
+    assert decided(lasting).document_expires_on is None
 
 
 # --- how long it counts ------------------------------------------------------------------------

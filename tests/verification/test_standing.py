@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -75,9 +76,10 @@ def document_ending(vendor: Insider, last: date) -> AbstractContextManager[None]
     return vendor.playing.mood(ending)
 
 
-def cleared(vendor: Insider, cbid: str) -> tuple[str, ...]:
+def cleared(vendor: Insider, cbid: str, shipping_zip: str | None = None) -> tuple[str, ...]:
     """The reasons against an order of this buyer, which also lacks an acknowledgment."""
-    asked = order("ack_unknown", cbid, "cs_1", vendor.part("verified").shipping_zip)
+    zip_ = shipping_zip or vendor.part("verified").shipping_zip
+    asked = order("ack_unknown", cbid, "cs_1", zip_)
     cleared = clear_order(vendor.stage.opened.clearances, vendor.principal, asked)
     return vendor.stage.do(cleared).decision.reasons
 
@@ -113,6 +115,33 @@ def test_a_verification_ends_with_its_document_for_each_account_that_requires_it
         assert (ignoring.standing(cbid), also_ignoring.standing(cbid)) == (own, to_the_day(own))
         for asking in (ignoring, also_ignoring):
             assert "buyer_expired" not in cleared(asking, cbid)
+
+
+@each_engine
+def test_a_zip_code_counts_as_long_as_the_document_that_shows_it(stage: Stage) -> None:
+    """Of two licences in one session: the one that ends first takes its ZIP code with it."""
+    vendor, last = stage.insider("didit"), (stage.clock.now + 9 * DAY).date()
+    ignoring = stage.insider(vendor.playing, document_expiry=DocumentExpiry.IGNORED)
+
+    def with_an_older_licence(_: Request, reply: Reply) -> Reply:
+        session = json.loads(reply.body)
+        [licence] = session["id_verifications"]
+        lived_at = licence["parsed_address"] | {"postal_code": "94999"}
+        older = licence | {"expiration_date": f"{last}", "parsed_address": lived_at}
+        return replace(
+            reply, body=json.dumps(session | {"id_verifications": [older, licence]}).encode()
+        )
+
+    with vendor.playing.mood(with_an_older_licence):
+        cbid = verified(vendor, vendor.part("verified"))
+    for _ in range(2):
+        for one in (vendor, ignoring):
+            assert "zip_mismatch" not in cleared(one, cbid)
+        assert "zip_mismatch" not in cleared(ignoring, cbid, "94999")
+        lapsed = stage.clock.now.date() > last
+        assert ("zip_mismatch" in cleared(vendor, cbid, "94999")) is lapsed
+        stage.clock.now += 11 * DAY
+    assert vendor.standing(cbid).status is S.VERIFIED
 
 
 @each_engine

@@ -29,6 +29,7 @@ from countersign.identity.base import (
 from countersign.identity.json_reader import words_of
 from countersign.identity.model import (
     Address,
+    Document,
     FactSource,
     Finding,
     ProviderResult,
@@ -197,22 +198,26 @@ class Didit(IdentityProvider[DiditCredentials]):
             *_addresses(documents, "parsed_address", FactSource.DOCUMENT),
             *_addresses(proofs, "poa_parsed_address", FactSource.PROOF_OF_ADDRESS),
         ]
-        if not all(_holder(each).may_be(person) for each in documents[:-1]):
+        if not all(_holder(each).may_be(person, documents=True) for each in documents[:-1]):
             # Two documents that disagree about the person prove nothing of either.
             addresses = [replace(each, source=FactSource.NONE) for each in addresses]
             person = replace(person, date_of_birth=None)
-        # `issuing_state` is a country: the state is that of the address on the document.
-        issuer = {"issuing_country": "issuing_state", "issuing_region": "parsed_address.region"}
-        issued = read.texts(last, type="document_type", **issuer)
-        expiry = read.expiry(last, "expiration_date")
+        document = _document(last)
         return self._of_person(
             result,
             person,
             addresses,
             born_by=FactSource.DOCUMENT,
-            document=document_of(expiry, **issued) if issued["type"] else None,
+            document=document if document.type else None,
             number=read.text(last, "document_number"),
         )
+
+
+def _document(entry: read.Object) -> Document:
+    # `issuing_state` is a country: the state is that of the address on the document.
+    issuer = {"issuing_country": "issuing_state", "issuing_region": "parsed_address.region"}
+    issued = read.texts(entry, type="document_type", **issuer)
+    return document_of(read.expiry(entry, "expiration_date"), **issued)
 
 
 def _signed_content(signature: str, body: bytes, secrets: Sequence[str]) -> read.Object:
@@ -321,4 +326,5 @@ def _addresses(
                 source=source if verified is None or verified is True else FactSource.NONE,
                 # Older responses name no country there, but that of the document.
                 country=found.country or read.text(entry, "issuing_state"),
+                document=_document(entry) if source is FactSource.DOCUMENT else None,
             )

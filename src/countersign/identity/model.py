@@ -83,6 +83,8 @@ class Address(Private):
     """Raw: it may be a ZIP+4, nine digits in a row, or no ZIP code at all."""
     country: str | None = None
     """Raw: `US`, `USA` or a name; None if the provider does not give it."""
+    document: Document | None = None
+    """The document that shows it; None: the result's, or none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -96,6 +98,12 @@ class Document(Private):
     expires_on: date | None
     expiry_unread: bool = False
     """Whether it has an expiry in an unreadable form: that is never a pass."""
+
+    def unexpired(self, today: date) -> Tri:
+        """Whether it is still valid, as on the day of its expiry."""
+        if self.expires_on is None:
+            return Tri.UNKNOWN
+        return Tri.PASS if today <= self.expires_on else Tri.FAIL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

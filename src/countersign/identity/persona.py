@@ -383,7 +383,12 @@ def _of_one_person(best: Sequence[_Verification]) -> list[_Verification]:
     """The proofs of the person with a proved birth date; an inquiry can contain several people."""
     dated = (p for p in best if p.holder.date_of_birth and _proves_birth(p) is not FactSource.USER)
     chosen = next(dated, best[0])
-    return [p for p in best if p is chosen or p.holder.may_be(chosen.holder)]
+    return [
+        p
+        for p in best
+        if p is chosen
+        or p.holder.may_be(chosen.holder, documents={p.kind, chosen.kind} <= {*DOCUMENTS})
+    ]
 
 
 def _proves_birth(proof: _Verification) -> FactSource:
@@ -414,7 +419,8 @@ def _address(proof: _Verification) -> Address | None:
     # An authority of the AAMVA is a state of the US.
     country = country or ("US" if proof.kind == AAMVA else None)
     source = proof.source_of("address", "address_postal_code")
-    return Address(source=source, country=country, **parts)
+    found = Address(source=source, country=country, **parts)  # type: ignore[arg-type]
+    return replace(found, document=_document(proof)) if proof.kind in DOCUMENTS else found
 
 
 def _document(proof: _Verification) -> Document:

@@ -20,20 +20,22 @@ class Holder(Private):
     family_name: str | None
     date_of_birth: date | None
 
-    def may_be(self, other: Holder) -> bool:
+    def may_be(self, other: Holder, *, documents: bool = False) -> bool:
         """Whether nothing shows two different people, and enough shows the same one.
 
         Where both have a birth date, the dates have to agree, and then the family names need only
         one part in common, or the given names agree: documents and databases write `SMITH JR`,
         `GARCIA LOPEZ` or a maiden name each in another way. Without a birth date the whole names
-        must agree, including the given name: a family name alone is shared by a family.
+        must agree, including the given name: a family name alone is shared by a family. Twins share
+        more: of two `documents`, the given names have to begin alike, if both are known.
         """
         births = _agree(self.date_of_birth, other.date_of_birth)
         family, other_family = _Name(self.family_name), _Name(other.family_name)
         given, other_given = _Name(self.given_name), _Name(other.given_name)
         if births is None:
             return family.is_same(other_family) and given.is_same(other_given)
-        if not births:
+        apart = documents and given.parts and other_given.parts and not given.begins_as(other_given)
+        if not births or apart:
             return False
         named = family.parts and other_family.parts
         return not named or family.shares_part(other_family) or given.begins_as(other_given)

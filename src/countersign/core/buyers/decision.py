@@ -27,7 +27,7 @@ from countersign.core.buyers.rules import (
     zip5,
 )
 from countersign.identity.fingerprint import US, issuer
-from countersign.identity.model import FactSource, Finding, ProviderResult, Tri
+from countersign.identity.model import Document, FactSource, Finding, ProviderResult, Tri
 
 AGES_KEPT: Final = (18, 19, 20, 21, 25, 30)
 """An age is stored only as the largest of these that it has reached: enough for rules, without the
@@ -51,7 +51,7 @@ _LIVE_SESSION: Final = (
     "The session is a live one, and sessions of test keys must be of the provider's test mode."
 )
 _OTHER_MODE: Final[dict[bool | None, str]] = {False: _TEST_SESSION, True: _LIVE_SESSION}
-_TAKEN_BACK: Final = frozenset({Finding.FAILED, Finding.CANCELED, Finding.EXPIRED})
+TAKEN_BACK: Final = frozenset({Finding.FAILED, Finding.CANCELED, Finding.EXPIRED})
 """Final and negative. Redacted, undecided or unknown results do not contradict an earlier decision,
 and `unproved` depends on the account's own credentials."""
 _UNDER_WAY: Final = frozenset({None, "created", "started", "In Progress"})
@@ -76,6 +76,17 @@ class ProvedZip(NamedTuple):
     """The first five."""
     source: FactSource
     country_assumed: bool
+    document: Document | None = None
+    """The document that shows it, if not the only one of the session."""
+
+    @property
+    def last_day(self) -> date:
+        """The last day of that document."""
+        return (self.document and self.document.expires_on) or date.max
+
+    def lapsed(self, rules: VerificationRules, today: date) -> tuple[Reason, ...]:
+        """Why the rules refuse that document."""
+        return document_reasons(self.document, rules, today) if self.document else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,18 +113,8 @@ class SessionDecision:
         """Whether the provider is polled again: it has not decided, or the buyer can continue."""
         return state_of(self.status, self.reasons) in FOLLOWED
 
-    @property
-    def withdraws(self) -> bool:
-        """Whether the session's proof no longer counts."""
-        return Reason.VERIFICATION_WITHDRAWN in self.reasons
-
-    def since(self, first: datetime, rules: VerificationRules, outcome: Finding) -> SessionDecision:
-        """The decision on a session that verified somebody then: sent again, it gets no younger.
-
-        A final no of the provider (`outcome`) about it takes that verification back.
-        """
-        if outcome in _TAKEN_BACK:
-            return replace(self, reasons=(*self.reasons, Reason.VERIFICATION_WITHDRAWN))
+    def since(self, first: datetime, rules: VerificationRules) -> SessionDecision:
+        """The decision on a session that verified somebody then: sent again, it gets no younger."""
         if self.began_at is None or self.began_at <= first:
             return self
         ends, last = _ends(first, self.document_expires_on, rules)
@@ -153,41 +154,43 @@ def decide(
         # While it is not decided, nothing is held against the buyer.
         finer = (result.reason,) if reasons and result.reason else ()
         return _decision(status, *reasons, *finer)
-    today = rules.day_of(now)
-    document, last, unexpired = result.document, None, Tri.UNKNOWN
-    age, unread = _age(result, today), document is not None and document.expiry_unread
-    if document is not None and (last := document.expires_on) is not None:
-        # On the day of its expiry it still is valid.
-        unexpired = Tri.PASS if today <= last else Tri.FAIL
-    proved, wanted = proved_zips(result, rules), zip5(shipping_zip)
-    matching = [one for one in proved if one.digits == wanted]
-    against = [*document_reasons(unexpired, rules, unread=unread)]
+    today, wanted = rules.day_of(now), zip5(shipping_zip)
+    document, age = result.document, _age(result, today)
+    against = [*document_reasons(document, rules, today)]
     if age is None or age < rules.minimum_age:
         against.append(Reason.AGE_UNKNOWN if age is None else Reason.AGE_BELOW_MINIMUM)
+    found = proved_zips(result, rules)
+    proved = [one for one in found if not one.lapsed(rules, today)]
+    matching = [one for one in proved if one.digits == wanted]
     if not matching:
-        against.append(Reason.ZIP_MISMATCH if proved else Reason.ZIP_UNKNOWN)
+        lapsed = [one for one in found if one.digits == wanted]
+        unmatched = Reason.ZIP_MISMATCH if found else Reason.ZIP_UNKNOWN
+        against += lapsed[0].lapsed(rules, today) if lapsed else [unmatched]
     if against or age is None:
-        return _decision(BuyerStatus.FAILED, *against)
+        return _decision(BuyerStatus.FAILED, *dict.fromkeys(against))
+    last = max(one.last_day for one in matching)
+    if document is not None and document.expires_on is not None:
+        last = min(last, document.expires_on)
     decided_at = result.decided_at
     # An impossible time counts as missing.
     known = decided_at is not None and decided_at.year >= _FIRST_DECISION
     began = min(now, decided_at) if decided_at is not None and known else now
-    ends, last = _ends(began, last, rules)
+    ends, decisive = _ends(began, last, rules)
     return SessionDecision(
         status=BuyerStatus.VERIFIED,
         reasons=(),
         began_at=began,
         expires_at=ends,
-        document_expires_on=last,
+        document_expires_on=decisive,
         facts=Facts(
             age_over=max([one for one in (*AGES_KEPT, rules.minimum_age) if one <= age]),
             document_checked=document is not None,
-            document_unexpired=unexpired,
-            expiry_unread=unread,
+            document_unexpired=document.unexpired(today) if document else Tri.UNKNOWN,
+            expiry_unread=document is not None and document.expiry_unread,
             zip_sources=tuple(sorted({one.source for one in matching})),
             country_assumed=all(one.country_assumed for one in matching),
         ),
-        zips=tuple(sorted(set(proved))),
+        zips=tuple(dict.fromkeys(proved)),
     )
 
 
@@ -294,7 +297,7 @@ def proved_zips(result: ProviderResult, rules: VerificationRules) -> list[Proved
         assumed = where is None and rules.absent_country is AbsentCountry.US
         digits = document_zip5(address.postal_code or "")
         if digits is not None and (assumed or (where is not None and where[0] == US)):
-            found.append(ProvedZip(digits, source, assumed))
+            found.append(ProvedZip(digits, source, assumed, address.document))
     return found
 
 

@@ -34,18 +34,15 @@ from countersign.core.events.model import EventType
 PERIOD_SECONDS: Final = 2.0
 CHUNK: Final = 200
 
-_Due: TypeAlias = Callable[[ColumnElement[Any] | datetime], ColumnElement[bool]]
-"""The condition that an event is due for a buyer by a time; an expression is in Unix
-milliseconds."""
+_Due: TypeAlias = Callable[[ColumnElement[Any] | int], ColumnElement[bool]]
+"""The condition that an event is due for a buyer by a time, in Unix milliseconds."""
 
 
-def _reached(column: Column[datetime], by: ColumnElement[Any] | datetime) -> ColumnElement[bool]:
-    if isinstance(by, datetime):
-        return column <= by
+def _reached(column: Column[datetime], by: ColumnElement[Any] | int) -> ColumnElement[bool]:
     return type_coerce(column, BigInteger) <= by
 
 
-def _is_expiring(by: ColumnElement[Any] | datetime) -> ColumnElement[bool]:
+def _is_expiring(by: ColumnElement[Any] | int) -> ColumnElement[bool]:
     # A revoked buyer is reminded if it is reinstated, and is not expired then.
     return and_(
         _reached(buyers.c.reminder_due_at, by),
@@ -54,7 +51,7 @@ def _is_expiring(by: ColumnElement[Any] | datetime) -> ColumnElement[bool]:
     )
 
 
-def _is_expired(by: ColumnElement[Any] | datetime) -> ColumnElement[bool]:
+def _is_expired(by: ColumnElement[Any] | int) -> ColumnElement[bool]:
     # Where both are due, the reminder comes first, whichever server writes it.
     reminder = buyers.c.reminder_due_at
     return and_(
@@ -146,7 +143,7 @@ def _write(
 ) -> int:
     """Write this event for at most `limit` buyers, the first that it was due for first."""
     column, is_due = _DUE[type_]
-    due = is_due(by)
+    due = is_due(to_ms(by))
     if sandbox_of is not None:
         due = and_(due, buyers.c.account_id == sandbox_of, buyers.c.mode == Mode.TEST)
     chosen = (

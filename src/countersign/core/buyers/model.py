@@ -1,9 +1,10 @@
 """Buyers: the states of a verification, how they move, and who may rely on them.
 
-Only four events end `verified`: time, revocation, a new successful verification, and a provider
-that withdraws its decision on the very session that verified the buyer. A failed attempt by another
-session never takes it away: the response to *verify* is about the attempt, the response to *status*
-about the buyer.
+A yes lives as long as what it rests on: the buyer's proofs, each of one provider session. A proof
+ends with its time or its documents, or if its own session is taken back or read again as of a
+younger person; if another session contradicts it, it does not count for that session's account. A
+revocation suspends all of them. Other failed attempts take nothing away: the response to *verify*
+is about the attempt, the response to *status* about the buyer.
 """
 
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from countersign.base.values import Mode, Reason, from_ms, to_ms
+from countersign.base.values import Mode, Reason, from_ms
 from countersign.core.buyers.rules import Facts, VerificationRules, joined_facts, shortfalls
 
 VALIDITY: Final = timedelta(days=365)
@@ -25,6 +26,8 @@ REMINDED_BEFORE: Final = timedelta(days=30)
 
 PROOFS_MAX: Final = 4
 """Maximum stored verifications of one buyer to which rules are applied."""
+
+_WITHDRAWN: Final[tuple[Reason, ...]] = (Reason.VERIFICATION_WITHDRAWN,)
 
 ZIPS_PER_DAY: Final = 5
 """Different ZIP codes that one account may try for one buyer within 24 hours."""
@@ -50,16 +53,17 @@ class BuyerStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerificationAttempt:
-    """The result of one verification. `status` is never `expired`: that is a matter of time."""
+    """The result of one verification: `verified` if and only if it has a proof."""
 
     status: BuyerStatus
-    at: datetime
-    expires_at: datetime | None = None
+    session: str = ""
+    """The provider session, as `ProvedSession.session`."""
     reasons: tuple[Reason, ...] = ()
     proof: "ProvedSession | None" = None
-    """The proof from a real verification."""
-    withdraws: str | None = None
-    """The provider session whose proof no longer counts, as `ProvedSession.session`."""
+    withdraws: bool = False
+    """Whether the provider takes back its decision on the session."""
+    younger_than: int | None = None
+    """The age that the buyer has not reached, by a birth date that the session proves."""
     account_id: str | None = None
     """The account whose attempt it was; None in the sandbox, where a buyer has one account."""
 
@@ -81,6 +85,10 @@ class ProvedSession(Struct, frozen=True, kw_only=True):
     """Keyed hashes of the proved ZIP codes with the source of each, in hexadecimal digits."""
     document_expires_on: date | None = None
     """The last day of the document if `expires_at` is not before it; None otherwise, or unknown."""
+    zip_days: dict[str, date] = {}
+    """By ZIP code that another document of the session shows: its last day."""
+    contradicted_for: tuple[str, ...] = ()
+    """The accounts for which it does not count: a session of theirs shows a younger person."""
     accounts: tuple[str, ...] = ()
     """The accounts that have verified the buyer by it. Empty as earlier builds wrote it: that was
     the buyer's first account."""
@@ -104,6 +112,16 @@ class Buyer(Struct, frozen=True, kw_only=True):
     attempted_by: str | None = None
     """The account whose attempt led to `reasons`; None in the sandbox."""
 
+    @property
+    def asked_by(self) -> str | None:
+        """The account that learns `reasons`."""
+        return self.account_id if self.simulated else self.attempted_by
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether a verified buyer has to verify for `attempted_by`: none of its proofs counts."""
+        return self.status is BuyerStatus.VERIFIED and bool(self.reasons)
+
 
 class BuyerStatusView(Struct, frozen=True, kw_only=True):
     """An account's view of a buyer at one time."""
@@ -115,24 +133,42 @@ class BuyerStatusView(Struct, frozen=True, kw_only=True):
 
 
 def after_attempt(buyer: Buyer, attempt: VerificationAttempt) -> Buyer:
-    """The buyer after one more attempt.
+    """The buyer after one more attempt: by its proofs, or else as the attempt ends.
 
-    A revoked buyer stays revoked. A verified buyer (also an expired one) changes only if the
-    attempt succeeds or withdraws the verification; an attempt that revokes keeps the earlier
-    verification.
+    A failed attempt takes nothing from a verified buyer (also an expired one), unless it is against
+    a proof; a revoked buyer stays revoked.
     """
-    if attempt.withdraws is not None:
-        return _withdrawn(buyer, attempt)
-    if buyer.status is BuyerStatus.REVOKED:
+    revoked = buyer.status is BuyerStatus.REVOKED
+    proofs = tuple(left for one in buyer.proofs if (left := _left_of(one, attempt)))
+    if attempt.proof is not None and not revoked:
+        proofs = _with(proofs, attempt.proof)
+    if proofs == buyer.proofs and buyer.status in {BuyerStatus.VERIFIED, BuyerStatus.REVOKED}:
         return buyer
-    if attempt.status is BuyerStatus.VERIFIED:
-        return _verified(buyer, attempt)
-    if attempt.status is BuyerStatus.REVOKED:
-        return after_revocation(buyer)
-    if buyer.status is BuyerStatus.VERIFIED:
+    taken = attempt.withdraws or bool(buyer.proofs)
+    buyer = _resting_on(buyer, proofs)
+    if revoked:
         return buyer
-    status, reasons = attempt.status, attempt.reasons
-    return replace(buyer, status=status, reasons=reasons, attempted_by=attempt.account_id)
+    if proofs:
+        asked = (attempt.account_id, buyer.attempted_by)
+        told = next((one for one in asked if one and not proofs_for(buyer, one)), None)
+        status, reasons = BuyerStatus.VERIFIED, _WITHDRAWN if told else ()
+    else:
+        told, status, reasons = attempt.account_id, attempt.status, attempt.reasons
+        if taken:
+            status, reasons = BuyerStatus.REQUIRES_INPUT, _WITHDRAWN
+    return replace(buyer, status=status, reasons=reasons, attempted_by=told)
+
+
+def is_against(attempt: VerificationAttempt, proof: ProvedSession) -> bool:
+    """Whether the attempt takes from what this proof says."""
+    if attempt.withdraws and attempt.session == proof.session:
+        return True
+    return attempt.younger_than is not None and proof.facts.age_over >= attempt.younger_than
+
+
+def proofs_for(buyer: Buyer, account_id: str) -> list[ProvedSession]:
+    """The proofs that count for an account, as far as no session of its own contradicts them."""
+    return [proof for proof in buyer.proofs if account_id not in proof.contradicted_for]
 
 
 def after_revocation(buyer: Buyer) -> Buyer:
@@ -141,51 +177,42 @@ def after_revocation(buyer: Buyer) -> Buyer:
 
 
 def reinstated(buyer: Buyer) -> Buyer:
-    """A revoked buyer after reinstatement: as before the revocation, or asked to verify."""
+    """A revoked buyer after reinstatement: as its proofs say, or asked to verify."""
     if buyer.verified_at is not None:
         return replace(buyer, status=BuyerStatus.VERIFIED, reasons=())
     reasons = (Reason.IDENTITY_REQUIRES_INPUT,)
     return replace(buyer, status=BuyerStatus.REQUIRES_INPUT, reasons=reasons)
 
 
-def _withdrawn(buyer: Buyer, attempt: VerificationAttempt) -> Buyer:
-    """The buyer by its other proofs; without any, it has to verify again."""
-    proofs = tuple([proof for proof in buyer.proofs if proof.session != attempt.withdraws])
-    if proofs:
-        last = max(proofs, key=lambda proof: proof.expires_at)
-        verified_at, expires_at = from_ms(last.verified_at), from_ms(last.expires_at)
-        return replace(buyer, proofs=proofs, verified_at=verified_at, expires_at=expires_at)
-    buyer = replace(buyer, proofs=(), verified_at=None, expires_at=None)
-    if buyer.status is BuyerStatus.REVOKED:
-        return buyer
-    status, reasons = BuyerStatus.REQUIRES_INPUT, (Reason.VERIFICATION_WITHDRAWN,)
-    return replace(buyer, status=status, reasons=reasons, attempted_by=attempt.account_id)
+def _left_of(proof: ProvedSession, attempt: VerificationAttempt) -> ProvedSession | None:
+    """A proof after an attempt: its own session can end it, another one only for its account."""
+    if not is_against(attempt, proof):
+        return proof
+    if proof.session == attempt.session or attempt.account_id is None:
+        return None
+    accounts = dict.fromkeys((*proof.contradicted_for, attempt.account_id))
+    return replace(proof, contradicted_for=tuple(accounts))
 
 
-def _verified(buyer: Buyer, attempt: VerificationAttempt) -> Buyer:
-    proof = attempt.proof
-    known = next((p for p in buyer.proofs if proof and p.session == proof.session), None)
-    if proof is None or known is None:
-        proofs = buyer.proofs if proof is None else _kept((*buyer.proofs, proof))
-        if _later(buyer, attempt):
-            return replace(
-                buyer,
-                status=BuyerStatus.VERIFIED,
-                reasons=(),
-                verified_at=attempt.at,
-                expires_at=attempt.expires_at,
-                proofs=proofs,
-            )
-        return replace(buyer, proofs=proofs)
-    joined = _joined(known, proof)
-    if joined == known:
-        # The same session once more: nothing new was proved.
-        return buyer
+def _resting_on(buyer: Buyer, proofs: tuple[ProvedSession, ...]) -> Buyer:
+    """The buyer with these proofs, and with the times of the one that lasts longest."""
+    last = _last(proofs)
     return replace(
         buyer,
-        proofs=tuple(joined if p is known else p for p in buyer.proofs),
-        expires_at=attempt.expires_at if _later(buyer, attempt) else buyer.expires_at,
+        proofs=proofs,
+        verified_at=last and from_ms(last.verified_at),
+        expires_at=last and from_ms(last.expires_at),
     )
+
+
+def _last(proofs: tuple[ProvedSession, ...]) -> ProvedSession | None:
+    return max(proofs, key=lambda proof: proof.expires_at, default=None)
+
+
+def _with(proofs: tuple[ProvedSession, ...], new: ProvedSession) -> tuple[ProvedSession, ...]:
+    if any(one.session == new.session for one in proofs):
+        return tuple(_joined(one, new) if one.session == new.session else one for one in proofs)
+    return _kept((*proofs, new))
 
 
 def _kept(proofs: tuple[ProvedSession, ...]) -> tuple[ProvedSession, ...]:
@@ -204,6 +231,7 @@ def _kept(proofs: tuple[ProvedSession, ...]) -> tuple[ProvedSession, ...]:
 def _covers(one: ProvedSession, other: ProvedSession) -> bool:
     return (
         {*one.accounts} >= {*other.accounts}
+        and {*one.contradicted_for} <= {*other.contradicted_for}
         and one.expires_at >= other.expires_at
         and _last_day(one) >= _last_day(other)
         and joined_facts(one.facts, other.facts) == one.facts
@@ -228,24 +256,9 @@ def _joined(known: ProvedSession, new: ProvedSession) -> ProvedSession:
         facts=joined_facts(known.facts, new.facts),
         zips=tuple(dict.fromkeys((*known.zips, *new.zips))),
         document_expires_on=max(days, default=None),
+        zip_days={**known.zip_days, **new.zip_days},
         accounts=tuple(dict.fromkeys((*known.accounts, *new.accounts))),
     )
-
-
-def _later(buyer: Buyer, attempt: VerificationAttempt) -> bool:
-    """Whether the attempt makes the buyer verified for longer; an older session never shortens."""
-    return (
-        buyer.status is not BuyerStatus.VERIFIED
-        or buyer.expires_at is None
-        or attempt.expires_at is None
-        or attempt.expires_at > buyer.expires_at
-    )
-
-
-def reasons_for(buyer: Buyer, account_id: str) -> tuple[Reason, ...]:
-    """Why the buyer is not verified; empty except for the account that made the attempt."""
-    asked_by = buyer.account_id if buyer.simulated else buyer.attempted_by
-    return buyer.reasons if account_id == asked_by else ()
 
 
 def status_at(buyer: Buyer, now: datetime) -> BuyerStatus:
@@ -281,16 +294,22 @@ def status_view(
         return _has_to_verify(Reason.SIMULATED_ELSEWHERE)
     status = status_at(buyer, now)
     if status is BuyerStatus.REVOKED or not buyer.proofs:
-        verified_at, expires_at = times_for(buyer, asking_account_id)
+        last = _last(buyer.proofs)
+        verified_at, expires_at = (
+            at if at is None or last is None else _shown(at, buyer, last, asking_account_id)
+            for at in (buyer.verified_at, buyer.expires_at)
+        )
         return BuyerStatusView(
             status=status,
             verified_at=verified_at,
             expires_at=expires_at,
-            reasons=reasons_for(buyer, asking_account_id),
+            reasons=buyer.reasons if asking_account_id == buyer.asked_by else (),
         )
     proof = best_proof(buyer, rules, asking_account_id)
     if proof is None:
-        return _has_to_verify(*shortfalls(buyer.proofs[-1].facts, rules))
+        counting = proofs_for(buyer, asking_account_id)
+        lacking = shortfalls(counting[-1].facts, rules) if counting else _WITHDRAWN
+        return _has_to_verify(*lacking)
     expires_at = _expiry(buyer, proof, rules, asking_account_id)
     return BuyerStatusView(
         status=BuyerStatus.VERIFIED if now < expires_at else BuyerStatus.EXPIRED,
@@ -299,33 +318,14 @@ def status_view(
     )
 
 
-def simulated_status_view(buyer: Buyer, now: datetime) -> BuyerStatusView:
-    """The status of a sandbox buyer for its account; `now` by the account's test clock."""
-    return BuyerStatusView(
-        status=status_at(buyer, now),
-        verified_at=buyer.verified_at,
-        expires_at=buyer.expires_at,
-        reasons=buyer.reasons,
-    )
-
-
 def best_proof(buyer: Buyer, rules: VerificationRules, account_id: str) -> ProvedSession | None:
     """The proof that satisfies these rules of an account for longest, expired or not.
 
     None: none does.
     """
-    enough = [proof for proof in buyer.proofs if not shortfalls(proof.facts, rules)]
+    counting = proofs_for(buyer, account_id)
+    enough = [proof for proof in counting if not shortfalls(proof.facts, rules)]
     return max(enough, key=lambda proof: _expiry(buyer, proof, rules, account_id), default=None)
-
-
-def times_for(buyer: Buyer, account_id: str) -> tuple[datetime | None, datetime | None]:
-    """When the buyer was verified and until when, whatever the status, as this account sees it."""
-    if buyer.verified_at is None or buyer.expires_at is None or not buyer.proofs:
-        return buyer.verified_at, buyer.expires_at
-    own = [p for p in buyer.proofs if p.verified_at == to_ms(buyer.verified_at)]
-    proof = own[0] if own else buyer.proofs[-1]
-    verified_at = _shown(buyer.verified_at, buyer, proof, account_id)
-    return verified_at, _shown(buyer.expires_at, buyer, proof, account_id)
 
 
 def _expiry(

@@ -37,12 +37,12 @@ from countersign.core.buyers.four_eyes import (
     propose,
     refuse_alone,
 )
-from countersign.core.buyers.model import BuyerStatus, BuyerStatusView, simulated_status_view
+from countersign.core.buyers.model import BuyerStatus, BuyerStatusView, status_view
 from countersign.core.buyers.room import Buyers
 from countersign.core.buyers.rules import zip5
 from countersign.core.buyers.sandbox import SimulatedAct, in_state, sandbox_act, write_simulated
 from countersign.core.buyers.schemas import VerifyResult, answered
-from countersign.core.buyers.sql import buyers_by_cbid, decoded_reasons
+from countersign.core.buyers.sql import NO_REASONS, buyers_by_cbid, decoded_reasons
 
 REVIEWED: Final = (BuyerStatus.PENDING, BuyerStatus.REQUIRES_INPUT, BuyerStatus.FAILED)
 """The statuses of buyers in the queue."""
@@ -232,7 +232,8 @@ def _play(
     after = in_state(before, *result, act.now)
     write_simulated(connection, room, act, (before, after), result, test_helper=True)
     write_audit(connection, audit)
-    return answered(connection, entry, act.cbid, simulated_status_view(after, act.now))
+    shown = status_view(after, act.account_id, room.providers.floor, act.now)
+    return answered(connection, entry, act.cbid, shown)
 
 
 def _waiting(
@@ -259,6 +260,8 @@ def _query(
     *rest: ColumnElement[bool],
 ) -> Select[Any]:
     """Each buyer with the newest attempt of the account that sees its reasons."""
+    # A verified buyer with reasons is contradicted by an account's own attempt.
+    contradicted = {BuyerStatus.VERIFIED} if BuyerStatus.REQUIRES_INPUT in statuses else set()
     # A sandbox belongs to one account, and simulated attempts have no account of their own.
     asked_by = buyers.c.attempted_by if mode is Mode.LIVE else buyers.c.account_id
     newer = verifications.alias()
@@ -281,7 +284,8 @@ def _query(
         .join(verifications, verifications.c.cbid == buyers.c.cbid)
         .where(
             buyers.c.mode == mode,
-            buyers.c.status.in_([status.value for status in statuses]),
+            buyers.c.status.in_([*statuses, *contradicted]),
+            or_(buyers.c.status != BuyerStatus.VERIFIED, buyers.c.reasons != NO_REASONS),
             buyers.c.same_as.is_(None),
             verifications.c.account_id == asked_by,
             *(asked_by == reach.account_id,) if isinstance(reach, AccountReach) else (),
@@ -300,4 +304,7 @@ def _query(
 
 def _from_row(row: Row[Any]) -> Waiting:
     proposal = proposal_of(row.proposal, row.verification_id)
-    return of_row(row, Waiting, reasons=decoded_reasons(row.reasons), proposal=proposal)
+    contradicted = row.status == BuyerStatus.VERIFIED
+    status = BuyerStatus.REQUIRES_INPUT if contradicted else row.status
+    reasons = decoded_reasons(row.reasons)
+    return of_row(row, Waiting, status=status, reasons=reasons, proposal=proposal)

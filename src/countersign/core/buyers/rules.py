@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from countersign.base.config import AGE_MIN, VALIDITY_DAYS_MAX
 from countersign.base.values import Reason
-from countersign.identity.model import FactSource, Tri
+from countersign.identity.model import Document, FactSource, Tri
 
 PROOFS: Final = (FactSource.DOCUMENT, FactSource.DATABASE, FactSource.PROOF_OF_ADDRESS)
 """The sources that can prove an address; text that a person typed cannot."""
@@ -161,7 +161,7 @@ def joined_facts(one: Facts, other: Facts) -> Facts:
 
 def shortfalls(facts: Facts, rules: VerificationRules) -> tuple[Reason, ...]:
     """The requirements that these facts do not meet; empty if all are met."""
-    reasons = [*document_reasons(facts.document_unexpired, rules, unread=facts.expiry_unread)]
+    reasons = [*_expiry_reasons(facts.document_unexpired, rules, unread=facts.expiry_unread)]
     if facts.age_over < rules.minimum_age:
         reasons.append(Reason.AGE_NOT_PROVED)
     assumed = facts.country_assumed and rules.absent_country is not AbsentCountry.US
@@ -171,9 +171,17 @@ def shortfalls(facts: Facts, rules: VerificationRules) -> tuple[Reason, ...]:
 
 
 def document_reasons(
+    document: Document | None, rules: VerificationRules, today: date
+) -> tuple[Reason, ...]:
+    """The reasons of these rules to refuse a document, or that there is none, on this day."""
+    if document is None:
+        return _expiry_reasons(Tri.UNKNOWN, rules, unread=False)
+    return _expiry_reasons(document.unexpired(today), rules, unread=document.expiry_unread)
+
+
+def _expiry_reasons(
     unexpired: Tri, rules: VerificationRules, *, unread: bool
 ) -> tuple[Reason, ...]:
-    """The reasons of these rules to refuse a document."""
     if rules.document_expiry is DocumentExpiry.IGNORED or unexpired is Tri.PASS:
         return ()
     if unexpired is Tri.FAIL:

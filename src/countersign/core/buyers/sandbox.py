@@ -26,8 +26,8 @@ from countersign.core.buyers.model import (
     Buyer,
     BuyerStatus,
     after_revocation,
-    simulated_status_view,
     status_at,
+    status_view,
 )
 from countersign.core.buyers.room import Buyers
 from countersign.core.buyers.rules import zip5
@@ -238,7 +238,8 @@ def _simulate(  # noqa: PLR0917 - see `Database.write`
             subject_index=subject_index or None,
             zip_index=zip_index or None,
         )
-    return answered(connection, entry, buyer.cbid, simulated_status_view(buyer, act.now))
+    shown = status_view(buyer, act.account_id, room.providers.floor, act.now)
+    return answered(connection, entry, buyer.cbid, shown)
 
 
 def write_simulated(

@@ -131,6 +131,7 @@ _READ: Final = (
     *("date_of_birth", "date_of_birth_source", "checks"),
 )
 """Members of a provider's response that are stored unchanged."""
+_READ_OF_ADDRESS: Final = ("postal_code", "country", "source", "document")
 _RESPONSE: Final = (
     *("sha256", "http_status", "request_id", "api_version", "response_signature"),
     "sensitive_complete",
@@ -208,8 +209,7 @@ def evidence_of(work: Evaluation, decision: SessionDecision, cbid: str) -> bytes
         | {
             "decided_at": result.decided_at and rfc3339_ms(result.decided_at),
             "addresses": [
-                {"postal_code": a.postal_code, "country": a.country, "source": a.source}
-                for a in result.addresses
+                {name: getattr(one, name) for name in _READ_OF_ADDRESS} for one in result.addresses
             ],
             "document_type": result.document and result.document.type,
             "document_expires_on": result.document and result.document.expires_on,

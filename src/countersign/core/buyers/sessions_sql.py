@@ -436,7 +436,6 @@ def drop(connection: Connection, pending: PendingSession, at: datetime) -> None:
     # Otherwise the buyer would be asked to wait forever.
     undecided = VerificationAttempt(
         status=BuyerStatus.REQUIRES_INPUT,
-        at=at,
         reasons=(Reason.SESSION_UNDECIDED,),
         account_id=pending.account_id,
     )

@@ -62,11 +62,7 @@ async def configure(
     """
     account = await find_account(room.access, id_or_name)
     _check_rules(rules, room.providers.floor)
-    if base_url is not None:
-        _check_url(base_url)
-    room.providers.factory.review(provider, credentials)
-    # Made to see whether it can be.
-    await room.providers.factory(provider, credentials, base_url).close()
+    await _try_to_make(room, Mode.LIVE, provider, credentials, base_url)
     before = await room.access.database.read(stored_settings, account.id)
     revision = before.revision + 1 if before else 1
     given = {"provider": provider, "base_url": base_url, "rules": rules, "credentials": credentials}
@@ -116,10 +112,7 @@ async def add(  # noqa: PLR0917 - as the command names them
     not of this mode, or it has no first provider for live buyers.
     """
     account = await find_account(room.access, id_or_name)
-    if base_url is not None:
-        _check_url(base_url)
-    review(room, mode, provider, credentials, base_url)
-    await room.providers.factory(provider, credentials, base_url).close()
+    await _try_to_make(room, mode, provider, credentials, base_url)
     first, further = await room.access.database.read(
         stored_providers, account.id, mode, room.providers.floor
     )
@@ -162,6 +155,16 @@ async def further(room: Buyers, id_or_name: str) -> list[tuple[Mode, Verificatio
         _, more = await room.access.database.read(stored_providers, account.id, mode, floor)
         found += [(mode, one) for one in more]
     return found
+
+
+async def _try_to_make(
+    room: Buyers, mode: Mode, provider: str, credentials: bytes, base_url: str | None
+) -> None:
+    """Raises InvalidArgument if this cannot be."""
+    if base_url is not None:
+        _check_url(base_url)
+    review(room, mode, provider, credentials, base_url)
+    await room.providers.factory(provider, credentials, base_url).close()
 
 
 def review(

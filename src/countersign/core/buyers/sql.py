@@ -23,7 +23,6 @@ from countersign.core.buyers.model import (
     Buyer,
     BuyerStatus,
     ProvedSession,
-    reasons_for,
     reminder_at,
     status_at,
 )
@@ -37,6 +36,7 @@ BuyerAndRules: TypeAlias = tuple[Buyer, VerificationRules | None]
 ERASED_BUYER: Final = "erased:"
 """Beginning of the names of deployment values that say: the buyer of this keyed hash was erased."""
 
+NO_REASONS: Final = "[]"
 _encode: Final = msgspec.json.Encoder().encode
 decoded_reasons: Final = msgspec.json.Decoder(tuple[Reason, ...]).decode
 _decode_proofs: Final = msgspec.json.Decoder(tuple[ProvedSession, ...]).decode
@@ -171,6 +171,11 @@ def write_status_event(
     `shown` is the time of a test clock; None: the sandbox uses real time.
     """
     status = status_at(buyer, shown or at)
+    if buyer.contradicted and buyer.attempted_by is not None:
+        # For all others it is verified as before.
+        about = (buyer.mode, EventType.BUYER_REQUIRES_INPUT, buyer.cbid, at)
+        write_events(connection, [NewEvent(buyer.attempted_by, *about, reasons=buyer.reasons)])
+        return
     if status is BuyerStatus.EXPIRED:
         # Its event is written here and now.
         _set_due(connection, buyer, {"expiry_due_at": None, "reminder_due_at": None})
@@ -201,12 +206,13 @@ def write_buyer_events(  # noqa: PLR0917 - the columns
     known = {(account_id, cbid) for account_id in verified}
     known |= {(alias.account_id, alias.cbid) for alias in aliases}
     known |= {(use.account_id, use.cbid) for use in cleared}
+    asked_by = buyer and buyer.asked_by
     write_events(
         connection,
         [
             NewEvent(
                 *(account_id, mode, type_, name, at),
-                reasons=() if buyer is None else reasons_for(buyer, account_id),
+                reasons=buyer.reasons if buyer is not None and account_id == asked_by else (),
             )
             for account_id, name in sorted(known)
         ],
@@ -261,7 +267,7 @@ def _from_row(row: tuple[Any, ...]) -> Buyer:
         account_id=account_id,
         mode=MODES[mode],
         status=_STATUSES[status],
-        reasons=decoded_reasons(reasons) if reasons != "[]" else (),
+        reasons=decoded_reasons(reasons) if reasons != NO_REASONS else (),
         verified_at=None if verified_at is None else from_ms(verified_at),
         expires_at=None if expires_at is None else from_ms(expires_at),
         simulated=bool(simulated),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from dataclasses import replace as dataclass_with
+from datetime import date, datetime
 from typing import Any, Final, NamedTuple, TypeGuard
 
 from msgspec.structs import replace
@@ -15,13 +16,14 @@ from countersign.base.errors import (
     ProviderSessionNotFound,
     UnknownSubject,
 )
-from countersign.base.values import BUYER, SANDBOX_BUYER, Mode, base32, to_ms
+from countersign.base.values import BUYER, SANDBOX_BUYER, Mode, Reason, base32, to_ms
 from countersign.core.access.audit import write_audit
 from countersign.core.access.idempotency import Remember
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.buyers import sessions_sql
 from countersign.core.buyers.decision import (
     OTHER_SUBJECT,
+    TAKEN_BACK,
     SessionDecision,
     nothing_submitted,
 )
@@ -33,7 +35,8 @@ from countersign.core.buyers.model import (
     VerificationAttempt,
     after_attempt,
     after_revocation,
-    times_for,
+    is_against,
+    status_view,
 )
 from countersign.core.buyers.room import Buyers
 from countersign.core.buyers.schemas import VerifyResult, answered
@@ -106,7 +109,9 @@ def write_evaluation(
         mode=work.mode,
         simulated=work.mode is Mode.TEST,
     )
-    buyer = after_attempt(before or blank, _attempt(room.access.secret, work, found))
+    attempt = _attempt(room.access.secret, work, found)
+    buyer = after_attempt(before or blank, attempt)
+    found = _with_reason(found, attempt)
     if person.revoked:
         # No one gets away from a revocation by another document or another session.
         buyer = after_revocation(buyer)
@@ -114,7 +119,7 @@ def write_evaluation(
     verification_id = None
     if buyer != before or not _is_repeated(connection, work, found):
         verification_id = _write_verification(connection, room, work, found)
-    if before is None or _without_accounts(buyer) != _without_accounts(before):
+    if before is None or _told(buyer) != _told(before):
         # The same decision for another account is no news.
         write_status_event(connection, buyer, work.at, shown=now)
     link(connection, work.keys, person, buyer, work.at, now)
@@ -122,18 +127,27 @@ def write_evaluation(
         write_audit(connection, work.override)
     view = decision_view(found.decision, now)
     if buyer.status is BuyerStatus.REVOKED:
-        verified_at, expires_at = times_for(buyer, work.account_id)
-        view = BuyerStatusView(status=buyer.status, verified_at=verified_at, expires_at=expires_at)
+        view = status_view(buyer, work.account_id, work.integration.rules, now)
     if started is None or _is_of(started, room, work):
         _follow(connection, room, work, found)
         _settle(connection, work, started, (buyer.cbid, view, verification_id))
     return answered(connection, entry, buyer.cbid, view)
 
 
-def _without_accounts(buyer: Buyer) -> Buyer:
-    """The buyer, whichever accounts it was that asked."""
-    proofs = tuple([replace(proof, accounts=()) for proof in buyer.proofs])
-    return replace(buyer, proofs=proofs, attempted_by=None)
+def _with_reason(found: _Found, attempt: VerificationAttempt) -> _Found:
+    """With the reason that the attempt takes from what was proved, if it does."""
+    proofs = found.before.proofs if found.before else ()
+    if not attempt.withdraws and not any(is_against(attempt, proof) for proof in proofs):
+        return found
+    reasons = (*found.decision.reasons, Reason.VERIFICATION_WITHDRAWN)
+    return found._replace(decision=dataclass_with(found.decision, reasons=reasons))
+
+
+def _told(buyer: Buyer) -> Buyer:
+    """What an event tells of the buyer, whichever accounts it was that asked."""
+    proofs = [replace(proof, accounts=(), contradicted_for=()) for proof in buyer.proofs]
+    alone = buyer.attempted_by if buyer.contradicted else None
+    return replace(buyer, proofs=tuple(proofs), attempted_by=alone)
 
 
 def _is_unsubmitted(started: StartedCheck | None, work: Evaluation) -> TypeGuard[StartedCheck]:
@@ -203,45 +217,43 @@ def _find(connection: Connection, room: Buyers, work: Evaluation) -> _Found | Co
             return refusal
     decision = work.decision
     if person.first_verified_at is not None:
-        first, outcome = person.first_verified_at, work.result.outcome
-        decision = decision.since(first, work.integration.rules, outcome)
+        decision = decision.since(person.first_verified_at, work.integration.rules)
     return _Found(person, before, cbid, decision, subject_index, tried)
 
 
 def _attempt(secret: DeploymentSecret, work: Evaluation, found: _Found) -> VerificationAttempt:
-    decision, proof = found.decision, None
-    own = work.account_id if work.for_account_only else None
+    decision, proof, session = found.decision, None, work.keys.session.hex()
+    own, outcome, rules = work.account_id, work.result.outcome, work.integration.rules
     if decision.facts and decision.began_at and decision.expires_at:
+        days = dict[str, date]()
+        for one in decision.zips:
+            alone = work.for_account_only and one.source is FactSource.OPERATOR
+            index = proved_zip_index(
+                *(secret, found.cbid, one.digits, one.source),
+                country_assumed=one.country_assumed,
+                account_id=own if alone else None,
+            )
+            days[index] = max(one.last_day, days.get(index, date.min))
         proof = ProvedSession(
-            session=work.keys.session.hex(),
+            session=session,
             verified_at=to_ms(work.now),
             began_at=to_ms(decision.began_at),
             expires_at=to_ms(decision.expires_at),
             facts=decision.facts,
-            zips=tuple(
-                [
-                    proved_zip_index(
-                        secret,
-                        found.cbid,
-                        zip_,
-                        source,
-                        country_assumed=assumed,
-                        account_id=own if source is FactSource.OPERATOR else None,
-                    )
-                    for zip_, source, assumed in decision.zips
-                ]
-            ),
+            zips=tuple(days),
             document_expires_on=decision.document_expires_on,
-            accounts=(work.account_id,),
+            zip_days={index: day for index, day in days.items() if day < date.max},
+            accounts=(own,),
         )
+    too_young = outcome is Finding.VERIFIED and Reason.AGE_BELOW_MINIMUM in decision.reasons
     return VerificationAttempt(
         status=decision.status,
-        at=work.now,
-        expires_at=decision.expires_at,
+        session=session,
         reasons=decision.reasons,
         proof=proof,
-        withdraws=work.keys.session.hex() if decision.withdraws else None,
-        account_id=work.account_id,
+        withdraws=found.person.first_verified_at is not None and outcome in TAKEN_BACK,
+        younger_than=rules.minimum_age if too_young else None,
+        account_id=own,
     )
 
 

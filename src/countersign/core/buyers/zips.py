@@ -26,17 +26,20 @@ def proves_zip(  # noqa: PLR0917 - what is known
     proof: ProvedSession,
     rules: VerificationRules,
     zip_: str,
+    now: datetime,
 ) -> bool:
     """Whether this proof proves the ZIP code for the buyer, as the account's rules ask for it."""
     countries = (False, True) if rules.absent_country is AbsentCountry.US else (False,)
     by_account = proved_zip_index(secret, cbid, zip_, FactSource.OPERATOR, account_id=account_id)
     if FactSource.OPERATOR in rules.zip_sources and by_account in proof.zips:
         return True
-    return any(
-        proved_zip_index(secret, cbid, zip_, source, country_assumed=assumed) in proof.zips
+    accepted = {
+        proved_zip_index(secret, cbid, zip_, source, country_assumed=assumed)
         for source in rules.zip_sources
         for assumed in countries
-    )
+    }
+    shown = [proof.zip_days.get(index) for index in accepted.intersection(proof.zips)]
+    return any(rules.within_document(now, last) == now for last in shown)
 
 
 def own_zip_subject(secret: DeploymentSecret, account_id: str, mode: Mode, cbid: str) -> ZipSubject:

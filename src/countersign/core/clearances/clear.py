@@ -330,7 +330,7 @@ def _zip_proved(item: PreparedOrder, facts: OrderFacts, rules: VerificationRules
     if proof is None:
         return None
     secret, zip_ = item.room.access.secret, new.order.shipping_zip
-    return proves_zip(secret, new.account_id, buyer.cbid, proof, rules, zip_)
+    return proves_zip(secret, new.account_id, buyer.cbid, proof, rules, zip_, new.clock_at)
 
 
 def _cleared(item: PreparedOrder, result: ClearanceResult) -> Cleared:

@@ -30,7 +30,7 @@ from countersign.base.values import (
 from countersign.core.access.clocks import REAL_TIME, AccountClock, sandbox_state
 from countersign.core.access.room import Access
 from countersign.core.buyers.expiry import write_expiries
-from countersign.core.buyers.model import BuyerStatus, simulated_status_view
+from countersign.core.buyers.model import BuyerStatus, status_view
 from countersign.core.buyers.room import Buyers
 from countersign.core.buyers.sandbox import SimulatedAct, in_state, write_simulated
 from countersign.core.buyers.schemas import BuyerStatusAnswer
@@ -83,7 +83,7 @@ def move_buyer(
         first = connection.execute(of_buyer.order_by(verifications.c.id).limit(1)).scalar()
         change = (room.buyers, act, (before, after), result)
         write_simulated(connection, *change, subject_index=first, test_helper=True)
-    shown = simulated_status_view(after, act.now)
+    shown = status_view(after, act.account_id, room.buyers.providers.floor, act.now)
     return view(BuyerStatusAnswer, shown, cbid=act.cbid, reasons=shown.reasons or UNSET)
 
 
