@@ -203,13 +203,17 @@ def judge(
 ) -> tuple[Requirement, list[RequirementReason]]:
     """The verdict of a rule on an order.
 
-    A notice is not required only if everything is known that the rule asks about.
+    A notice is not required if that is so whatever the unknown facts are: one about the places
+    changes nothing where no class is named, and one about a class nothing where no place is.
     """
     classes, to, reason = set(cart.product_classes), cart.ship_to, RequirementReason
     named = not classes.isdisjoint(rule.product_classes)
     places, unclear = [], []
-    if not classes <= known_classes.union(rule.product_classes):
-        unclear.append(reason.PRODUCT_CLASS_UNKNOWN)
+    unknown = (
+        []
+        if classes <= known_classes.union(rule.product_classes)
+        else [reason.PRODUCT_CLASS_UNKNOWN]
+    )
     if to.is_in(rule.delivered_to):
         places.append(reason.DELIVERED_TO_STATE)
     elif rule.delivered_to and to.state not in STATES:
@@ -225,10 +229,11 @@ def judge(
         unclear.append(reason.RESIDENCE_UNKNOWN)
     if named and places:
         return Requirement.REQUIRED, places
-    if unclear:
-        return Requirement.UNKNOWN, unclear
+    decides = (named or unknown) and (places or unclear)
+    if decides or to.contradicts_itself:
+        return Requirement.UNKNOWN, unknown + unclear
     why = [] if named else [reason.PRODUCT_CLASS_NOT_NAMED]
-    return Requirement.NOT_REQUIRED, why if places else [*why, reason.STATE_NOT_NAMED]
+    return Requirement.NOT_REQUIRED, why if places or unclear else [*why, reason.STATE_NOT_NAMED]
 
 
 def any_of(answers: list[Requirement]) -> Requirement:
