@@ -76,10 +76,8 @@ class Plain:
     reviewed: bool = False
 
     def look(self, now: datetime, surface: Surface) -> None:
-        if all(line.text for line in self.lines) and self.lines:
-            return
         if self.surface is not surface:
-            self.lines = [Fact() for _ in range(LINES)]
+            self.lines, self.reviewed = [Fact() for _ in range(LINES)], False
         self.surface = surface
         for line in self.lines:
             if not line.text:

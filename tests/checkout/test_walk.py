@@ -190,10 +190,9 @@ class Walk(RuleBasedStateMachine):
         one = self._pick(number)
         if not self._done(one, stale, lambda s: self._show(s, surface), Collected.ACKNOWLEDGMENT):
             return
-        if one.shown is None or one.shown[0] != self.digest:
+        if one.shown != (self.digest, surface):
             one.initials, one.reviewed = None, False
-        if one.initials is None:
-            one.shown = (self.digest, surface)
+        one.shown = (self.digest, surface)
 
     @rule(number=which, steps=st.integers(2, 6), surface=surfaces, initials=initials_)
     def go_on(self, number: int, steps: int, surface: Surface, initials: tuple[str, ...]) -> None:

@@ -320,6 +320,11 @@ class _Verification:
     def holder(self) -> Holder:
         return holder(self.attributes, "name-first", "name-last", "birthdate")
 
+    def is_of_same(self, other: _Verification) -> bool:
+        """Whether it is, or may be, of the same person."""
+        documents = {self.kind, other.kind} <= {*DOCUMENTS}
+        return self is other or self.holder.may_be(other.holder, documents=documents)
+
     def source_of(self, check: str, attribute: str) -> FactSource:
         """The proof of a fact: a document, or a record with exactly that value."""
         if self.kind in DOCUMENTS:
@@ -383,12 +388,7 @@ def _of_one_person(best: Sequence[_Verification]) -> list[_Verification]:
     """The proofs of the person with a proved birth date; an inquiry can contain several people."""
     dated = (p for p in best if p.holder.date_of_birth and _proves_birth(p) is not FactSource.USER)
     chosen = next(dated, best[0])
-    return [
-        p
-        for p in best
-        if p is chosen
-        or p.holder.may_be(chosen.holder, documents={p.kind, chosen.kind} <= {*DOCUMENTS})
-    ]
+    return [proof for proof in best if proof.is_of_same(chosen)]
 
 
 def _proves_birth(proof: _Verification) -> FactSource:

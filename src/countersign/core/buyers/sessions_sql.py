@@ -44,8 +44,6 @@ from countersign.core.buyers.identity_check import FOLLOWED, state_of
 from countersign.core.buyers.model import (
     Buyer,
     BuyerStatus,
-    VerificationAttempt,
-    after_attempt,
     after_revocation,
 )
 from countersign.core.buyers.sql import buyers_by_cbid, write_change, write_status_event
@@ -434,12 +432,9 @@ def drop(connection: Connection, pending: PendingSession, at: datetime) -> None:
     if not dropped or before is None or not _waits(connection, before):
         return
     # Otherwise the buyer would be asked to wait forever.
-    undecided = VerificationAttempt(
-        status=BuyerStatus.REQUIRES_INPUT,
-        reasons=(Reason.SESSION_UNDECIDED,),
-        account_id=pending.account_id,
-    )
-    write_change(connection, before, after_attempt(before, undecided), at)
+    undecided = {"status": BuyerStatus.REQUIRES_INPUT, "reasons": (Reason.SESSION_UNDECIDED,)}
+    after = replace(before, **undecided, attempted_by=pending.account_id)
+    write_change(connection, before, after, at)
 
 
 def _waits(connection: Connection, buyer: Buyer) -> bool:

@@ -18,7 +18,7 @@ from msgspec import Struct
 from countersign.base.errors import CheckoutSessionClosed, NoticeVersionMismatch
 from countersign.base.values import Mode, Reason
 from countersign.core.access.reach import AccountReach
-from countersign.core.acknowledgments.model import Client
+from countersign.core.acknowledgments.model import INITIALS_LENGTH_MAX, Client
 from countersign.core.buyers.identity_check import WRONG_SET_UP, CheckState, IdentityCheck, Trouble
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.checkout.order import (
@@ -39,6 +39,8 @@ UNDECIDED_MAX: Final = timedelta(days=15)
 KEPT: Final = timedelta(days=30)
 """How long an ended session can be read, and how long the buyer's own copy can be opened."""
 CLAIMS_MAX: Final = 200
+TYPED_LENGTH_MAX: Final = 4 * INITIALS_LENGTH_MAX
+"""Maximum characters of rejected input that is shown again; fields accept no more than initials."""
 ELSEWHERE_MAX: Final = 3
 ATTEMPTS_MAX: Final = 5
 """Identity checks that one session may start: each costs the vendor something."""
@@ -266,6 +268,10 @@ class Session:
             return Collected.ACKNOWLEDGMENT
         return None
 
+    def has_copy_at(self, now: datetime) -> bool:
+        """Whether the buyer's own copy of the acknowledgment can be opened."""
+        return self.ack_id is not None and self.ended_at is not None and now < self.ended_at + KEPT
+
     @property
     def may_clear(self) -> bool:
         """Whether the facts suffice to ask for a clearance, and none was decided yet."""
@@ -314,18 +320,13 @@ def shown(  # noqa: PLR0917 - what is kept of a rendered notice
 ) -> Session:
     """The notice was served: `notice` is its version, digest and number of lines.
 
-    Initials of another text are dropped, and partial ones on another surface. Once
+    Initials of another text, or on another surface, are dropped: a browser has one. Once
     a line has initials, a view changes neither them nor their times.
     """
     content = require_open(session, now, Collected.ACKNOWLEDGMENT)
     version, digest, lines = notice
     reading = content.reading
-    is_whole = reading is not None and reading.initials is not None
-    if (
-        reading is None
-        or reading.notice_digest != digest
-        or (reading.surface is not surface and not is_whole)
-    ):
+    if reading is None or (reading.notice_digest, reading.surface) != (digest, surface):
         reading = Reading(
             browser=session.browser,
             notice_version=version,
@@ -336,7 +337,7 @@ def shown(  # noqa: PLR0917 - what is kept of a rendered notice
             opened_at=now,
             lines=(LineSeen(shown_at=now),) * lines,
         )
-    elif is_whole:
+    elif reading.initials is not None:
         return session
     else:
         seen = LineSeen(shown_at=now)
@@ -353,9 +354,10 @@ def typed(session: Session, now: datetime, digest: str, texts: Sequence[str]) ->
     """Keep rejected input for correction; no-op if another text was shown last."""
     content = require_open(session, now, Collected.ACKNOWLEDGMENT)
     reading = content.reading
-    if reading is None or reading.notice_digest != digest or reading.typed == tuple(texts):
+    cut = tuple(text[:TYPED_LENGTH_MAX] for text in texts)
+    if reading is None or reading.notice_digest != digest or reading.typed == cut:
         return session
-    kept = msgspec.structs.replace(reading, typed=tuple(texts))
+    kept = msgspec.structs.replace(reading, typed=cut)
     return with_content(session, content, reading=kept)
 
 

@@ -209,11 +209,8 @@ def judge(
     classes, to, reason = set(cart.product_classes), cart.ship_to, RequirementReason
     named = not classes.isdisjoint(rule.product_classes)
     places, unclear = [], []
-    unknown = (
-        []
-        if classes <= known_classes.union(rule.product_classes)
-        else [reason.PRODUCT_CLASS_UNKNOWN]
-    )
+    is_known = classes <= known_classes.union(rule.product_classes)
+    unknown = [] if is_known else [reason.PRODUCT_CLASS_UNKNOWN]
     if to.is_in(rule.delivered_to):
         places.append(reason.DELIVERED_TO_STATE)
     elif rule.delivered_to and to.state not in STATES:

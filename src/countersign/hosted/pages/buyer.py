@@ -19,7 +19,6 @@ from countersign.core.acknowledgments.acknowledge import (
 )
 from countersign.core.acknowledgments.find import find_one
 from countersign.core.acknowledgments.model import (
-    INITIALS_LENGTH_MAX,
     Client,
     Origin,
     Submission,
@@ -42,8 +41,6 @@ from countersign.hosted.pages.room import HostedPages
 from countersign.hosted.toolkit.screens import WORDS
 from countersign_evidence.process import Binding, Claim, Line, Process, Surface
 
-TYPED_LENGTH_MAX: Final = 4 * INITIALS_LENGTH_MAX
-"""Maximum characters of rejected input that is shown again; fields accept no more than initials."""
 _OTHERS: Final = "Other initials were sent at the same time."
 _TEXT_CHANGED: Final = "The notice has changed since it was shown: show the new text."
 
@@ -128,14 +125,6 @@ async def initial(  # noqa: PLR0917 - what arrives with initials
     check_initials(initials, len(notice.content.bullets))
     taken = partial(model.initialed, digest=digest, initials=initials, client=client)
     return await store.change(room, session, partial(taken, rendered_digest=rendered_digest))
-
-
-async def correct(
-    room: HostedPages, session: Session, digest: str, typed: Sequence[str]
-) -> Session:
-    """Store the typed text for the notice with this digest, because it has errors."""
-    texts = [text[:TYPED_LENGTH_MAX] for text in typed]
-    return await store.change(room, session, partial(model.typed, digest=digest, texts=texts))
 
 
 async def review(room: HostedPages, session: Session, locale: str) -> Session:

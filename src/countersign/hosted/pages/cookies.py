@@ -9,7 +9,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from countersign.base.errors import OriginNotAllowed
-from countersign.base.values import Mode
+from countersign.base.values import CHECKOUT_SESSION, Mode, is_id
 from countersign.core.checkout.model import LIFETIME_MAX, Session
 from countersign.core.gate.route import Call, Header
 from countersign.hosted.pages.room import HostedPages
@@ -58,7 +58,7 @@ def set_cookie(room: HostedPages, session: Session, now: datetime, call: Call) -
 
 def browser_of(room: HostedPages, session: Session, call: Call) -> str:
     """The id of this browser among those with the link of the session; "" without its cookie."""
-    for value in cookies_of(room, session.id, call):
+    for value in values_of(call, _name(room, session.id)):
         browser, _, sent = value.partition(".")
         if is_code(room, session, f"{_COOKIE} {browser}", sent):
             return browser
@@ -105,9 +105,9 @@ def refuse_foreign(room: HostedPages, call: Call) -> None:
         raise OriginNotAllowed
 
 
-def cookies_of(room: HostedPages, session_id: str, call: Call) -> list[str]:
-    """The values of the cookies that the browser sends for this session, whatever they are."""
-    return values_of(call, _name(room, session_id))
+def lacks_cookie(room: HostedPages, session_id: str, call: Call) -> bool:
+    """Whether this is a session's id, without any cookie of that session, whatever it is."""
+    return is_id(CHECKOUT_SESSION, session_id) and not values_of(call, _name(room, session_id))
 
 
 def _name(room: HostedPages, session_id: str) -> str:

@@ -108,7 +108,7 @@ async def take(visit: Visit) -> Reply:
         return _of_another_text(visit)
     typed = _typed(visit, notice)
     if any(_wrong_with(text) for text in typed):
-        await buyer.correct(room, session, notice.digest, typed)
+        await store.change(room, session, partial(model.typed, digest=notice.digest, texts=typed))
         return visit.go_on(**{STEP: FORM, WRONG: _ALL})
     try:
         await buyer.initial(room, session, notice.digest, typed, browser(room, visit.call).client)
@@ -132,7 +132,7 @@ async def press(visit: Visit) -> Reply:
     typed = ["" if is_blank(text) else text for text in _typed(visit, notice)]
     if any(_wrong_with(text) for text in typed if text):
         drafts = [new or old for new, old in zip(typed, before.known, strict=True)]
-        await buyer.correct(room, session, notice.digest, drafts)
+        await store.change(room, session, partial(model.typed, digest=notice.digest, texts=drafts))
         return visit.go_on(**{STEP: FORM, WRONG: _SOME})
     pressed, client = _press_of(visit, before), browser(room, visit.call).client
     kept = partial(model.initialed, client=client, press=pressed)

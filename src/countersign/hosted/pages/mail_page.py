@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from countersign.base.errors import NotFound
 from countersign.base.values import COPY_MAIL, from_ns, timed_id
-from countersign.core.checkout.model import KEPT, Session, Status
+from countersign.core.checkout.model import Session, Status
 from countersign.core.gate.route import Reply
 from countersign.core.vault.vault import DEPLOYMENT, NONCE_BYTES
 from countersign.hosted.pages import mails
@@ -91,12 +91,7 @@ async def ask(visit: Visit) -> Reply:
     room, session = visit.room, visit.session
     if room.mails is None:
         raise NotFound
-    if (
-        session.status is not Status.COMPLETED
-        or session.ack_id is None
-        or session.ended_at is None
-        or visit.now >= session.ended_at + KEPT
-    ):
+    if session.status is not Status.COMPLETED or not session.has_copy_at(visit.now):
         return visit.go_on()
     address = mail_address(visit.form.get("email", ""))
     if address is None:

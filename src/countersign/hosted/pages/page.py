@@ -32,7 +32,6 @@ from countersign.core.checkout import model, store
 from countersign.core.checkout.brand import kind_of_logo, read_logo
 from countersign.core.checkout.model import (
     CLAIMS_MAX,
-    KEPT,
     Collected,
     Status,
     require_open,
@@ -283,7 +282,7 @@ async def _copied(visit: Visit) -> dict[str, Any]:
 async def _acknowledgment(visit: Visit) -> Acknowledgment | None:
     """The acknowledged text of this session, while the buyer's copy is kept."""
     session = visit.session
-    if session.ack_id is None or session.ended_at is None or visit.now >= session.ended_at + KEPT:
+    if session.ack_id is None or not session.has_copy_at(visit.now):
         return None
     who = principal_of(session)
     found = await find_one(visit.room.acknowledgments, who, session.ack_id)

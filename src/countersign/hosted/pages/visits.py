@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import urlencode
 
 from countersign.base.errors import NotFound, OriginNotAllowed
-from countersign.base.values import CHECKOUT_SESSION, Mode, is_id
+from countersign.base.values import Mode
 from countersign.core.checkout import store
 from countersign.core.checkout.brand import Brand
 from countersign.core.checkout.model import Collected, Content, Session, seen_by
@@ -19,9 +19,9 @@ from countersign.hosted.pages import buyer
 from countersign.hosted.pages.cookies import (
     COPY,
     browser_of,
-    cookies_of,
     form_code,
     is_code,
+    lacks_cookie,
     refuse_foreign,
 )
 from countersign.hosted.pages.room import HostedPages
@@ -159,11 +159,7 @@ async def visit_of(room: HostedPages, call: Call, session_id: str, key: str | No
     Raises:
         NotFound: no session, not a visitor of it, or its data is erased.
     """
-    if (
-        key is None
-        and is_id(CHECKOUT_SESSION, session_id)
-        and not cookies_of(room, session_id, call)
-    ):
+    if key is None and lacks_cookie(room, session_id, call):
         raise NotFound(NO_COOKIE)  # whether there is such a session or not
     session = await store.find_by_id(room, session_id)
     if session is None or session.content is None:
