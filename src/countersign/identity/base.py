@@ -392,9 +392,7 @@ def holder(parts: read.Object, given_name: str, family_name: str, born: str) -> 
 
 def address(parts: read.Object, source: FactSource, *same: str, **names: str) -> Address | None:
     """An address, its members named as for `json_reader.texts`; None if empty."""
-    if not parts:
-        return None
-    return Address(source=source, **read.texts(parts, *same, **names))  # type: ignore[arg-type]
+    return Address(source=source, **read.texts(parts, *same, **names)) if parts else None  # type: ignore[arg-type]
 
 
 def document_of(expiry: read.Expiry, **issued: str | None) -> Document:

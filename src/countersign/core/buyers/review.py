@@ -304,7 +304,6 @@ def _query(
 
 def _from_row(row: Row[Any]) -> Waiting:
     proposal = proposal_of(row.proposal, row.verification_id)
-    contradicted = row.status == BuyerStatus.VERIFIED
-    status = BuyerStatus.REQUIRES_INPUT if contradicted else row.status
+    status = BuyerStatus.REQUIRES_INPUT if row.status == BuyerStatus.VERIFIED else row.status
     reasons = decoded_reasons(row.reasons)
     return of_row(row, Waiting, status=status, reasons=reasons, proposal=proposal)

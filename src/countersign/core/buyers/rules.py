@@ -161,7 +161,7 @@ def joined_facts(one: Facts, other: Facts) -> Facts:
 
 def shortfalls(facts: Facts, rules: VerificationRules) -> tuple[Reason, ...]:
     """The requirements that these facts do not meet; empty if all are met."""
-    reasons = [*_expiry_reasons(facts.document_unexpired, rules, unread=facts.expiry_unread)]
+    reasons = [*_of_expiry(facts.document_unexpired, rules, unread=facts.expiry_unread)]
     if facts.age_over < rules.minimum_age:
         reasons.append(Reason.AGE_NOT_PROVED)
     assumed = facts.country_assumed and rules.absent_country is not AbsentCountry.US
@@ -175,13 +175,12 @@ def document_reasons(
 ) -> tuple[Reason, ...]:
     """The reasons of these rules to refuse a document, or that there is none, on this day."""
     if document is None:
-        return _expiry_reasons(Tri.UNKNOWN, rules, unread=False)
-    return _expiry_reasons(document.unexpired(today), rules, unread=document.expiry_unread)
+        return _of_expiry(Tri.UNKNOWN, rules, unread=False)
+    return _of_expiry(document.unexpired(today), rules, unread=document.expiry_unread)
 
 
-def _expiry_reasons(
-    unexpired: Tri, rules: VerificationRules, *, unread: bool
-) -> tuple[Reason, ...]:
+def _of_expiry(unexpired: Tri, rules: VerificationRules, *, unread: bool) -> tuple[Reason, ...]:
+    """The same, by what is known of the expiry."""
     if rules.document_expiry is DocumentExpiry.IGNORED or unexpired is Tri.PASS:
         return ()
     if unexpired is Tri.FAIL:

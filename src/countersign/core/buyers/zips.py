@@ -30,14 +30,14 @@ def proves_zip(  # noqa: PLR0917 - what is known
 ) -> bool:
     """Whether this proof proves the ZIP code for the buyer, as the account's rules ask for it."""
     countries = (False, True) if rules.absent_country is AbsentCountry.US else (False,)
-    by_account = proved_zip_index(secret, cbid, zip_, FactSource.OPERATOR, account_id=account_id)
-    if FactSource.OPERATOR in rules.zip_sources and by_account in proof.zips:
-        return True
     accepted = {
         proved_zip_index(secret, cbid, zip_, source, country_assumed=assumed)
         for source in rules.zip_sources
         for assumed in countries
     }
+    if FactSource.OPERATOR in rules.zip_sources:
+        operator = FactSource.OPERATOR
+        accepted.add(proved_zip_index(secret, cbid, zip_, operator, account_id=account_id))
     shown = [proof.zip_days.get(index) for index in accepted.intersection(proof.zips)]
     return any(rules.within_document(now, last) == now for last in shown)
 

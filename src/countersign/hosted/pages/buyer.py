@@ -225,11 +225,6 @@ async def repeated(room: HostedPages, session: Session, initials: Sequence[str])
     return found.initials_per_line == list(initials)
 
 
-def consent(locale: str) -> str:
-    """The sentence of consent to the electronic form."""
-    return WORDS[locale]["consent"]
-
-
 def _process(
     session: Session, reading: Reading, notice: NoticeEdition, page_origin: str | None
 ) -> Process:
@@ -260,7 +255,7 @@ def _process(
         ],
         reviewed_at=None if reading.reviewed_at is None else at(reading.reviewed_at),
         agreement=notice.content.attestation_text,
-        consent=consent(reading.locale),
+        consent=WORDS[reading.locale]["consent"],
         script=reading.script,
         viewport=reading.viewport,
         binding=binding,

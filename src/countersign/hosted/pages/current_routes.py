@@ -45,7 +45,7 @@ from countersign.hosted.pages import buyer
 from countersign.hosted.pages.cookies import copy_address
 from countersign.hosted.pages.room import HostedPages
 from countersign.hosted.pages.visits import count, locale_of, owners_of
-from countersign.hosted.toolkit.screens import browser, words_of
+from countersign.hosted.toolkit.screens import WORDS, browser, words_of
 from countersign_evidence.process import Surface
 
 T = TypeVar("T")
@@ -214,7 +214,7 @@ async def _reply(
                 notice=None if notice is None else _shown(notice),
                 words=dict(words_of(locale, vendor)),
                 agreement=None if notice is None else notice.content.attestation_text,
-                consent=None if notice is None else buyer.consent(locale),
+                consent=None if notice is None else WORDS[locale]["consent"],
             )
         )
     )

@@ -284,8 +284,7 @@ async def _acknowledgment(visit: Visit) -> Acknowledgment | None:
     session = visit.session
     if session.ack_id is None or not session.has_copy_at(visit.now):
         return None
-    who = principal_of(session)
-    found = await find_one(visit.room.acknowledgments, who, session.ack_id)
+    found = await find_one(visit.room.acknowledgments, principal_of(session), session.ack_id)
     return found if found.initials_per_line is not None else None
 
 
