@@ -62,6 +62,7 @@ class Checks:
         asked = CheckoutSessionRequest(
             return_url=f"{SHOP}/back",
             session_id=f"cart-{next(_numbers)}",
+            order_reference="1001",
             notice_id=NOTICE,
             collect=list(collect),
             shipping_zip=ZIP,

@@ -131,7 +131,9 @@ def test_live_sessions_return_to_and_are_embedded_in_registered_origins_alone(
     origins, account = ("accounts", "origins"), configured_vendor.account_id
 
     def asked(**changes: object) -> tuple[int, str]:
-        response = live.post(SESSIONS, json=wanted(notice_id=LIVE_NOTICE, **changes))
+        response = live.post(
+            SESSIONS, json=wanted(notice_id=LIVE_NOTICE, order_reference="1", **changes)
+        )
         return (200, "open") if response.status_code == 200 else refusal(response)
 
     assert asked() == (409, "origin_not_registered")
@@ -149,7 +151,7 @@ def test_a_live_session_is_acknowledged_with_a_live_record(
     configured: Configured, configured_vendor: Vendor
 ) -> None:
     configured.deployment.run("accounts", "origins", "add", configured_vendor.account_id, SHOP)
-    body = wanted(notice_id=LIVE_NOTICE)
+    body = wanted(notice_id=LIVE_NOTICE, order_reference="1001")
     made = configured_vendor.live.post(SESSIONS, json=body).json()
     assert (made["livemode"], made["client_token"][:9]) == (True, "cst_live_")
     with make_client(configured.server, made["client_token"]) as browser:

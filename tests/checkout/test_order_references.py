@@ -26,6 +26,7 @@ from countersign.core.acknowledgments.model import Submission
 from countersign.core.acknowledgments.schemas import AcknowledgmentRequest, AcknowledgmentsQuery
 from countersign.core.checkout import sessions
 from countersign.core.checkout.schemas import CheckoutSessionRequest, CheckoutSessionsQuery
+from countersign.core.clearances.model import ClearanceRules
 from countersign.core.clearances.read import list_clearances
 from countersign.core.clearances.schemas import ClearanceDecision, ClearancesQuery
 from countersign.core.gate.route import encode
@@ -171,14 +172,28 @@ def test_a_clearance_with_another_reference_than_its_acknowledgment_is_refused(
 
 
 def test_a_clearance_without_a_reference_gets_that_of_its_acknowledgment(shop: Shop) -> None:
-    """Whether it is granted or not; and it is the same clearance with the reference and without."""
+    """Whether it is granted or not, and also for a request that does not name a cleared order."""
     vendor = Asking(shop.client, "A-1")
     refused = vendor.decided(None, product_class="barrel")
     granted = vendor.decided(None)
-    assert vendor.decided("A-1") == granted
-    assert [vendor.shown(one) for one in (refused, granted)] == ["A-1", "A-1"]
+    named = vendor.decided("A-1")
+    assert vendor.decided(None) == named != granted
     rows = found(shop.client, "clearances", order_reference="A-1")
-    assert [row["clearance_id"] for row in rows] == [granted, refused]
+    assert [row["clearance_id"] for row in rows] == [named, granted, refused]
+    assert [row["order_reference"] for row in rows] == ["A-1"] * 3
+
+
+def test_a_decision_says_whether_its_request_named_the_order(shop: Shop) -> None:
+    """Each answer about its own request; the stored clearance about the one that made it."""
+    vendor = Asking(shop.client, "A-1")
+    answers = [vendor.ask(reference).json() for reference in (None, "A-1", None, "A-1")]
+    assert [answer["order_named"] for answer in answers] == [False, True, False, True]
+    assert [answer["reasons"] for answer in answers] == [[]] * 4
+    unnamed, named = (answers[0]["clearance_id"], answers[1]["clearance_id"])
+    assert [answer["clearance_id"] for answer in answers] == [unnamed, named, named, named]
+    rows = found(shop.client, "clearances")
+    stored = {row["clearance_id"]: row["order_named"] for row in rows}
+    assert stored == {unnamed: False, named: True}
 
 
 def test_a_reference_sent_with_the_clearance_is_stored_there(shop: Shop) -> None:
@@ -347,6 +362,7 @@ def test_lists_by_reference_match_those_of_an_oracle(desk: Desk, lines: Sequence
     parties = [desk.account() for _ in range(2)]
     for party in parties:
         desk.do(done(register, desk.deployment.access, party.account_id, "https://shop.example"))
+        desk.rules(party, ClearanceRules(order_reference_required=False))
     made: list[tuple[Principal, int | None, str, str, str]] = []
     for account, mode, number, names_it in lines:
         who = replace(parties[account], mode=mode)

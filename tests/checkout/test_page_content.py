@@ -255,7 +255,7 @@ def test_a_live_session_mentions_no_rehearsal(shop: Shop, operator: Operator) ->
     operator.publish(notice_file(name, "1"))
     operator.act(lambda opened: done(register, opened.access, shop.vendor.account_id, SHOP))
     live = Shop(shop.vendor, shop.server, shop.opened, "live")
-    with Surfer(shop.server, live.buyer(notice_id=name)) as surfer:
+    with Surfer(shop.server, live.buyer(notice_id=name, order_reference="1001")) as surfer:
         page = surfer.open()
         assert EN["test_mode"] not in page.text
         assert surfer.agree(surfer.initial(page)).heading == EN["done_title"]

@@ -15,7 +15,9 @@ from tests.clearances.checkout import ADULT, CLEARANCES, LABEL, SESSION, Checkou
 from tests.http.backstage import make_client, notice_file
 from tests.http.calls import acknowledge, message, read_back, refusal, verify
 
-MEMBERS = ["clearance_id", "cleared", "reasons", "obligations", "expires_at", "token"]
+MEMBERS = [
+    *("clearance_id", "cleared", "order_named", "reasons", "obligations", "expires_at", "token")
+]
 ZIP_SHIPPED = [{"type": "compared", "what": "zip"}]
 
 
@@ -79,7 +81,7 @@ def _shipped(shop: Checkout) -> Reasons:
 
 def _live(shop: Checkout) -> Reasons:
     order = {"ack_id": "ack_1", "cbid": "b", "shipping_zip": "94110", "session_id": SESSION}
-    answer = shop.vendor.live.post(CLEARANCES, json=order)
+    answer = shop.vendor.live.post(CLEARANCES, json=order | {"order_reference": "1001"})
     assert "Countersign-Live-Would-Refuse" not in answer.headers
     return list(answer.json()["reasons"])
 
@@ -294,10 +296,10 @@ def test_an_unknown_class_is_refused_with_the_known_ones(
     assert found["reasons"] == ["notice_not_sufficient"]
 
 
-def test_a_test_key_is_told_that_a_live_key_needs_a_class(
+def test_a_test_key_is_told_what_a_live_key_needs(
     checkout: Checkout,
 ) -> None:
-    """It is judged without the class, so that an integration can begin; the header warns."""
+    """It is judged without both, so that an integration can begin; the header warns."""
     ack_id, cbid = checkout.initialed(), checkout.buyer()
     deployment, account = checkout.server.deployment, checkout.vendor.account_id
 
@@ -306,11 +308,31 @@ def test_a_test_key_is_told_that_a_live_key_needs_a_class(
         assert answer.status_code == 200
         return answer.headers.get("Countersign-Live-Would-Refuse")
 
-    assert warned() == "product_class_missing"
-    assert warned(product_class="accessory") is None
-    deployment.run("accounts", "clearance", "set", account, "--product-class", "optional")
-    assert deployment.read("accounts", "clearance", "show", account)["product_class"] == "optional"
+    both = "product_class_missing, order_reference_missing"
+    assert warned() == both
+    assert warned(product_class="accessory") == "order_reference_missing"
+    assert warned(order_reference="1001") == "product_class_missing"
+    optional = ("--product-class", "optional", "--order-reference", "optional")
+    deployment.run("accounts", "clearance", "set", account, *optional)
+    shown = deployment.read("accounts", "clearance", "show", account)
+    assert (shown["product_class"], shown["order_reference"]) == ("optional", "optional")
     assert warned() is None
+
+
+def test_live_orders_of_a_new_account_are_named(checkout: Checkout) -> None:
+    """Sessions with a notice and clearances: nothing is written until the operator allows it."""
+    order = {"ack_id": "ack_1", "cbid": "b", "shipping_zip": "94110", "session_id": SESSION}
+    link = {"return_url": "https://shop.example/", "session_id": SESSION, "notice_id": "ab1263"}
+    live, account = checkout.vendor.live, checkout.vendor.account_id
+    asked = ((CLEARANCES, order), ("/v1/checkout_sessions", link))
+    for path, body in asked:
+        assert refusal(live.post(path, json=body)) == (422, "order_reference_missing")
+    assert live.get(CLEARANCES).json()["data"] == []
+    allow = ("accounts", "clearance", "set", account, "--order-reference", "optional")
+    checkout.server.deployment.run(*allow)
+    decided = live.post(CLEARANCES, json=order).json()
+    assert (decided["cleared"], decided["order_named"]) == (False, False)
+    assert refusal(live.post(asked[1][0], json=link))[1] != "order_reference_missing"
 
 
 def test_obligations_are_those_of_the_acknowledged_version(checkout: Checkout) -> None:
@@ -456,6 +478,7 @@ def test_an_accounts_new_rules_apply_to_its_next_clearance(
         "acknowledgment_max_age_seconds": 3600,
         "lifetime_seconds": 1800,
         "product_class": "required",
+        "order_reference": "required",
     }
     assert checkout.decision(ack_id, checkout.buyer())["reasons"] == ["acknowledgment_too_old"]
     answer = checkout.cleared()

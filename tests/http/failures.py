@@ -429,6 +429,9 @@ def _checkout_sessions(caller: Caller) -> Iterator[Failure]:
     path, current = "/v1/checkout_sessions", "/v1/checkout_sessions/current"
     wanted = b'{"return_url":"https://shop.example/","session_id":"cs","notice_id":"ab1263"}'
     answer = caller.post(path, wanted, key="live")
+    yield caller.failure("an order without a name", "order_reference_missing", answer, b"POST")
+    named = wanted[:-1] + b',"order_reference":"1"}'
+    answer = caller.post(path, named, key="live")
     yield caller.failure("an origin of nobody", "origin_not_registered", answer, b"POST")
     answer = caller.send(current)
     yield caller.failure("a key is no token", "invalid_client_token", answer)

@@ -375,6 +375,7 @@ def _clear(asking: Party, asked: Party) -> httpx2.Response:
         "ack_id": asked.ack_id,
         "cbid": asked.cbid,
         "session_id": asked.session_id,
+        "order_reference": "1001",
         "shipping_zip": "94110",
     }
     return asking.client.post("/v1/clearances", json=body)
@@ -590,6 +591,7 @@ def lists_of_checkout_sessions_hold_only_ones_own(stage: Stage) -> None:
 def a_checkout_session_is_not_replayed_to_another(stage: Stage) -> None:
     """The same idempotency key and body, sent by both: two sessions."""
     body = {"return_url": "https://shop.example/", "session_id": "s", "notice_id": LIVE_NOTICE}
+    body |= {"order_reference": "1001"}
     answers = [
         party.client.post(CHECKOUTS, json=body, headers={"Idempotency-Key": "isolation"})
         for party in of_the_sandbox(stage)

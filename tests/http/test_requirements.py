@@ -95,6 +95,7 @@ def test_a_new_law_is_a_new_file(configured: Configured, configured_vendor: Vend
         "ack_id": "ack_00000000000000000000000000",
         "cbid": "cbid_00000000000000000000000000",
         "session_id": "s",
+        "order_reference": "1",
         "shipping_zip": "82001",
         "product_class": "umbrella",
     }

@@ -160,6 +160,7 @@ def _decided(maker: ModuleType, draw: random.Random) -> bytes:
         "expires_at": [None, *(time.replace(".123Z", "Z") for time in TIMES)],
         "at": TIMES,
         "test_clock": TIMES,
+        "order_named": [True, False, None],
         "more": [1],
         "10": [{"a": 1}],
     }

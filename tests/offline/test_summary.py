@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Final
@@ -10,10 +11,10 @@ from typing import Final
 import pytest
 from playwright.sync_api import Page
 
-from countersign_evidence.dossier import SUMS, read_container, sums, write_container
+from countersign_evidence.dossier import SUMS, read_container, sums, write_container, write_dossier
 from countersign_evidence.policy import parse_policy
 from countersign_evidence.verification import verify_file
-from tests.evidence.dossier_vectors import DOSSIERS, EXPECTED, GOOD, LIVE
+from tests.evidence.dossier_vectors import DOSSIERS, EXPECTED, GOOD, LIVE, load_maker
 from tests.offline import builder
 from tests.offline.test_command import run
 from tests.support.browsers import running_browser
@@ -62,6 +63,19 @@ def test_without_a_policy_the_verdict_says_first_that_the_key_was_not_checked() 
     assert first.startswith(f"Nothing wrong was found in this file. {KEY} This is test evidence")
     assert compare.startswith("To compare: the fingerprint of the key, below, with one from")
     assert "test evidence" not in " ".join(lines_of("live/order.zip"))
+
+
+def test_the_verdict_says_that_a_decision_did_not_name_its_order() -> None:
+    """Records of before do not say whether they did, and neither does their verdict."""
+    maker = load_maker()
+    rest = [record for record in maker.ORDER if record is not maker.CLEARED]
+    for named, words in ((True, ""), (False, ", named by its session alone")):
+        members = {**maker.CLEARED.members, "order_named": named}
+        decided = replace(maker.CLEARED, members=members)
+        found = verify_file(write_dossier(maker.dossier(*rest, decided)))
+        assert f"; the order, cleared{words}; " in found.summary[2]
+        assert found.dossier
+        assert not [remark for remark in found.dossier.remarks if "order_named" in remark]
 
 
 def test_the_verdict_names_the_source_of_the_time() -> None:

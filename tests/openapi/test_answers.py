@@ -292,7 +292,8 @@ def walk_checkout(walk: Walk, key: str, live: str) -> dict[str, str]:
     for sent in (made, made, made | {"locale": "es"}):
         walk(key, "POST", CHECKOUTS, json=sent, headers={"Idempotency-Key": "checkout"})
     walk(key, "POST", CHECKOUTS, json=made | {"notice_id": "unknown"})
-    walk(live, "POST", CHECKOUTS, json=made)
+    for sent in (made, made | {"order_reference": "1"}):
+        walk(live, "POST", CHECKOUTS, json=sent)
     walk(key, "GET", f"{CHECKOUTS}/unknown")
     walk(key, "POST", f"{CHECKOUTS}/unknown/cancel", json={})
     notice = walk(token, "GET", CURRENT).json()["notice"]

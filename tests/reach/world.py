@@ -141,12 +141,13 @@ class World:
         ]
         order = {
             "ack_id": ack, "cbid": cbid, "shipping_zip": zip_, "session_id": f"session-{mark}",
-            "product_class": "accessory",
+            "order_reference": f"order-{mark}", "product_class": "accessory",
         }  # fmt: skip
         cleared = post("/v1/clearances", order)
         assert cleared["cleared"], cleared
         post(f"/v1/clearances/{cleared['clearance_id']}/fulfilment", {"carrier": "UPS"})
         session = {"return_url": f"{SHOP}:{8000 + number}/back", "session_id": f"link-{mark}",
+                   "order_reference": f"link-{mark}",
                    "notice_id": NOTICE, "cbid": cbid}  # fmt: skip
         checkout = post("/v1/checkout_sessions", session)["checkout_session_id"]
         endpoint = post("/v1/webhook_endpoints", {"url": f"https://{mark}.example/hook"})

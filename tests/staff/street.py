@@ -68,6 +68,7 @@ class Account:
         ack_id = made.json()["ack_id"]
         named = {"session_id": session, "cbid": cbid}
         asked = named | {"ack_id": ack_id, "shipping_zip": zip_, "product_class": PRODUCT}
+        asked |= {"order_reference": self.id}
         return [ack_id, self.ask("/v1/clearances", asked, mode=mode)["clearance_id"]]
 
 

@@ -117,7 +117,7 @@ def bodies(known: Known, vendor: LiveVendor) -> dict[str, list[dict[str, Any]]]:
         }
         for session in map(vendor.part, PARTS)
     ]
-    order = {"session_id": "cs", "shipping_zip": "94110"}
+    order = {"session_id": "cs", "order_reference": "1", "shipping_zip": "94110"}
     initials: dict[str, Any] = {"initials_per_line": ["A"] * 4, "session_id": "cs"}
     return {
         "/v1/buyers/verify": [*asked, *(body | {"test_mode": True} for body in asked)],
@@ -165,6 +165,7 @@ def prepared(vendor: LiveVendor) -> Known:
     found: dict[str, list[str]] = {"clearance_id": [], "event_id": [], "endpoint_id": []}
     for client, cbid in ((vendor.live, cbids[0]), (vendor.test, simulated)):
         order = {"ack_id": ack, "cbid": cbid, "session_id": "cs", "shipping_zip": "94110"}
+        order |= {"order_reference": "1"}
         cleared = client.post("/v1/clearances", json=order).json()
         found["clearance_id"].append(cleared["clearance_id"])
         made = client.post(ENDPOINTS, json={"url": "https://127.0.0.1:1/"}).json()

@@ -116,6 +116,9 @@ export class OnHold extends CountersignError {}
 /** The order_reference sent is not that of the session or of the acknowledgment. */
 export class OrderReferenceMismatch extends CountersignError {}
 
+/** Live orders of this account have to be named by order_reference. */
+export class OrderReferenceMissing extends CountersignError {}
+
 /** The page that sent this request is not one that may. */
 export class OriginNotAllowed extends CountersignError {}
 
@@ -228,6 +231,7 @@ export const BY_CODE: Record<string, typeof CountersignError> = {
   notice_version_mismatch: NoticeVersionMismatch,
   on_hold: OnHold,
   order_reference_mismatch: OrderReferenceMismatch,
+  order_reference_missing: OrderReferenceMissing,
   origin_not_allowed: OriginNotAllowed,
   origin_not_registered: OriginNotRegistered,
   outcome_unknown: OutcomeUnknown,

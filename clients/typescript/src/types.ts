@@ -703,7 +703,8 @@ export interface ClearanceRequest {
   session_id: string;
   /**
    * What you call the order, such as its number: no name and no e-mail address. At most 64
-   * characters, which are composed (Unicode NFC). Left out: the acknowledgment's.
+   * characters, which are composed (Unicode NFC). Left out: the order is judged by its session
+   * alone. The account may require it for live orders.
    */
   order_reference?: string | null | undefined;
   /**
@@ -730,6 +731,11 @@ export interface ShippingAddress {
 export interface ClearanceDecision {
   clearance_id: string;
   cleared: boolean;
+  /**
+   * Whether the request named the order by `order_reference`; false: it was judged by its session
+   * alone.
+   */
+  order_named: boolean;
   /** All reasons against the order, in a stable order; empty if it is cleared. */
   reasons: Array<Open<"acknowledgment_already_used" | "acknowledgment_erased" | "acknowledgment_not_found" | "acknowledgment_too_old" | "address_mismatch" | "address_not_proved" | "age_below_minimum" | "age_not_proved" | "age_unknown" | "buyer_expired" | "buyer_mismatch" | "buyer_not_found" | "buyer_not_verified" | "buyer_requires_input" | "buyer_revoked" | "consent_declined" | "contact_unverified" | "details_mismatch" | "device_unsupported" | "document_expired" | "document_expiry_unknown" | "document_not_accepted" | "document_unreadable" | "document_unsupported" | "identity_failed" | "identity_not_proved" | "identity_requires_input" | "notice_not_in_force" | "notice_not_sufficient" | "order_already_fulfilled" | "product_class_missing" | "provider_session_not_found" | "refused_by_vendor" | "revoked" | "selfie_mismatch" | "selfie_not_accepted" | "session_canceled" | "session_expired" | "session_mismatch" | "session_not_bound" | "session_redacted" | "session_undecided" | "simulated_elsewhere" | "test_session" | "verification_misconfigured" | "verification_not_configured" | "verification_withdrawn" | "zip_mismatch" | "zip_unknown">>;
   /** The duties for the order, each with a `type`. */
@@ -752,6 +758,8 @@ export interface Clearance {
   shipping_address: Record<string, string> | null;
   product_class: string | null;
   cleared: boolean;
+  /** null: decided by a release that did not note it. */
+  order_named: boolean | null;
   reasons: Array<Open<"acknowledgment_already_used" | "acknowledgment_erased" | "acknowledgment_not_found" | "acknowledgment_too_old" | "address_mismatch" | "address_not_proved" | "age_below_minimum" | "age_not_proved" | "age_unknown" | "buyer_expired" | "buyer_mismatch" | "buyer_not_found" | "buyer_not_verified" | "buyer_requires_input" | "buyer_revoked" | "consent_declined" | "contact_unverified" | "details_mismatch" | "device_unsupported" | "document_expired" | "document_expiry_unknown" | "document_not_accepted" | "document_unreadable" | "document_unsupported" | "identity_failed" | "identity_not_proved" | "identity_requires_input" | "notice_not_in_force" | "notice_not_sufficient" | "order_already_fulfilled" | "product_class_missing" | "provider_session_not_found" | "refused_by_vendor" | "revoked" | "selfie_mismatch" | "selfie_not_accepted" | "session_canceled" | "session_expired" | "session_mismatch" | "session_not_bound" | "session_redacted" | "session_undecided" | "simulated_elsewhere" | "test_session" | "verification_misconfigured" | "verification_not_configured" | "verification_withdrawn" | "zip_mismatch" | "zip_unknown">>;
   /** The duties for the order, each with a `type`. */
   obligations: Array<Record<string, unknown>>;

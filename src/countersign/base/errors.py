@@ -153,6 +153,10 @@ class OrderReferenceMismatch(Refusal, code="order_reference_mismatch", status=40
     """The order_reference sent is not that of the session or of the acknowledgment."""
 
 
+class OrderReferenceMissing(Refusal, code="order_reference_missing", status=422):
+    """Live orders of this account have to be named by order_reference."""
+
+
 class InitialsCountMismatch(Refusal, code="initials_count_mismatch", status=422):
     """The number of initials differs from the number of lines of the notice."""
 

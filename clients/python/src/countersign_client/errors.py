@@ -238,6 +238,12 @@ class OrderReferenceMismatch(CountersignError):
     default_code = "order_reference_mismatch"
 
 
+class OrderReferenceMissing(CountersignError):
+    """Live orders of this account have to be named by order_reference."""
+
+    default_code = "order_reference_missing"
+
+
 class OriginNotAllowed(CountersignError):
     """The page that sent this request is not one that may."""
 
@@ -421,6 +427,7 @@ _ALL: Final = (
     NoticeVersionMismatch,
     OnHold,
     OrderReferenceMismatch,
+    OrderReferenceMissing,
     OriginNotAllowed,
     OriginNotRegistered,
     OutcomeUnknown,

@@ -1053,8 +1053,8 @@ class Clearances(Resource[S]):
         - `shipping_zip`: The order's destination: ZIP or ZIP+4.
         - `session_id`: Your checkout session, the same as in the acknowledgment.
         - `order_reference`: What you call the order, such as its number: no name and no e-mail
-          address. At most 64 characters, which are composed (Unicode NFC). Left out: the
-          acknowledgment's.
+          address. At most 64 characters, which are composed (Unicode NFC). Left out: the order is
+          judged by its session alone. The account may require it for live orders.
         - `product_class`: The class of the product: `accessory`, `manufacturing_machine`, `barrel`,
           or another class that a published notice names. Any other is refused with 400, which lists
           the known ones. The account may require it for live orders.

@@ -1037,6 +1037,11 @@ class ClearanceDecision(Result, frozen=True, kw_only=True):
 
     cleared: bool
 
+    order_named: bool
+    """Whether the request named the order by `order_reference`; false: it was judged by its session
+    alone.
+    """
+
     reasons: tuple[str, ...]
     """All reasons against the order, in a stable order; empty if it is cleared. Such as
     `acknowledgment_already_used`, `acknowledgment_erased`, `acknowledgment_not_found`,
@@ -1086,6 +1091,9 @@ class Clearance(Result, frozen=True, kw_only=True):
     product_class: str | None
 
     cleared: bool
+
+    order_named: bool | None
+    """null: decided by a release that did not note it."""
 
     reasons: tuple[str, ...]
     """Such as `acknowledgment_already_used`, `acknowledgment_erased`, `acknowledgment_not_found`,

@@ -950,6 +950,10 @@ acknowledgment_uses: Final = _in_mode(
     _hidden("order_index", "order", "order"),
     Column("clearance_id", String(40)),
     Column("closed_at", Instant),
+    # The clearance of the first report that something was shipped, and the time of a payment that
+    # was reported while a clearance was valid.
+    Column("shipped_under", String(40)),
+    Column("paid_at", Instant),
     Index(None, "cbid"),
 )
 
@@ -990,6 +994,8 @@ clearance_settings: Final = _of_account(
     Column("lifetime", Integer, nullable=False),
     Column("product_class_required", Boolean, nullable=False),
     Column("changed_at", Instant, nullable=False),
+    Column("order_reference_required", Boolean, nullable=False, server_default=false()),
+    Column("paid_max_age", Integer, nullable=False, server_default="15552000"),
 )
 
 # Links for one buyer and one order. Deleted some time after their end.

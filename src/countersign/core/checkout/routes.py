@@ -10,6 +10,7 @@ from countersign.base.errors import (
     NoticeNotFound,
     NoticeNotInForce,
     NoticeNotReviewed,
+    OrderReferenceMissing,
     OriginNotRegistered,
     VerificationNotConfigured,
 )
@@ -33,6 +34,7 @@ CHECKOUT: Final = Acts("Checkout sessions", Checkout, scope=Scope.CHECKOUT_SESSI
         NoticeNotFound,
         NoticeNotReviewed,
         NoticeNotInForce,
+        OrderReferenceMissing,
         OriginNotRegistered,
         VerificationNotConfigured,
     ),

@@ -51,7 +51,13 @@ from countersign.core.checkout.schemas import (
     CheckoutSessionRequest,
     CheckoutSessionsQuery,
 )
-from countersign.core.clearances.clear import Cleared, PreparedOrder, clear_together, prepare_order
+from countersign.core.clearances.clear import (
+    Cleared,
+    PreparedOrder,
+    clear_together,
+    prepare_order,
+    refuse_unnamed,
+)
 from countersign.core.clearances.schemas import ClearanceRequest
 from countersign.core.notices.requirements import requirements_of
 from countersign.core.vault.vault import NONCE_BYTES, SHRED_KEY_BYTES
@@ -85,10 +91,13 @@ async def create_session(
         InvalidRequest: an address is not acceptable, or a member needed for `collect` is missing.
         OriginNotRegistered: with a live key, where an address is of another origin.
         VerificationNotConfigured: the identity cannot be collected in a live session.
+        OrderReferenceMissing: the account demands a reference of live orders.
         NoticeNotFound, NoticeNotReviewed, NoticeNotInForce: the notice cannot be shown.
     """
     clock = await room.access.test_clocks.of(who.account_id, who.mode)
     collect, notice_id = await _to_collect(room, who, wanted, clock)
+    if Collected.ACKNOWLEDGMENT in collect:
+        await refuse_unnamed(room.clearances, who, wanted.order_reference)
     if Collected.IDENTITY in collect:
         await _require_identity(room, who, wanted.shipping_zip)
     origin = await _check(room, who, wanted)

@@ -16,11 +16,13 @@ from countersign.base.errors import (
     CountersignError,
     InvalidRequest,
     OrderReferenceMismatch,
+    OrderReferenceMissing,
     RateLimited,
 )
 from countersign.base.values import (
     ACKNOWLEDGMENT,
     CLEARANCE,
+    Mode,
     from_ns,
     is_id,
     rfc3339,
@@ -35,12 +37,13 @@ from countersign.core.buyers.model import BuyerStatus, best_proof, status_view
 from countersign.core.buyers.rules import VerificationRules, zip5
 from countersign.core.buyers.sql import followed_buyers
 from countersign.core.buyers.zips import count_zip, own_zip_subject, proves_zip
-from countersign.core.clearances.facts_sql import BatchFacts
+from countersign.core.clearances.facts_sql import BatchFacts, rules_of
 from countersign.core.clearances.keys import Signers, order_digest, token_claims
 from countersign.core.clearances.model import (
     AcknowledgmentFacts,
     ClearanceInput,
     ClearanceResult,
+    ClearanceRules,
     GrantedClearance,
     NewClearance,
     OrderFacts,
@@ -126,6 +129,18 @@ async def clear_order(
         # A reason against the notice counts only after a fresh read.
         item = item._replace(notices=await room.registry.notices(fresh=True), fresh=True)
     return cleared
+
+
+async def refuse_unnamed(room: Clearances, who: Principal, reference: str | None) -> None:
+    """Refuse a live order without a reference where its account demands one.
+
+    Raises:
+        OrderReferenceMissing: it has none.
+    """
+    if reference is None and who.mode is Mode.LIVE:
+        found = await room.access.database.read(rules_of, [who.account_id])
+        if found.get(who.account_id, ClearanceRules()).order_reference_required:
+            raise OrderReferenceMissing
 
 
 async def prepare_order(
@@ -253,8 +268,8 @@ def _decide(item: PreparedOrder, facts: OrderFacts) -> ClearanceResult | None:
     reasons = reasons_of(case, failed)
     earlier = None if reasons else valid_earlier(new, facts)
     granted, ends = earlier, expiry(case)
-    if earlier is not None and earlier.reference_index is None and new.reference_index is not None:
-        # The new record names the order's reference, but does not prolong the clearance.
+    if earlier is not None and new.order.names_order and not earlier.order_named:
+        # The new record names the order, but does not prolong the clearance.
         granted, ends = None, min(ends, earlier.expires_at)
     if not reasons and granted is None:
         granted = GrantedClearance(
@@ -264,6 +279,7 @@ def _decide(item: PreparedOrder, facts: OrderFacts) -> ClearanceResult | None:
             clock_at=new.clock_at,
             expires_at=ends,
             reference_index=new.reference_index,
+            order_named=new.order.names_order,
         )
     return ClearanceResult(
         reasons=reasons,
@@ -350,6 +366,7 @@ def _cleared(item: PreparedOrder, result: ClearanceResult) -> Cleared:
     decision = ClearanceDecision(
         clearance_id=granted.clearance_id if granted else new.clearance_id,
         cleared=granted is not None,
+        order_named=order.names_order,
         reasons=result.reasons,
         obligations=result.obligations,
         expires_at=granted.expires_at if granted else None,
@@ -395,6 +412,7 @@ def _draft(new: NewClearance, result: ClearanceResult, bound: Bound) -> Draft:
         "account": new.account_id,
         "ack_id": order.ack_id if is_id(ACKNOWLEDGMENT, order.ack_id) else None,
         "cleared": granted is not None,
+        "order_named": order.names_order,
         "reasons": result.reasons,
         "obligations": result.obligations,
         "expires_at": rfc3339(granted.expires_at) if granted else None,

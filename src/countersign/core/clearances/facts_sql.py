@@ -46,6 +46,7 @@ _insert_uses: Final = BulkInsert(
 class _Record(msgspec.Struct):
     notice_version: str = ""
     test_clock: datetime | None = None
+    order_named: bool | None = None
 
 
 _read_record: Final = msgspec.json.Decoder(_Record).decode
@@ -72,7 +73,8 @@ _select_verifications: Final = SelectAmong(
 )
 _select_blocks: Final = SelectAmong("SELECT account_id, mode, cbid FROM buyer_blocks WHERE cbid {}")
 _select_rules: Final = SelectAmong(
-    "SELECT account_id, acknowledgment_max_age, lifetime, product_class_required"
+    "SELECT account_id, acknowledgment_max_age, lifetime, product_class_required,"
+    " order_reference_required"
     " FROM clearance_settings WHERE account_id {}"
 )
 
@@ -229,19 +231,21 @@ def _earlier(
 ) -> dict[str, GrantedClearance]:
     """The newest clearances that were granted for these orders, by identifier."""
     ids = [use.clearance_id for use in uses if use.clearance_id]
-    return {
-        id_: GrantedClearance(
+    found = {}
+    for id_, kid, at, expires_at, body, reference in (
+        _select_earlier(connection, ids) if ids else ()
+    ):
+        record, named = _read_record(body), reference is not None
+        found[id_] = GrantedClearance(
             clearance_id=id_,
             kid=kid,
             at=from_ms(at),
-            clock_at=_read_record(body).test_clock or from_ms(at),
+            clock_at=record.test_clock or from_ms(at),
             expires_at=from_ms(expires_at),
             reference_index=reference,
+            order_named=named if record.order_named is None else record.order_named,
         )
-        for id_, kid, at, expires_at, body, reference in (
-            _select_earlier(connection, ids) if ids else ()
-        )
-    }
+    return found
 
 
 def _verifications(
@@ -277,8 +281,11 @@ def rules_of(connection: Connection, account_ids: Iterable[str]) -> dict[str, Cl
             acknowledgment_max_age=timedelta(seconds=max_age),
             lifetime=timedelta(seconds=lifetime),
             product_class_required=bool(class_required),
+            order_reference_required=bool(reference_required),
         )
-        for account_id, max_age, lifetime, class_required in _select_rules(connection, account_ids)
+        for account_id, max_age, lifetime, class_required, reference_required in _select_rules(
+            connection, account_ids
+        )
     }
 
 
@@ -291,15 +298,12 @@ async def set_rules(room: Clearances, id_or_name: str, rules: ClearanceRules) ->
     audit = room.access.audit.entry(
         AuditAction.CLEARANCE_SETTINGS_CHANGED,
         account.id,
-        product_class_required=rules.product_class_required,
+        **rules.demands(),
         **rules.seconds(),
     )
     seconds = {name.removesuffix("_seconds"): value for name, value in rules.seconds().items()}
-    row: dict[str, object] = {
-        "account_id": account.id,
-        "product_class_required": rules.product_class_required,
-    }
-    row |= {**seconds, "changed_at": audit.at}
+    row: dict[str, object] = {"account_id": account.id, "changed_at": audit.at}
+    row |= {**rules.demands(), **seconds}
 
     def put(connection: Connection) -> None:
         of_account = clearance_settings.c.account_id == account.id

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from countersign.base.errors import OrderReferenceMissing
 from countersign.base.values import Mode
 from countersign.core.buyers.model import Buyer, BuyerStatus, BuyerStatusView, ProvedSession
 from countersign.core.buyers.rules import VerificationRules, zip5
@@ -34,12 +35,21 @@ class ClearanceRules(Struct, frozen=True, kw_only=True):
     """How long a clearance is valid, unless the verification ends before."""
     product_class_required: bool = True
     """True if live orders must state the product class."""
+    order_reference_required: bool = True
+    """True if live orders must be named; accounts of earlier releases begin with False."""
 
     def seconds(self) -> dict[str, int]:
         """Its durations in seconds, for display and storage."""
         return {
             "acknowledgment_max_age_seconds": int(self.acknowledgment_max_age.total_seconds()),
             "lifetime_seconds": int(self.lifetime.total_seconds()),
+        }
+
+    def demands(self) -> dict[str, bool]:
+        """What live orders must state, for display and storage."""
+        return {
+            "product_class_required": self.product_class_required,
+            "order_reference_required": self.order_reference_required,
         }
 
     def mistake(self) -> str | None:
@@ -114,6 +124,8 @@ class GrantedClearance(Struct, frozen=True, kw_only=True):
     """To the second."""
     reference_index: bytes | None = None
     """See `NewClearance`; nothing in a token is about it."""
+    order_named: bool = True
+    """Whether the request for it had a reference of its own."""
 
 
 class StoredVerification(NamedTuple):
@@ -278,8 +290,14 @@ def reasons_of(case: ClearanceInput, failed: list[ClearanceReason]) -> tuple[str
 
 def live_would_refuse(case: ClearanceInput) -> tuple[str, ...]:
     """The reasons against the order of a test key that hold for live keys only."""
-    missing = case.new.mode is Mode.TEST and _lacks_class(case.facts.rules, case.new.order)
-    return (ClearanceReason.PRODUCT_CLASS_MISSING.value,) if missing else ()
+    rules, order = case.facts.rules, case.new.order
+    if case.new.mode is not Mode.TEST:
+        return ()
+    missing = {
+        ClearanceReason.PRODUCT_CLASS_MISSING.value: _lacks_class(rules, order),
+        OrderReferenceMissing.code: rules.order_reference_required and not order.names_order,
+    }
+    return tuple(reason for reason, lacks in missing.items() if lacks)
 
 
 def binds(case: ClearanceInput, failed: list[ClearanceReason]) -> bool:

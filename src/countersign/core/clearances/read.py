@@ -44,6 +44,7 @@ class ReadDecision(msgspec.Struct):
     reasons: tuple[str, ...]
     obligations: tuple[dict[str, Any], ...]
     test_clock: datetime | None = None
+    order_named: bool | None = None
 
 
 class _Reported(msgspec.Struct):
@@ -226,6 +227,7 @@ async def _view(room: Clearances, who: Principal, stored: StoredClearance) -> sc
         shipping_address=shipping.get("address"),
         product_class=shipping.get("product_class"),
         cleared=decided.cleared,
+        order_named=decided.order_named,
         reasons=decided.reasons,
         obligations=decided.obligations,
         created_at=record.at.replace(microsecond=0),

@@ -8,6 +8,7 @@ import msgspec
 
 from countersign.base.errors import (
     OrderReferenceMismatch,
+    OrderReferenceMissing,
 )
 from countersign.base.http.body import parse_body
 from countersign.base.http.schemas import Request
@@ -15,7 +16,7 @@ from countersign.base.values import Mode
 from countersign.core.access.key import Scope
 from countersign.core.access.reach import refuse_test_buyer
 from countersign.core.clearances import schemas
-from countersign.core.clearances.clear import clear_order
+from countersign.core.clearances.clear import clear_order, refuse_unnamed
 from countersign.core.clearances.fulfil import FULFILMENTS
 from countersign.core.clearances.read import CLEARANCES
 from countersign.core.clearances.room import Clearances
@@ -56,6 +57,7 @@ async def clear(room: Clearances, call: Call, *, input_required: bool = False) -
     # `input_required` decides as if the buyer's status were `requires_input`, to rehearse that.
     order = parse_body(call.body, schemas.ClearanceRequest)
     refuse_test_buyer(call.principal.mode, order.cbid)
+    await refuse_unnamed(room, call.principal, order.order_reference)
     cleared = await clear_order(
         room, call.principal, order, call.entry, input_required=input_required
     )
@@ -96,7 +98,7 @@ _ROUTES: Final = grouped(
         scope=Scope.CLEARANCES_CREATE,
         request=schemas.ClearanceRequest,
         response=schemas.ClearanceDecision,
-        refusals=(OrderReferenceMismatch,),
+        refusals=(OrderReferenceMismatch, OrderReferenceMissing),
         response_examples={
             "cleared": {},
             "not cleared": {

@@ -87,7 +87,10 @@ class ClearanceRequest(NamesOrder, frozen=True, kw_only=True):
     ]
     order_reference: Annotated[
         OrderReference | None,
-        Meta(description=f"{YOUR_REFERENCE} Left out: the acknowledgment's."),
+        Meta(
+            description=f"{YOUR_REFERENCE} Left out: the order is judged by its session alone. The "
+            "account may require it for live orders."
+        ),
     ] = None
     product_class: (
         Annotated[
@@ -110,10 +113,23 @@ class ClearanceRequest(NamesOrder, frozen=True, kw_only=True):
         ),
     ] = None
 
+    @property
+    def names_order(self) -> bool:
+        """Whether it has a reference of its own; else only its session says which order it is."""
+        return self.order_reference is not None
+
     def __repr__(self) -> str:
         return f"<Order of {self.ack_id}: hidden>"
 
 
+OrderNamed = Annotated[
+    bool,
+    Meta(
+        description="Whether the request named the order by `order_reference`; false: it was "
+        "judged by its session alone.",
+        examples=[True],
+    ),
+]
 AdultSignature = Annotated[bool, Meta(examples=[True])]
 FulfilmentId = Annotated[str, Meta(examples=["ful_01kmcg2a7ke4d1p8z6h0s5n9ry"])]
 Obligations = Annotated[
@@ -174,6 +190,7 @@ class ClearanceDecision(Struct, frozen=True, kw_only=True):
 
     clearance_id: ClearanceId
     cleared: Cleared
+    order_named: OrderNamed
     reasons: Annotated[
         tuple[Code, ...],
         Meta(
@@ -232,6 +249,9 @@ class Clearance(Struct, frozen=True, kw_only=True):
     shipping_address: Annotated[Mapping[str, str] | None, Meta(examples=[_ADDRESS])]
     product_class: Annotated[str | None, Meta(examples=["accessory"])]
     cleared: Cleared
+    order_named: Annotated[
+        OrderNamed | None, Meta(description="null: decided by a release that did not note it.")
+    ]
     reasons: tuple[Code, ...]
     obligations: Obligations
     created_at: Timestamp

@@ -104,6 +104,12 @@ def clearance() -> None:
     default="required",
     help="Whether a live order must name its product class. Left out: required.",
 )
+@click.option(
+    "--order-reference",
+    type=click.Choice(["required", "optional"]),
+    default="required",
+    help="Whether a live order must be named by order_reference. Left out: required.",
+)
 @command
 @with_room(Clearances)
 async def set_(
@@ -113,6 +119,7 @@ async def set_(
     acknowledgment_max_age: timedelta,
     lifetime: timedelta,
     product_class: str,
+    order_reference: str,
     as_json: bool,
 ) -> None:
     """Set the rules of ACCOUNT (id or name), from its next clearance on.
@@ -123,6 +130,7 @@ async def set_(
         acknowledgment_max_age=acknowledgment_max_age,
         lifetime=lifetime,
         product_class_required=product_class == "required",
+        order_reference_required=order_reference == "required",
     )
     account_id = await set_rules(room, account, rules)
     say(f"These rules apply to account {account_id} from now on.")
@@ -148,6 +156,9 @@ def _view(key: ClearanceKey) -> dict[str, Any]:
 
 
 def _show(account_id: str, rules: ClearanceRules, *, as_json: bool) -> None:
-    product_class = "required" if rules.product_class_required else "optional"
-    view = {"account_id": account_id, **rules.seconds(), "product_class": product_class}
+    demands = {
+        name.removesuffix("_required"): "required" if demanded else "optional"
+        for name, demanded in rules.demands().items()
+    }
+    view = {"account_id": account_id, **rules.seconds(), **demands}
     show(view, field_lines(view), as_json=as_json)

@@ -1801,6 +1801,7 @@ RECORDS: dict[str, Within] = {
         reasons=each(is_text),
         obligations=each(is_anything),
         expires_at=or_null(is_second),
+        order_named=Maybe(is_true_or_false),
         test_clock=Maybe(is_time),
     ),
     "fulfilment": record_of(
@@ -2317,7 +2318,8 @@ def _words_of(one: Placed, report: Report) -> tuple[str, str]:
     elif one.type == "verification":
         words = _words_of_check(one)
     elif one.type == "clearance":
-        words = (f"the order, {'cleared' if record['cleared'] else 'refused'}", "")
+        unnamed = "" if record.get("order_named", True) else ", named by its session alone"
+        words = (f"the order, {'cleared' if record['cleared'] else 'refused'}{unnamed}", "")
     elif one.type == "fulfilment":
         what = "delivery" if record["delivered_at"] else "shipment"
         words = (f"a report of {what}", f"reports of {what}")
