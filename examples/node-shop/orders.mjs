@@ -145,12 +145,12 @@ export async function check(order, asks = true) {
     });
   }
   if (!decision || settled()) return;
-  if (decision.cleared) {
+  if ("already_shipped" in decision && decision.already_shipped) {
+    order.shipped = "reported"; // the shop ended before it could write it down
+  } else if (decision.cleared) {
     const { clearance_id, reasons, obligations } = decision;
     Object.assign(order, { clearance_id, reasons, obligations });
     if (payment(order) === "authorised") pay(order, "captured");
-  } else if (decision.reasons.includes("order_already_fulfilled")) {
-    order.shipped = "reported"; // the shop ended before it could write it down
   } else stop(order, decision.reasons);
   save();
 }

@@ -81,6 +81,8 @@ class Initialed:
     closed: bool = False
     clearance_id: str = ""
     valid_until: datetime = datetime(1, 1, 1, tzinfo=UTC)
+    shipped_under: str = ""
+    """The clearance of the first report."""
     signed: bool = False
     """Whether an adult signature was reported."""
 
@@ -202,8 +204,6 @@ class World:
             against.append("session_mismatch")
         if ack and ack.order is not None and ack.order != asked.order:
             against.append("acknowledgment_already_used")
-        if ack and ack.order == asked.order and ack.closed:
-            against.append("order_already_fulfilled")
         if ack and self.now - ack.at > asked.shop.acknowledgment_max_age:
             against.append("acknowledgment_too_old")
         if ack and self.in_force(asked.mode) is not ack.text:
@@ -223,7 +223,15 @@ class World:
             against.append("zip_mismatch")
         if asked.address_zip is not None and asked.address_zip[:5] != asked.zip[:5]:
             against.append("address_mismatch")
-        return against
+        return [] if self.shipped(asked) else against
+
+    def shipped(self, asked: Asked) -> bool:
+        """Whether this order was reported as shipped: then nothing is decided again."""
+        ack = self.acknowledgment(asked)
+        if ack is None or ack.erased or not ack.shipped_under:
+            return False
+        owner = {ack.named or ack.bound}
+        return (ack.session, ack.order) == (asked.session, asked.order) and asked.cbid in owner
 
     def after(self, asked: Asked, against: list[str]) -> None:
         """An acknowledgment belongs to the first verified buyer that it is used for."""

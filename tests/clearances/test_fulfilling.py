@@ -75,12 +75,49 @@ def test_each_decision_and_the_closing_of_an_order_are_events(checkout: Checkout
     assert _events(checkout, "clearance.closed") == [clearance_id]
 
 
-def test_a_closed_order_is_not_cleared_once_more(checkout: Checkout) -> None:
-    """It has been shipped."""
+def test_what_is_asked_after_the_shipment_is_answered_by_what_was_shipped(
+    checkout: Checkout,
+) -> None:
+    """With its clearance, whatever became of the buyer; no token lets another parcel leave."""
     ack_id, cbid = checkout.initialed(), checkout.buyer()
-    clearance_id = checkout.decision(ack_id, cbid)["clearance_id"]
-    checkout.fulfil(clearance_id, **SHIPPED)
-    assert checkout.decision(ack_id, cbid)["reasons"] == ["order_already_fulfilled"]
+    first = checkout.decision(ack_id, cbid)
+    assert first["already_shipped"] is False
+    checkout.fulfil(first["clearance_id"], **SHIPPED)
+    checkout.server.deployment.run("buyers", "revoke", cbid, "--reason", "a test", "--yes")
+    again = first | {"token": None, "already_shipped": True}
+    assert checkout.decision(ack_id, cbid) == again
+    found = checkout.client.get(CLEARANCES, params={"ack_id": ack_id}).json()["data"]
+    assert [one["clearance_id"] for one in found] == [first["clearance_id"]]
+
+
+def test_another_order_than_the_shipped_one_is_refused(checkout: Checkout) -> None:
+    """Another class, place, buyer or reference: none of it was shipped."""
+    ack_id, cbid = checkout.initialed(), checkout.buyer()
+    shipped = checkout.decision(ack_id, cbid, product_class="accessory", order_reference="1001")
+    checkout.fulfil(shipped["clearance_id"], **SHIPPED)
+    used = ["acknowledgment_already_used"]
+    for more in ({"product_class": "manufacturing_machine"}, {"shipping_zip": "94110-1234"}):
+        asked = {"product_class": "accessory", "order_reference": "1001"} | more
+        found = checkout.decision(ack_id, cbid, **asked)
+        assert found["reasons"] == ([] if "shipping_zip" in more else used)
+    assert checkout.decision(ack_id, cbid, shipping_zip="10001")["reasons"][:1] == used
+    other = checkout.decision(ack_id, checkout.buyer(), product_class="accessory")
+    assert other["reasons"] == ["buyer_mismatch"]
+    copied = checkout.ask(ack_id, cbid, product_class="accessory", order_reference="1002")
+    assert refusal(copied) == (409, "order_reference_mismatch")
+
+
+def test_a_report_that_names_another_order_is_refused(checkout: Checkout) -> None:
+    """One that names this one, or none, is taken; so is any of a clearance without a name."""
+    ack_id, cbid = checkout.initialed(), checkout.buyer()
+    clearance_id = checkout.decision(ack_id, cbid, order_reference="1001")["clearance_id"]
+    refused = checkout.fulfil(clearance_id, order_reference="1002", **SHIPPED)
+    assert refusal(refused) == (409, "order_reference_mismatch")
+    assert checkout.back(clearance_id)["fulfilments"] == []
+    assert checkout.fulfil(clearance_id, order_reference="1001", **SHIPPED).status_code == 200
+    assert checkout.fulfil(clearance_id, **SHIPPED).status_code == 200
+    unnamed = checkout.cleared()["clearance_id"]
+    assert checkout.fulfil(unnamed, order_reference="7", **SHIPPED).status_code == 200
 
 
 STEPS: tuple[dict[str, object], ...] = (

@@ -78,6 +78,7 @@ def test_the_guide_states_the_defaults_of_an_account() -> None:
         "--acknowledgment-max-age": f"{rules.acknowledgment_max_age.days}d",
         "--lifetime": f"{int(rules.lifetime.total_seconds()) // 3600}h",
         "--product-class": "required" if rules.product_class_required else "optional",
+        "--order-reference": "required" if rules.order_reference_required else "optional",
     }
 
 

@@ -182,8 +182,26 @@ def test_a_session_finished_for_another_address_is_not_paid(shop: Shop) -> None:
 def test_a_shipped_parcel_is_not_begun_again(shop: Shop) -> None:
     order = shop.bought()
     orders.report(order, carrier="UPS", tracking_number="1Z999")
-    assert orders.begin(order, present(zip_code="90210"), return_url=shop.url) == shop.url
-    assert orders.decide(order, present(zip_code="90210")) == State.CLEARED
+    assert orders.begin(order, present(), return_url=shop.url) == shop.url
+    assert orders.decide(order, present()) == State.CLEARED
+
+
+def test_a_shipped_order_that_changes_is_a_new_one(shop: Shop) -> None:
+    """Another address was not shipped to: it needs its own notice."""
+    order = shop.bought()
+    orders.report(order, carrier="UPS", tracking_number="1Z999")
+    assert orders.decide(order, present(zip_code="90210")) == State.NONE
+    assert (order.clearance_id, order.shipped_at) == ("", None)
+    link = orders.begin(order, present(zip_code="90210"), return_url=shop.url)
+    assert "/c/cst_" in link
+
+
+def test_a_report_that_was_not_stored_is_found_by_the_next_decision(shop: Shop) -> None:
+    """The service knows that it was shipped, and says so."""
+    order = shop.bought()
+    client().clearances.fulfil(order.clearance_id, order_reference=str(order.pk), carrier="UPS")
+    assert orders.decide(order, present()) == State.CLEARED
+    assert order.shipped_at is not None
 
 
 @pytest.mark.parametrize(("state", "zip_code"), [("OR", "94105"), ("WA", "90210"), ("HI", "94105")])

@@ -49,15 +49,30 @@ def an_order_that_another_program_finishes_while_the_service_is_away(a: Attempt)
     return on_hold(order)
 
 
-@parcel
-def a_copy_of_an_order_that_was_shipped(a: Attempt) -> Order:
-    """Also while the service is away: its parcel was never asked about."""
+def _shipped(a: Attempt) -> Order:
     order = _paid(a)
     report = """return \\Countersign\\WooCommerce\\Orders::locked($id, static function ($order) {
         \\Countersign\\WooCommerce\\Orders::report($order, array('carrier' => 'UPS'));
     })->get_id();"""
     a.shop.wp.php(report, id=order.id)
     assert (order.data["shipped"] > 0, order.state) == (True, "cleared")
+    return order
+
+
+@parcel
+def an_order_that_was_changed_after_a_part_had_left(a: Attempt) -> Order:
+    """What was shipped was cleared; what staff make of it afterwards was not."""
+    order = _shipped(a)
+    a.rest(f"/orders/{order.id}", shipping={"postcode": "90210"})
+    assert order.state == "changed"
+    a.rest(f"/orders/{order.id}", status="completed")
+    return on_hold(order)
+
+
+@parcel
+def a_copy_of_an_order_that_was_shipped(a: Attempt) -> Order:
+    """Also while the service is away: its parcel was never asked about."""
+    order = _shipped(a)
     copy, away = a.shop.copied(order), a.shop.copied(order)
     copy.set_status("completed")
     with a.shop.without_service():

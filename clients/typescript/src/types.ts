@@ -741,8 +741,13 @@ export interface ClearanceDecision {
   /** The duties for the order, each with a `type`. */
   obligations: Array<Record<string, unknown>>;
   expires_at: string | null;
-  /** A JWS (EdDSA) that a warehouse can check offline; null: not cleared. */
+  /** A JWS (EdDSA) that a warehouse can check offline; null: not cleared, or shipped before. */
   token: string | null;
+  /**
+   * True: this order was reported as shipped, under this clearance. Nothing was decided anew, and
+   * nothing more may leave on it.
+   */
+  already_shipped: boolean;
 }
 
 /** A stored clearance. A field that is null was not given, or was erased. */
@@ -792,13 +797,15 @@ export interface Fulfilment {
   order_of_events_confirmed?: boolean;
 }
 
-/** The fulfilment of an order; at least one field is required. */
+/** The fulfilment of an order; at least one fact is required. */
 export interface FulfilmentRequest {
   carrier?: string | null | undefined;
   tracking_number?: string | null | undefined;
   shipped_at?: string | null | undefined;
   delivered_at?: string | null | undefined;
   adult_signature_obtained?: boolean | null | undefined;
+  /** Your order: another one than the clearance's is refused. */
+  order_reference?: string | null | undefined;
   /**
    * True if the times of this report are right, although the order was shipped before it was
    * cleared, or delivered before it was shipped. The evidence shows that you confirmed it, and

@@ -183,7 +183,8 @@ final class Orders {
 		if ( '' === $data['status'] ) {
 			return 'none';
 		}
-		if ( $data['shipped'] > 0 ) {
+		// WooCommerce's erasure empties the subject: what was shipped stays cleared.
+		if ( $data['shipped'] > 0 && '' === $data['subject'] ) {
 			return 'cleared';
 		}
 		if ( self::subject( $order ) !== $data['subject'] || ( '' !== $data['residence'] && Residence::of( $order ) !== $data['residence'] ) ) {
@@ -276,6 +277,8 @@ final class Orders {
 			'cleared'     => null,
 			'reasons'     => array(),
 			'obligations' => array(),
+			'shipped'     => 0,
+			'closed'      => '',
 		);
 		// Unknown counts as required: only `not_required` means that nothing is needed.
 		if ( 'not_required' === ( $needed['decision'] ?? '' ) ) {
@@ -481,7 +484,8 @@ final class Orders {
 			self::note( $order, array( 'classes' => $data['classes'] ) + self::DEFAULTS );
 			return;
 		}
-		self::note( $order, self::decision( $decision ) );
+		$shipped = true === ( $decision['already_shipped'] ?? null ) ? array( 'shipped' => time() ) : array();
+		self::note( $order, self::decision( $decision ) + $shipped );
 	}
 
 	/**
@@ -523,7 +527,7 @@ final class Orders {
 	 */
 	public static function report( $order, array $report ): void {
 		$data = self::data( $order );
-		$body = array_filter( $report );
+		$body = array_filter( $report ) + array( 'order_reference' => self::number( $order ) );
 		$key  = $data['clearance'] . '-' . substr( hash( 'sha256', (string) wp_json_encode( $body ) ), 0, 32 );
 		$made = Client::post( '/v1/clearances/' . rawurlencode( $data['clearance'] ) . '/fulfilment', $body, $key );
 		self::note(

@@ -1143,6 +1143,7 @@ class Clearances(Resource[S]):
         shipped_at: Time | None = None,
         delivered_at: Time | None = None,
         adult_signature_obtained: bool | None = None,
+        order_reference: str | None = None,
         confirm_order_of_events: bool | None = None,
         idempotency_key: str | None = None,
     ) -> Call[types.FulfilmentReceipt]:
@@ -1156,6 +1157,7 @@ class Clearances(Resource[S]):
 
         Needs the scope `clearances:create`.
 
+        - `order_reference`: Your order: another one than the clearance's is refused.
         - `confirm_order_of_events`: True if the times of this report are right, although the order
           was shipped before it was cleared, or delivered before it was shipped. The evidence shows
           that you confirmed it, and readers name it as odd.
@@ -1170,6 +1172,7 @@ class Clearances(Resource[S]):
                 "shipped_at": shipped_at,
                 "delivered_at": delivered_at,
                 "adult_signature_obtained": adult_signature_obtained,
+                "order_reference": order_reference,
                 "confirm_order_of_events": confirm_order_of_events,
             },
             headers={"Idempotency-Key": key_or_new(idempotency_key)},

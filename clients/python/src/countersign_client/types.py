@@ -1065,7 +1065,12 @@ class ClearanceDecision(Result, frozen=True, kw_only=True):
     expires_at: datetime | None
 
     token: str | None
-    """A JWS (EdDSA) that a warehouse can check offline; null: not cleared."""
+    """A JWS (EdDSA) that a warehouse can check offline; null: not cleared, or shipped before."""
+
+    already_shipped: bool
+    """True: this order was reported as shipped, under this clearance. Nothing was decided anew, and
+    nothing more may leave on it.
+    """
 
 
 class Clearance(Result, frozen=True, kw_only=True):

@@ -249,7 +249,7 @@ def decide(order: CountersignOrder, needed: Needed | None = None) -> State:
         logger.warning("%s is not what was decided about: %s", order.itself(), error)
         _store(order, decided=order.checkout_session_id, **nothing())
         return order.state
-    if "order_already_fulfilled" in decision.reasons:
+    if decision.already_shipped:
         # Reported by `report`, which has not stored it yet, or never could.
         _store(order, decided=order.checkout_session_id, shipped_at=timezone.now())
         return order.state
@@ -289,6 +289,7 @@ def report(
         raise ValueError("This order was not begun: there is no clearance for it.")
     made = client().clearances.fulfil(
         order.clearance_id,
+        order_reference=order.order_reference() or None,
         carrier=carrier or None,
         tracking_number=tracking_number or None,
         shipped_at=shipped_at,
@@ -348,12 +349,8 @@ def take_over(order: CountersignOrder) -> bool:
 
 
 def _is_about_another(order: CountersignOrder, needed: Needed) -> bool:
-    """True if the order waits or was cleared for other needs than now; never once shipped."""
-    if order.shipped_at is not None or order.state not in {
-        State.OPEN,
-        State.UNDECIDED,
-        State.CLEARED,
-    }:
+    """True if the order waits, or was cleared or shipped, for other needs than now."""
+    if order.state not in {State.OPEN, State.UNDECIDED, State.CLEARED}:
         return False
     before = (order.product_class, order.shipping_zip)
     return before != (needed.product_class, needed.shipping_zip)
@@ -384,6 +381,8 @@ def _drop(order: CountersignOrder) -> None:
         obligations=[],
         clearance_token="",
         cleared_until=None,
+        shipped_at=None,
+        closed_at=None,
     )
 
 

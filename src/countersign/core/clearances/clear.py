@@ -40,6 +40,7 @@ from countersign.core.buyers.zips import count_zip, own_zip_subject, proves_zip
 from countersign.core.clearances.facts_sql import BatchFacts, rules_of
 from countersign.core.clearances.keys import Signers, order_digest, token_claims
 from countersign.core.clearances.model import (
+    REFUSES_BINDING,
     AcknowledgmentFacts,
     ClearanceInput,
     ClearanceResult,
@@ -53,6 +54,7 @@ from countersign.core.clearances.model import (
     live_would_refuse,
     reasons_of,
     relied_on,
+    shipped_under,
     valid_earlier,
     with_reference,
 )
@@ -265,9 +267,10 @@ def _decide(item: PreparedOrder, facts: OrderFacts) -> ClearanceResult | None:
     if not item.fresh and facts.acknowledgment is not None and not case.notice_in_force:
         return None
     failed = failed_checks(case)
-    reasons = reasons_of(case, failed)
-    earlier = None if reasons else valid_earlier(new, facts)
-    granted, ends = earlier, expiry(case)
+    shipped = shipped_under(new, facts) if REFUSES_BINDING.isdisjoint(failed) else None
+    reasons = () if shipped else reasons_of(case, failed)
+    earlier = None if reasons or shipped else valid_earlier(new, facts)
+    granted, ends = shipped or earlier, expiry(case)
     if earlier is not None and new.order.names_order and not earlier.order_named:
         # The new record names the order, but does not prolong the clearance.
         granted, ends = None, min(ends, earlier.expires_at)
@@ -287,7 +290,8 @@ def _decide(item: PreparedOrder, facts: OrderFacts) -> ClearanceResult | None:
         granted=granted,
         is_new=granted is None or granted.clearance_id == new.clearance_id,
         binds=binds(case, failed),
-        zip_compared=case.zip_proved is not None,
+        zip_compared=case.zip_proved is not None and shipped is None,
+        already_shipped=shipped is not None,
         verification=case.verification,
         live_would_refuse=live_would_refuse(case),
     )
@@ -352,7 +356,7 @@ def _zip_proved(item: PreparedOrder, facts: OrderFacts, rules: VerificationRules
 def _cleared(item: PreparedOrder, result: ClearanceResult) -> Cleared:
     """The response to an order: its new clearance, or the earlier one again."""
     new, order, granted, token = item.new, item.new.order, result.granted, None
-    if granted is not None:
+    if granted is not None and not result.already_shipped:
         claims = token_claims(
             item.room.public_url,
             new.mode,
@@ -371,6 +375,7 @@ def _cleared(item: PreparedOrder, result: ClearanceResult) -> Cleared:
         obligations=result.obligations,
         expires_at=granted.expires_at if granted else None,
         token=token,
+        already_shipped=result.already_shipped,
     )
     return Cleared(decision, encode(decision), result.live_would_refuse)
 

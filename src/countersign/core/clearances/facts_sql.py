@@ -59,7 +59,7 @@ _select_acknowledgments: Final = SelectAmong(
 # Two servers that clear with one acknowledgment take turns (PostgreSQL; the embedded database has
 # one writer), in one order.
 _select_uses: Final = SelectAmong(
-    "SELECT ack_id, cbid, cbid_index, order_index, clearance_id, closed_at"
+    "SELECT ack_id, cbid, cbid_index, order_index, clearance_id, shipped_under"
     " FROM acknowledgment_uses WHERE ack_id {} ORDER BY ack_id",
     for_update=True,
 )
@@ -89,12 +89,7 @@ class BatchFacts:
         ack_ids = sorted({new.order.ack_id for new in batch})
         self._secret = secret
         self._uses = {
-            ack_id: AcknowledgmentUse(
-                cbid, cbid_index, order_index, clearance_id, closed is not None
-            )
-            for ack_id, cbid, cbid_index, order_index, clearance_id, closed in _select_uses(
-                connection, ack_ids
-            )
+            ack_id: AcknowledgmentUse(*use) for ack_id, *use in _select_uses(connection, ack_ids)
         }
         self._added: dict[str, NewClearance] = {}
         self._changed: set[str] = set()
@@ -126,6 +121,7 @@ class BatchFacts:
             acknowledgment=acknowledgment,
             use=use,
             earlier=self._earlier.get(use.clearance_id) if use and use.clearance_id else None,
+            shipped=self._earlier.get(use.shipped_under) if use and use.shipped_under else None,
             buyer=buyer,
             is_blocked=buyer is not None
             and (account_id, new.mode.value, buyer.cbid) in self._blocks,
@@ -229,8 +225,8 @@ def _acknowledgments(
 def _earlier(
     connection: Connection, uses: Iterable[AcknowledgmentUse]
 ) -> dict[str, GrantedClearance]:
-    """The newest clearances that were granted for these orders, by identifier."""
-    ids = [use.clearance_id for use in uses if use.clearance_id]
+    """The clearances of these orders, by identifier: the newest, and that of the shipment."""
+    ids = {id_ for use in uses for id_ in (use.clearance_id, use.shipped_under) if id_}
     found = {}
     for id_, kid, at, expires_at, body, reference in (
         _select_earlier(connection, ids) if ids else ()

@@ -16,6 +16,7 @@ from countersign.base.errors import (
     FulfilmentContradicted,
     InvalidRequest,
     NotFound,
+    OrderReferenceMismatch,
 )
 from countersign.base.http.body import in_utc
 from countersign.base.values import (
@@ -27,6 +28,7 @@ from countersign.base.values import (
     to_the_second,
 )
 from countersign.core.access.key import Principal, Scope
+from countersign.core.acknowledgments.acknowledge import reference_index
 from countersign.core.clearances.read import (
     CARRIER_FIELD,
     TRACKING_FIELD,
@@ -69,7 +71,13 @@ FULFILMENTS: Final = Acts("Clearances", Clearances, scope=Scope.CLEARANCES_CREAT
 @FULFILMENTS.act(
     "POST /v1/clearances/{clearance_id}/fulfilment",
     "Report the fulfilment of an order, step by step",
-    refusals=(NotFound, ClearanceNotGranted, FulfilmentContradicted, Erased),
+    refusals=(
+        NotFound,
+        ClearanceNotGranted,
+        FulfilmentContradicted,
+        OrderReferenceMismatch,
+        Erased,
+    ),
 )
 async def fulfil_order(
     room: Clearances,
@@ -86,10 +94,13 @@ async def fulfil_order(
     """
     facts, receipt = _facts(reported), None
     if not facts:
-        names = ", ".join(reported.__struct_fields__[:-1])
+        names = ", ".join((*_PERSONAL, *_TIMES, _SIGNATURE))
         raise InvalidRequest(f"At least one of these fields is required: {names}.")
+    named = reference_index(room.access.secret, who.account_id, reported.order_reference)
     while receipt is None:
         stored = await stored_clearance(room, who, clearance_id)
+        if None not in {named, known := stored.record.reference_index} and named != known:
+            raise OrderReferenceMismatch
         earlier = [
             _Reported(report.fulfilment_id, report.clearance_id, _facts(report))
             for record in stored.fulfilments
@@ -143,7 +154,7 @@ async def _write(
         connection: Connection,
     ) -> FulfilmentReceipt | NotFound | FulfilmentContradicted | None:
         # Two reports at once take turns.
-        lock = select(acknowledgment_uses.c.closed_at).where(of_order).with_for_update()
+        lock = select(acknowledgment_uses).where(of_order).with_for_update()
         use = connection.execute(lock).one_or_none()
         if use is None:  # the evidence of the order has ended since it was read
             return NotFound("The clearance was not found.")
@@ -164,6 +175,9 @@ async def _write(
             closes = closed_at is None and (obtained or not signature)
             written = add(connection, closes=closes, confirms=odd is not None), stored.record.id
             closed_at = at if closes else closed_at
+            shipped_under = use.shipped_under or stored.record.id
+            state = {"closed_at": closed_at, "shipped_under": shipped_under}
+            connection.execute(update(acknowledgment_uses).where(of_order).values(state))
         return FulfilmentReceipt(
             fulfilment_id=written[0], clearance_id=written[1], closed_at=to_the_second(closed_at)
         )
@@ -197,7 +211,6 @@ async def _write(
         room.log.journal.write(connection, [record])
         connection.execute(insert(fulfilments), row)
         if closes:
-            connection.execute(update(acknowledgment_uses).where(of_order).values(closed_at=at))
             closed = NewEvent(
                 who.account_id, who.mode, EventType.CLEARANCE_CLOSED, stored.record.id, at
             )

@@ -108,8 +108,8 @@ class AcknowledgmentUse(NamedTuple):
     order_index: bytes | None = None
     clearance_id: str | None = None
     """The newest clearance of the order that was granted."""
-    closed: bool = False
-    """True if every obligation of the order is reported."""
+    shipped_under: str | None = None
+    """The clearance under which the order was reported as shipped."""
 
 
 class GrantedClearance(Struct, frozen=True, kw_only=True):
@@ -148,6 +148,8 @@ class OrderFacts(Struct, frozen=True, kw_only=True):
     use: AcknowledgmentUse | None
     earlier: GrantedClearance | None
     """The newest that was granted with the acknowledgment."""
+    shipped: GrantedClearance | None
+    """The one under which its order was reported as shipped."""
     buyer: Buyer | None
     """The buyer that the identifier resolves to."""
     is_blocked: bool
@@ -193,13 +195,15 @@ class ClearanceResult(Struct, frozen=True, kw_only=True):
     binds: bool
     """Whether the acknowledgment belongs to this buyer from now on."""
     zip_compared: bool
+    already_shipped: bool
+    """Whether it is the decision under which the order was shipped, not a new one."""
     verification: str | None
     """See `ClearanceInput`."""
     live_would_refuse: tuple[str, ...]
     """Reasons that the order of a test key would meet with a live key only."""
 
 
-_REFUSES_BINDING: Final = frozenset(
+REFUSES_BINDING: Final = frozenset(
     {
         ClearanceReason.ACKNOWLEDGMENT_NOT_FOUND,
         ClearanceReason.ACKNOWLEDGMENT_ERASED,
@@ -217,14 +221,20 @@ def valid_earlier(new: NewClearance, facts: OrderFacts) -> GrantedClearance | No
     return earlier if new.clock_at < earlier.expires_at else None
 
 
+def shipped_under(new: NewClearance, facts: OrderFacts) -> GrantedClearance | None:
+    """The clearance under which this same order was shipped."""
+    return facts.shipped if facts.use and facts.use.order_index == new.order_index else None
+
+
 def with_reference(new: NewClearance, facts: OrderFacts) -> NewClearance | None:
     """The order with the reference of its acknowledgment, if it comes without one.
 
-    None: its reference differs from that of the acknowledgment, or of its valid clearance; or from
+    None: its reference differs from that of the acknowledgment, of its valid clearance, or of that
+        under which it was shipped; or from
         that of its checkout sessions, unless one of the two has this one.
     """
-    earlier = valid_earlier(new, facts)
-    known = {one.reference_index for one in (facts.acknowledgment, earlier) if one} - {None}
+    of_order = (facts.acknowledgment, valid_earlier(new, facts), shipped_under(new, facts))
+    known = {one.reference_index for one in of_order if one} - {None}
     if new.session_of_another and not known:
         return None
     if new.reference_index is None:
@@ -252,9 +262,6 @@ def failed_checks(case: ClearanceInput) -> list[ClearanceReason]:
         and known.session_index != new.session_index,
         ClearanceReason.ACKNOWLEDGMENT_ALREADY_USED: use is not None
         and use.order_index not in {None, new.order_index},
-        ClearanceReason.ORDER_ALREADY_FULFILLED: use is not None
-        and use.order_index == new.order_index
-        and use.closed,
         ClearanceReason.ACKNOWLEDGMENT_TOO_OLD: known is not None
         and new.clock_at - known.accepted_at > rules.acknowledgment_max_age,
         ClearanceReason.NOTICE_NOT_IN_FORCE: there and not case.notice_in_force,
@@ -307,7 +314,7 @@ def binds(case: ClearanceInput, failed: list[ClearanceReason]) -> bool:
     buyer after buyer with it.
     """
     verified = case.standing is not None and case.standing.status is BuyerStatus.VERIFIED
-    return verified and _REFUSES_BINDING.isdisjoint(failed)
+    return verified and REFUSES_BINDING.isdisjoint(failed)
 
 
 def relied_on(facts: OrderFacts, proof: ProvedSession | None) -> str | None:

@@ -42,7 +42,7 @@ class ClearanceReason(StrEnum):
     ACKNOWLEDGMENT_ERASED = "acknowledgment_erased"
     SESSION_MISMATCH = "session_mismatch"
     ACKNOWLEDGMENT_ALREADY_USED = "acknowledgment_already_used"
-    ORDER_ALREADY_FULFILLED = "order_already_fulfilled"
+    ORDER_ALREADY_FULFILLED = "order_already_fulfilled"  # in stored decisions alone
     ACKNOWLEDGMENT_TOO_OLD = "acknowledgment_too_old"
     NOTICE_NOT_IN_FORCE = "notice_not_in_force"
     PRODUCT_CLASS_MISSING = "product_class_missing"
@@ -146,14 +146,18 @@ Closed = Annotated[Timestamp | None, Meta(examples=["2026-11-21T21:02:11Z"])]
 Token = Annotated[str, Meta(examples=["eyJhbGciOiJFZERTQSIsImtpZCI6InRlc3QtY2xl…"])]
 
 
-class FulfilmentRequest(Request, frozen=True, kw_only=True):
-    """The fulfilment of an order; at least one field is required."""
+class FulfilmentRequest(NamesOrder, frozen=True, kw_only=True):
+    """The fulfilment of an order; at least one fact is required."""
 
     carrier: Annotated[Reference, Meta(examples=["UPS"])] | None = None
     tracking_number: Annotated[Reference, Meta(examples=["1Z999AA10123456784"])] | None = None
     shipped_at: Shipped = None
     delivered_at: Timestamp | None = None
     adult_signature_obtained: AdultSignature | None = None
+    order_reference: Annotated[
+        OrderReference | None,
+        Meta(description="Your order: another one than the clearance's is refused."),
+    ] = None
     confirm_order_of_events: Annotated[
         bool | None,
         Meta(
@@ -201,7 +205,18 @@ class ClearanceDecision(Struct, frozen=True, kw_only=True):
     expires_at: Until
     token: Annotated[
         Token | None,
-        Meta(description="A JWS (EdDSA) that a warehouse can check offline; null: not cleared."),
+        Meta(
+            description="A JWS (EdDSA) that a warehouse can check offline; null: not cleared, or "
+            "shipped before."
+        ),
+    ]
+    already_shipped: Annotated[
+        bool,
+        Meta(
+            description="True: this order was reported as shipped, under this clearance. Nothing "
+            "was decided anew, and nothing more may leave on it.",
+            examples=[False],
+        ),
     ]
 
 
