@@ -174,7 +174,7 @@ export async function ship(order, tracking_number) {
     if (order.shipped) return "reported_already";
     if (payment(order) !== "captured" || (order.needs !== "not_required" && !isBegun(order))) return "not_paid";
     if (order.clearance_id) {
-      await client.clearances.fulfil(order.clearance_id, { carrier: "UPS", tracking_number });
+      await client.clearances.fulfil(order.clearance_id, { order_reference: order.number, carrier: "UPS", tracking_number });
     }
     order.shipped = tracking_number;
     save();
@@ -187,7 +187,7 @@ export async function ship(order, tracking_number) {
 /** Report the signature of an adult, which some orders need. @param {Order} order @returns {Promise<string>} As `ship`. */
 export async function sign(order) {
   if (!order.clearance_id || !order.shipped || order.signed) return "";
-  await client.clearances.fulfil(order.clearance_id, { adult_signature_obtained: true });
+  await client.clearances.fulfil(order.clearance_id, { order_reference: order.number, adult_signature_obtained: true });
   order.signed = true;
   save();
   return "";

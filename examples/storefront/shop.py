@@ -90,17 +90,17 @@ class Shop:
             notices = [n for n in needs["notices"] if n["required"] != "not_required"]
             order.obligations = needs["obligations"]
             if needs["decision"] != "not_required":
-                if len(classes) > 1 or len(notices) != 1:
+                if len(notices) != 1:
                     return pages.NOT_TOGETHER
                 verify = needs["identity"]["required"] != "not_required"
-                self._start(order, visit, classes[0], notices[0]["notice_id"], verify=verify)
+                self._start(order, visit, classes, notices[0]["notice_id"], verify=verify)
         with self._lock:
             self._orders[order.id] = order
         self._settle(order)
         return order
 
     def _start(
-        self, order: Order, visit: Visit, product_class: str, notice_id: str, *, verify: bool
+        self, order: Order, visit: Visit, classes: list[str], notice_id: str, *, verify: bool
     ) -> None:
         """Create the checkout session: on this server, with the key that browsers never see."""
         wanted: dict[str, Any] = {
@@ -111,7 +111,7 @@ class Shop:
             "collect": ["acknowledgment"],
             "notice_id": notice_id,
             "shipping_zip": order.address["zip"],
-            "product_class": product_class,
+            "product_classes": classes,
         }
         if visit.cbid is not None:
             wanted["cbid"] = visit.cbid

@@ -277,6 +277,40 @@ def test_an_outdated_clearance_is_not_given_again(checkout: Checkout) -> None:
     assert checkout.decision(ack_id, cbid) == first
 
 
+def test_several_classes_are_one_order(checkout: Checkout) -> None:
+    """In any order and number of times; a list of one is the same as that class alone."""
+    ack_id, cbid = checkout.initialed(), checkout.buyer()
+    two = ["firearm_accessory", "accessory"]
+    first = checkout.decision(ack_id, cbid, product_classes=two)
+    assert first["cleared"] is True
+    assert checkout.decision(ack_id, cbid, product_classes=[*two[::-1], two[0]]) == first
+    back = checkout.back(first["clearance_id"])
+    assert (back["product_class"], back["product_classes"]) == (None, sorted(two))
+    assert back["token"] == first["token"]
+    alone = checkout.decision(ack_id, cbid, product_class="accessory")
+    assert alone["reasons"] == ["acknowledgment_already_used"]
+    other = checkout.initialed()
+    one = checkout.decision(other, cbid, product_class="accessory")
+    assert checkout.decision(other, cbid, product_classes=["accessory"]) == one
+    assert checkout.back(one["clearance_id"])["product_classes"] == ["accessory"]
+
+
+def test_the_notice_has_to_suffice_for_each_class(checkout: Checkout) -> None:
+    """Each has to be known, too, and they are given in one way."""
+    ack_id, cbid = checkout.initialed(), checkout.buyer()
+    refused = checkout.decision(ack_id, cbid, product_classes=["accessory", "barrel"])
+    assert refused["reasons"] == ["notice_not_sufficient"]
+    unreadable: list[dict[str, Any]] = [
+        {"product_classes": ["accessory", "crossbow"]},
+        {"product_classes": []},
+        {"product_classes": ["accessory"], "product_class": "accessory"},
+    ]
+    for wrong in unreadable:
+        answer = checkout.ask(ack_id, cbid, **wrong)
+        assert refusal(answer) == (400, "invalid_request")
+        assert "$.product_classes" in message(answer)
+
+
 def test_an_unknown_class_is_refused_with_the_known_ones(
     checkout: Checkout,
 ) -> None:

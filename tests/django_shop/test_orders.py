@@ -196,14 +196,6 @@ def test_a_shipped_order_that_changes_is_a_new_one(shop: Shop) -> None:
     assert "/c/cst_" in link
 
 
-def test_a_report_that_was_not_stored_is_found_by_the_next_decision(shop: Shop) -> None:
-    """The service knows that it was shipped, and says so."""
-    order = shop.bought()
-    client().clearances.fulfil(order.clearance_id, order_reference=str(order.pk), carrier="UPS")
-    assert orders.decide(order, present()) == State.CLEARED
-    assert order.shipped_at is not None
-
-
 @pytest.mark.parametrize(("state", "zip_code"), [("OR", "94105"), ("WA", "90210"), ("HI", "94105")])
 def test_a_parcel_to_california_needs_the_notice_whatever_the_state_says(
     shop: Shop, state: str, zip_code: str
@@ -265,16 +257,24 @@ def test_a_parcel_reported_before_a_crash_counts_as_shipped(shop: Shop) -> None:
     assert (order.captured, order.voided) == (1, 0)
 
 
-@pytest.mark.parametrize(
-    ("classes", "code"),
-    [(["barrel"], "not_sufficient"), (["accessory", "manufacturing_machine"], "not_together")],
-)
-def test_unsellable_products_are_refused_before_any_request(
-    shop: Shop, classes: list[str], code: str
-) -> None:
+@pytest.mark.parametrize("classes", [["barrel"], ["accessory", "barrel"]])
+def test_unsellable_products_are_refused_before_any_request(shop: Shop, classes: list[str]) -> None:
     with pytest.raises(orders.CannotSell) as caught:
         orders.needs(classes, state="CA", zip_code="94105")
-    assert caught.value.code == code
+    assert caught.value.code == "not_sufficient"
+
+
+def test_several_classes_are_one_order(shop: Shop) -> None:
+    """Each decision is about all of them, in whatever order they are in the cart."""
+    order = shop.order("manufacturing_machine", "accessory")
+    shop.buy(order)
+    assert orders.settle(order) == State.CLEARED
+    assert order.product_class == "accessory,manufacturing_machine"
+    first = order.clearance_id
+    assert orders.decide(order) == State.CLEARED
+    decided = shop.client.clearances.retrieve(first)
+    assert order.clearance_id == first
+    assert [*decided.product_classes] == ["accessory", "manufacturing_machine"]
 
 
 @pytest.mark.parametrize(

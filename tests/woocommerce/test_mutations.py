@@ -300,13 +300,6 @@ MUTATIONS: Final = (
         _test(test_orders.test_a_barrel_is_not_sold),
     ),
     Mutation(
-        "several classes are one",
-        "orders",
-        "if ( count( $classes ) > 1 ) {",
-        "if ( false ) {",
-        _test(test_orders.test_two_classes_need_an_order_each),
-    ),
-    Mutation(
         "the shop's choice is ignored",
         "residence",
         "if ( self::is_californian( $order ) ) {",

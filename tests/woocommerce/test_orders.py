@@ -307,9 +307,16 @@ def test_a_barrel_is_not_sold(shop: Shop, browser: Browser) -> None:
     _is_refused(shop, browser, "not shipped to buyers", "barrel")
 
 
-def test_two_classes_need_an_order_each(shop: Shop, browser: Browser) -> None:
-    """One session is about one class."""
-    _is_refused(shop, browser, "an order each", "accessory", "manufacturing_machine")
+def test_two_classes_are_one_order(shop: Shop, browser: Browser) -> None:
+    """One notice and one clearance are about both."""
+    browser.put_in_cart(*(shop.product(one) for one in ("accessory", "manufacturing_machine")))
+    link = browser.place().url
+    assert link
+    browser.back(browser.finish(link))
+    order = shop.newest()
+    assert order.state == "cleared"
+    decided = shop.client.clearances.retrieve(order.data["clearance"])
+    assert [*decided.product_classes] == ["accessory", "manufacturing_machine"]
 
 
 def test_a_parcel_to_another_country_is_refused(shop: Shop, browser: Browser) -> None:

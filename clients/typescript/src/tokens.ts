@@ -40,7 +40,8 @@ export interface Order {
   account: string;
   shipping_zip: string;
   session_id: string;
-  product_class?: string | null;
+  /** One class, or all of the order. */
+  product_class?: string | readonly string[] | null;
   /** False is for tests: a token of the sandbox, which must not ship. */
   livemode?: boolean;
   /** In seconds since 1970; left out: the time of this machine. */
@@ -78,7 +79,8 @@ export async function verifyClearanceToken(
     throw new InvalidClearanceToken("There is no token: the order was not cleared.");
   }
   const claims = await authentic(token, order.keys, livemode);
-  const text = `${order.shipping_zip.slice(0, 5)}\n${order.product_class ?? ""}\n${order.session_id}`;
+  const classes = [...new Set([order.product_class ?? []].flat())].sort().join(",");
+  const text = `${order.shipping_zip.slice(0, 5)}\n${classes}\n${order.session_id}`;
   const mistakes: [string, boolean][] = [
     ["of another service", claims.iss !== (livemode ? order.issuer : `${order.issuer}/test`)],
     ["of another mode", claims.livemode !== livemode],

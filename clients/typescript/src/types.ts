@@ -693,6 +693,17 @@ export interface ExampleRequest {
 
 /** An order to decide about. */
 export interface ClearanceRequest {
+  /**
+   * The class of the product: `accessory`, `manufacturing_machine`, `barrel`, or another class that
+   * a published notice names. Any other is refused with 400, which lists the known ones. The
+   * account may require it for live orders.
+   */
+  product_class?: string | null | undefined;
+  /**
+   * The classes of an order with several, in the place of `product_class`: the notice has to
+   * suffice for each.
+   */
+  product_classes?: string[] | null | undefined;
   /** The acknowledgment of the notice. */
   ack_id: string;
   /** The buyer identifier. */
@@ -707,12 +718,6 @@ export interface ClearanceRequest {
    * alone. The account may require it for live orders.
    */
   order_reference?: string | null | undefined;
-  /**
-   * The class of the product: `accessory`, `manufacturing_machine`, `barrel`, or another class that
-   * a published notice names. Any other is refused with 400, which lists the known ones. The
-   * account may require it for live orders.
-   */
-  product_class?: string | null | undefined;
   /** Must contain the ZIP code; the rest is not compared. */
   shipping_address?: ShippingAddress | null | undefined;
 }
@@ -761,7 +766,10 @@ export interface Clearance {
   order_reference: string | null;
   shipping_zip: string | null;
   shipping_address: Record<string, string> | null;
+  /** null also for several classes. */
   product_class: string | null;
+  /** All classes of the order. */
+  product_classes: string[];
   cleared: boolean;
   /** null: decided by a release that did not note it. */
   order_named: boolean | null;
@@ -825,6 +833,17 @@ export interface FulfilmentReceipt {
 /** A link for one buyer and one order. */
 export interface CheckoutSessionRequest {
   /**
+   * The class of the product: `accessory`, `manufacturing_machine`, `barrel`, or another class that
+   * a published notice names. Any other is refused with 400, which lists the known ones. The
+   * account may require it for live orders.
+   */
+  product_class?: string | null | undefined;
+  /**
+   * The classes of an order with several, in the place of `product_class`: the notice has to
+   * suffice for each.
+   */
+  product_classes?: string[] | null | undefined;
+  /**
    * Where the buyer goes afterwards: http or https, with only identifiers added to its query. With
    * live keys its origin must be registered.
    */
@@ -852,8 +871,6 @@ export interface CheckoutSessionRequest {
   cbid?: string | null | undefined;
   /** The order's destination. With it, and a buyer, a clearance is decided. */
   shipping_zip?: string | null | undefined;
-  /** The class of the product, as for a clearance: one that a notice names. */
-  product_class?: string | null | undefined;
   /**
    * What the buyer's page shows of the order. It is kept encrypted with the session and deleted
    * with it: it is returned by nothing, and in no record or event.

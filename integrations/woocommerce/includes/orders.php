@@ -242,9 +242,6 @@ final class Orders {
 		if ( 'US' !== $order->get_shipping_country() || 1 !== preg_match( '/^[0-9]{5}(-[0-9]{4})?$/', $zip ) ) {
 			throw new Cannot_Sell( esc_html__( 'These products are sent to an address in the United States only: please enter one with its ZIP code.', 'countersign-woocommerce' ) );
 		}
-		if ( count( $classes ) > 1 ) {
-			throw new Cannot_Sell( esc_html__( 'These products need an order each.', 'countersign-woocommerce' ) );
-		}
 		$residence = Residence::of( $order );
 		$needed    = Client::post(
 			'/v1/requirements',
@@ -302,7 +299,11 @@ final class Orders {
 			}
 		}
 		if ( 1 !== count( $notices ) ) {
-			throw new Cannot_Sell( esc_html__( 'This product cannot be sold to this address at the moment.', 'countersign-woocommerce' ) );
+			throw new Cannot_Sell(
+				count( $notices ) > 1
+					? esc_html__( 'These products need an order each.', 'countersign-woocommerce' )
+					: esc_html__( 'This product cannot be sold to this address at the moment.', 'countersign-woocommerce' )
+			);
 		}
 		$body = array(
 			'session_id'      => $reference,
@@ -311,7 +312,7 @@ final class Orders {
 			'collect'         => 'not_required' === ( $needed['identity']['required'] ?? '' ) ? array( 'acknowledgment' ) : array( 'identity', 'acknowledgment' ),
 			'return_url'      => $order->get_checkout_payment_url(),
 			'shipping_zip'    => $zip,
-			'product_class'   => $classes[0],
+			'product_classes' => $classes,
 			'locale'          => 0 === strpos( determine_locale(), 'es' ) ? 'es' : '',
 		);
 		// The same order with the same content has the same session until that ends: so the link need not be stored.
@@ -473,7 +474,7 @@ final class Orders {
 					'session_id'      => $data['reference'],
 					'order_reference' => self::number( $order ),
 					'shipping_zip'    => $data['zip'],
-					'product_class'   => $data['classes'][0],
+					'product_classes' => $data['classes'],
 				)
 			);
 		} catch ( Service_Error $error ) {

@@ -803,13 +803,14 @@ class CheckoutSessions(Resource[S]):
         *,
         return_url: str,
         session_id: str,
+        product_class: str | None = None,
+        product_classes: Sequence[str] | None = None,
         order_reference: str | None = None,
         collect: Sequence[types.Collected] | None = None,
         notice_id: str | None = None,
         cart: types.CartInput | None = None,
         cbid: str | None = None,
         shipping_zip: str | None = None,
-        product_class: str | None = None,
         order: types.OrderInput | None = None,
         origin: str | None = None,
         locale: Literal["en", "es"] | None = None,
@@ -822,6 +823,11 @@ class CheckoutSessions(Resource[S]):
 
         Needs the scope `checkout_sessions:create`.
 
+        - `product_class`: The class of the product: `accessory`, `manufacturing_machine`, `barrel`,
+          or another class that a published notice names. Any other is refused with 400, which lists
+          the known ones. The account may require it for live orders.
+        - `product_classes`: The classes of an order with several, in the place of `product_class`:
+          the notice has to suffice for each.
         - `return_url`: Where the buyer goes afterwards: http or https, with only identifiers added
           to its query. With live keys its origin must be registered.
         - `session_id`: Your checkout session: random, not an order number.
@@ -834,7 +840,6 @@ class CheckoutSessions(Resource[S]):
         - `cbid`: The buyer identifier, if known. With the identity to collect, this buyer is asked
           for a new check.
         - `shipping_zip`: The order's destination. With it, and a buyer, a clearance is decided.
-        - `product_class`: The class of the product, as for a clearance: one that a notice names.
         - `order`: What the buyer's page shows of the order. It is kept encrypted with the session
           and deleted with it: it is returned by nothing, and in no record or event.
         - `origin`: Scheme, host and port of the page that embeds the component.
@@ -846,6 +851,8 @@ class CheckoutSessions(Resource[S]):
             path="/v1/checkout_sessions",
             returns=types.CheckoutSession,
             body={
+                "product_class": product_class,
+                "product_classes": product_classes,
                 "return_url": return_url,
                 "session_id": session_id,
                 "order_reference": order_reference,
@@ -854,7 +861,6 @@ class CheckoutSessions(Resource[S]):
                 "cart": cart,
                 "cbid": cbid,
                 "shipping_zip": shipping_zip,
-                "product_class": product_class,
                 "order": order,
                 "origin": origin,
                 "locale": locale,
@@ -1037,8 +1043,9 @@ class Clearances(Resource[S]):
         cbid: str,
         shipping_zip: str,
         session_id: str,
-        order_reference: str | None = None,
         product_class: str | None = None,
+        product_classes: Sequence[str] | None = None,
+        order_reference: str | None = None,
         shipping_address: types.ShippingAddressInput | None = None,
         idempotency_key: str | None = None,
     ) -> Call[types.ClearanceDecision]:
@@ -1048,6 +1055,11 @@ class Clearances(Resource[S]):
 
         Needs the scope `clearances:create`.
 
+        - `product_class`: The class of the product: `accessory`, `manufacturing_machine`, `barrel`,
+          or another class that a published notice names. Any other is refused with 400, which lists
+          the known ones. The account may require it for live orders.
+        - `product_classes`: The classes of an order with several, in the place of `product_class`:
+          the notice has to suffice for each.
         - `ack_id`: The acknowledgment of the notice.
         - `cbid`: The buyer identifier.
         - `shipping_zip`: The order's destination: ZIP or ZIP+4.
@@ -1055,9 +1067,6 @@ class Clearances(Resource[S]):
         - `order_reference`: What you call the order, such as its number: no name and no e-mail
           address. At most 64 characters, which are composed (Unicode NFC). Left out: the order is
           judged by its session alone. The account may require it for live orders.
-        - `product_class`: The class of the product: `accessory`, `manufacturing_machine`, `barrel`,
-          or another class that a published notice names. Any other is refused with 400, which lists
-          the known ones. The account may require it for live orders.
         - `shipping_address`: Must contain the ZIP code; the rest is not compared.
         """
         return Call(
@@ -1065,12 +1074,13 @@ class Clearances(Resource[S]):
             path="/v1/clearances",
             returns=types.ClearanceDecision,
             body={
+                "product_class": product_class,
+                "product_classes": product_classes,
                 "ack_id": ack_id,
                 "cbid": cbid,
                 "shipping_zip": shipping_zip,
                 "session_id": session_id,
                 "order_reference": order_reference,
-                "product_class": product_class,
                 "shipping_address": shipping_address,
             },
             headers={"Idempotency-Key": key_or_new(idempotency_key)},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from base64 import urlsafe_b64decode
+from collections.abc import Collection
 from typing import Any, TypeVar
 
 import msgspec
@@ -62,22 +63,24 @@ def verify_clearance_token(
     account: str,
     shipping_zip: str,
     session_id: str,
-    product_class: str | None = None,
+    product_class: str | Collection[str] | None = None,
     livemode: bool = True,
     now: float | None = None,
 ) -> ClearanceClaims:
     """The claims of a token, if it allows this order to ship. Needs no network, and no key.
 
     `issuer` is the public URL of the service, `account` the id of the vendor whose parcel it is.
-    `livemode` False is for tests: a token of the sandbox, which must not ship. `now` is in seconds
-    since 1970; left out: the time of this machine.
+    `product_class` is one class, or all of the order. `livemode` False is for tests: a token of the
+    sandbox, which must not ship. `now` is in seconds since 1970; left out: the time of this
+    machine.
 
     Raises InvalidClearanceToken: do not ship. Raises ImportError without the extra `tokens`.
     """
     if token is None:
         raise InvalidClearanceToken("There is no token: the order was not cleared.")
     claims = _authentic(token, keys, livemode=livemode)
-    order = f"{shipping_zip[:5]}\n{product_class or ''}\n{session_id}"
+    classes = {product_class} if isinstance(product_class, str) else {*(product_class or ())}
+    order = f"{shipping_zip[:5]}\n{','.join(sorted(classes))}\n{session_id}"
     mistakes = {
         "of another service": claims.iss != (issuer if livemode else f"{issuer}/test"),
         "of another mode": claims.livemode is not livemode,

@@ -1094,6 +1094,10 @@ class Clearance(Result, frozen=True, kw_only=True):
     shipping_address: dict[str, str] | None
 
     product_class: str | None
+    """null also for several classes."""
+
+    product_classes: tuple[str, ...]
+    """All classes of the order."""
 
     cleared: bool
 

@@ -115,7 +115,7 @@ def as_decided(purchase: Purchase) -> bool:
     order, address = purchase.order, purchase.order.shipping_address
     if purchase.state != State.NONE:
         classes = {*classes_of(order.lines.all())}
-        decided = ({purchase.product_class}, purchase.shipping_zip)
+        decided = ({*purchase.product_class.split(",")}, purchase.shipping_zip)
         return (classes, address.postcode) == decided
     try:
         return needed(order, address) is None

@@ -35,7 +35,8 @@ class CountersignOrder(models.Model):
     """The order that all of this is about, by model and primary key: a copy has another one."""
     reference = models.CharField(max_length=40, blank=True, db_index=True, editable=False)
     """Random name of the order at Countersign; a token's digest must not reveal the order."""
-    product_class = models.CharField(max_length=64, blank=True)
+    product_class = models.CharField(max_length=255, blank=True)
+    """The class of what is sold; several with commas between."""
     shipping_zip = models.CharField(max_length=10, blank=True)
     checkout_session_id = models.CharField(max_length=64, blank=True, db_index=True)
     session_status = models.CharField(max_length=16, blank=True)

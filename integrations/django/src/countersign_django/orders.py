@@ -56,6 +56,7 @@ class Needed:
 
     notice_id: str
     product_class: str
+    """The class; several sorted, with commas between."""
     shipping_zip: str
     identity: bool
 
@@ -92,11 +93,11 @@ def needs(
     if answer.decision == "not_required":
         return None
     notices = [one.notice_id for one in answer.notices if one.required != "not_required"]
-    if len(classes) > 1 or len(notices) != 1:
+    if len(notices) != 1:
         raise CannotSell("not_together", "These products need an order each.")
     return Needed(
         notice_id=notices[0],
-        product_class=classes[0],
+        product_class=",".join(classes),
         shipping_zip=zip_code,
         identity=answer.identity.required != "not_required",
     )
@@ -160,7 +161,7 @@ def begin(
         notice_id=needed.notice_id,
         cbid=cbid or None,
         shipping_zip=needed.shipping_zip,
-        product_class=needed.product_class,
+        product_classes=needed.product_class.split(","),
         origin=origin or None,
         locale="es" if locale.startswith("es") else None,
         idempotency_key=f"{order.reference}-{hashlib.sha256(asked.encode()).hexdigest()}",
@@ -243,7 +244,7 @@ def decide(order: CountersignOrder, needed: Needed | None = None) -> State:
             session_id=order.reference,
             order_reference=order.order_reference() or None,
             shipping_zip=order.shipping_zip,
-            product_class=order.product_class,
+            product_classes=order.product_class.split(","),
         )
     except errors.OrderReferenceMismatch as error:
         logger.warning("%s is not what was decided about: %s", order.itself(), error)

@@ -79,6 +79,7 @@ class Content(Struct, frozen=True, kw_only=True):
     """Whether the vendor gave no language, so that each browser uses its own."""
     order: Order | None = None
     destination: str | None = None
+    product_classes: tuple[str, ...] | None = None
     exemption: Exemption | None = None
     """The vendor's assertions about the cart."""
     order_reference: str | None = None

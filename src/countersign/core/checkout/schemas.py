@@ -43,7 +43,8 @@ from countersign.core.checkout.model import (
     Status,
 )
 from countersign.core.checkout.order import ClaimedEvent, Order
-from countersign.core.notices.rule import Cart, Exemption, ProductClass
+from countersign.core.clearances.schemas import NamesClasses
+from countersign.core.notices.rule import Cart, Exemption
 from countersign_evidence.process import Viewport
 
 LIFETIME_MIN: Final = timedelta(minutes=1)
@@ -63,7 +64,7 @@ Lifetime = Annotated[
 Address = Annotated[str, Meta(max_length=URL_LENGTH_MAX, min_length=1, extra_json_schema=STORABLE)]
 
 
-class CheckoutSessionRequest(NamesOrder, frozen=True, kw_only=True):
+class CheckoutSessionRequest(NamesClasses, frozen=True, kw_only=True):
     """A link for one buyer and one order."""
 
     return_url: Annotated[
@@ -110,10 +111,6 @@ class CheckoutSessionRequest(NamesOrder, frozen=True, kw_only=True):
     shipping_zip: Annotated[
         ZipCode | None,
         Meta(description="The order's destination. With it, and a buyer, a clearance is decided."),
-    ] = None
-    product_class: Annotated[
-        ProductClass | None,
-        Meta(description="The class of the product, as for a clearance: one that a notice names."),
     ] = None
     order: Annotated[
         Order | None,

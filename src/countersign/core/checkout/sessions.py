@@ -55,6 +55,7 @@ from countersign.core.clearances.clear import (
     Cleared,
     PreparedOrder,
     clear_together,
+    notices_naming,
     prepare_order,
     refuse_unnamed,
 )
@@ -113,6 +114,7 @@ async def create_session(
         cbid=wanted.cbid,
         shipping_zip=wanted.shipping_zip,
         product_class=wanted.product_class,
+        product_classes=wanted.product_classes,
         origin=origin,
         locale=wanted.locale or "en",
         by_browser=wanted.locale is None,
@@ -235,6 +237,7 @@ def clearance_request(session: Session) -> ClearanceRequest | None:
         shipping_zip=content.shipping_zip,
         session_id=content.session_id,
         product_class=content.product_class,
+        product_classes=content.product_classes,
         order_reference=content.order_reference,
     )
 
@@ -348,12 +351,7 @@ async def _check(room: Checkout, who: Principal, wanted: CheckoutSessionRequest)
     origin = None if wanted.origin is None else parse_origin(wanted.origin)
     if wanted.origin is not None and origin is None:
         raise InvalidRequest("Expected scheme, host and port of a page - at `$.origin`.")
-    class_ = wanted.product_class
-    if class_ is not None and class_ not in (await room.clearances.registry.notices()).classes:
-        fresh = await room.clearances.registry.notices(fresh=True)
-        if class_ not in fresh.classes:
-            known = ", ".join(sorted(fresh.classes))
-            raise InvalidRequest(f"Expected one of {known} - at `$.product_class`.")
+    await notices_naming(room.clearances, wanted)
     back = origin_of(wanted.return_url)
     if back is None or "#" in wanted.return_url:
         raise InvalidRequest(_ADDRESS.format("return_url"))

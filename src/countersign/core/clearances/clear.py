@@ -59,7 +59,7 @@ from countersign.core.clearances.model import (
     with_reference,
 )
 from countersign.core.clearances.room import Clearances
-from countersign.core.clearances.schemas import ClearanceDecision, ClearanceRequest
+from countersign.core.clearances.schemas import ClearanceDecision, ClearanceRequest, NamesClasses
 from countersign.core.gate.route import encode
 from countersign.core.log.record import SEAL_ENTROPY, NewRecord, RecordType, seal_disclosures
 from countersign.core.notices.model import NoticeEdition
@@ -145,6 +145,25 @@ async def refuse_unnamed(room: Clearances, who: Principal, reference: str | None
             raise OrderReferenceMissing
 
 
+async def notices_naming(room: Clearances, wanted: NamesClasses) -> tuple[KnownNotices, bool]:
+    """The notices to decide by, and whether they were read for this request.
+
+    Raises:
+        InvalidRequest: no notice is about such a class of products, or they are given twice.
+    """
+    several = wanted.product_classes is not None
+    if several and wanted.product_class is not None:
+        raise InvalidRequest("Expected this or product_class, not both - at `$.product_classes`.")
+    notices, fresh = await room.registry.notices(), False
+    if not notices.classes.issuperset(wanted.classes):
+        # A typing error, not goods that need a dealer, unless a new notice names them.
+        notices, fresh = await room.registry.notices(fresh=True), True
+        if not notices.classes.issuperset(wanted.classes):
+            known, name = ", ".join(sorted(notices.classes)), "es" * several
+            raise InvalidRequest(f"Expected one of {known} - at `$.product_class{name}`.")
+    return notices, fresh
+
+
 async def prepare_order(
     room: Clearances,
     who: Principal,
@@ -158,14 +177,8 @@ async def prepare_order(
     Raises:
         InvalidRequest: no notice is about such a class of products.
     """
-    access, vault, class_ = room.access, room.log.vault.vault, order.product_class
-    notices, fresh = await room.registry.notices(), False
-    if class_ is not None and class_ not in notices.classes:
-        # A typing error, not goods that need a dealer, unless a new notice names them.
-        notices, fresh = await room.registry.notices(fresh=True), True
-        if class_ not in notices.classes:
-            known = ", ".join(sorted(notices.classes))
-            raise InvalidRequest(f"Expected one of {known} - at `$.product_class`.")
+    access, vault = room.access, room.log.vault.vault
+    notices, fresh = await notices_naming(room, order)
     reference = order.order_reference
     another = await of_another_order(access, who, order.session_id, reference)
     test_clock = await access.test_clocks.of(who.account_id, who.mode)
@@ -175,7 +188,8 @@ async def prepare_order(
     entropy = access.entropy(_ID_ENTROPY + RECORD_ENTROPY + more)
     index, account_id, zip_ = access.secret.blind_index, who.account_id, zip5(order.shipping_zip)
     # The identity of an order as one text.
-    whole = [order.ack_id, order.session_id, zip_, class_, order.shipping_address]
+    classes = ",".join(order.classes) or None
+    whole = [order.ack_id, order.session_id, zip_, classes, order.shipping_address]
     new = NewClearance(
         clearance_id=timed_id(CLEARANCE, time_ns, entropy[:_ID_ENTROPY]),
         account_id=account_id,
@@ -363,7 +377,7 @@ def _cleared(item: PreparedOrder, result: ClearanceResult) -> Cleared:
             new.account_id,
             granted,
             ack_id=order.ack_id,
-            order_sha256=order_digest(order.shipping_zip, order.product_class, order.session_id),
+            order_sha256=order_digest(order.shipping_zip, order.classes, order.session_id),
             obligations=result.obligations,
         )
         token = item.signers.of(granted.kid, new.at).sign(claims)
@@ -424,10 +438,12 @@ def _draft(new: NewClearance, result: ClearanceResult, bound: Bound) -> Draft:
     }
     if new.clock_at != new.at:
         members["test_clock"] = rfc3339_ms(new.clock_at)
+    several = len(order.classes) > 1
     shipping = {
         "zip": order.shipping_zip,
         "address": to_builtins(order.shipping_address),
-        "product_class": order.product_class,
+        "product_class": None if several else next(iter(order.classes), None),
+        **({"product_classes": order.classes} if several else {}),
     }
     personal = (
         (CBID_FIELD, order.cbid),

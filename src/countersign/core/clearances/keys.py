@@ -71,13 +71,14 @@ def token_claims(
     }
 
 
-def order_digest(shipping_zip: str, product_class: str | None, session_id: str) -> str:
-    """Hex SHA-256 of five-digit ZIP code, product class and session, with line feeds between.
+def order_digest(shipping_zip: str, classes: Sequence[str], session_id: str) -> str:
+    """Hex SHA-256 of five-digit ZIP code, product classes and session, with line feeds between.
 
-    Only the last member can contain a line feed, so no two orders have the same text. If sessions
-    cannot be guessed, it reveals nothing to people who do not know the order.
+    The classes are sorted, with commas between. Only the last member can contain a line feed, so
+    no two orders have the same text. If sessions cannot be guessed, it reveals nothing to people
+    who do not know the order.
     """
-    text = f"{zip5(shipping_zip)}\n{product_class or ''}\n{session_id}"
+    text = f"{zip5(shipping_zip)}\n{','.join(classes)}\n{session_id}"
     return sha256(text.encode()).hexdigest()
 
 

@@ -267,7 +267,7 @@ def failed_checks(case: ClearanceInput) -> list[ClearanceReason]:
         ClearanceReason.NOTICE_NOT_IN_FORCE: there and not case.notice_in_force,
         ClearanceReason.PRODUCT_CLASS_MISSING: new.mode is Mode.LIVE and _lacks_class(rules, order),
         ClearanceReason.NOTICE_NOT_SUFFICIENT: there
-        and not case.following.covers(order.product_class),
+        and not all(map(case.following.covers, order.classes)),
         ClearanceReason.BUYER_NOT_FOUND: status is None,
         ClearanceReason.BUYER_MISMATCH: bound_to is not None and bound_to not in case.cbid_indexes,
         ClearanceReason.BUYER_NOT_VERIFIED: status in {BuyerStatus.PENDING, BuyerStatus.FAILED},
@@ -344,4 +344,4 @@ def expiry(case: ClearanceInput) -> datetime:
 
 
 def _lacks_class(rules: ClearanceRules, order: ClearanceRequest) -> bool:
-    return rules.product_class_required and order.product_class is None
+    return rules.product_class_required and not order.classes

@@ -226,6 +226,7 @@ async def _view(room: Clearances, who: Principal, stored: StoredClearance) -> sc
         shipping_zip=shipping.get("zip"),
         shipping_address=shipping.get("address"),
         product_class=shipping.get("product_class"),
+        product_classes=_classes(shipping),
         cleared=decided.cleared,
         order_named=decided.order_named,
         reasons=decided.reasons,
@@ -239,6 +240,12 @@ async def _view(room: Clearances, who: Principal, stored: StoredClearance) -> sc
         evidence=evidence_of(sealed),
         erased_at=to_the_second(record.erased_at),
     )
+
+
+def _classes(shipping: Mapping[str, Any]) -> list[str]:
+    """The classes of an order; none once it is erased."""
+    one = shipping.get("product_class")
+    return shipping.get("product_classes") or ([one] if one else [])
 
 
 async def _reference(
@@ -281,9 +288,7 @@ async def _token(
         who.account_id,
         granted,
         ack_id=stored.ack_id or "",
-        order_sha256=order_digest(
-            shipping["zip"], shipping["product_class"], personal[SESSION_FIELD]
-        ),
+        order_sha256=order_digest(shipping["zip"], _classes(shipping), personal[SESSION_FIELD]),
         obligations=decided.obligations,
     )
     return (await room.keys.signers(who.mode)).of(stored.kid, now).sign(claims)

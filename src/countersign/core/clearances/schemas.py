@@ -32,7 +32,7 @@ from countersign.base.http.schemas import (
     cursor,
 )
 from countersign.base.values import Reason
-from countersign.core.notices.rule import ProductClass
+from countersign.core.notices.rule import CLASSES_MAX, ProductClass
 
 
 class ClearanceReason(StrEnum):
@@ -75,7 +75,45 @@ class ShippingAddress(Request, frozen=True, kw_only=True, omit_defaults=True):
     country: Opaque | None = None
 
 
-class ClearanceRequest(NamesOrder, frozen=True, kw_only=True):
+class NamesClasses(NamesOrder, frozen=True, kw_only=True):
+    """The base of those that say what is sold: one class, or several of one order."""
+
+    product_class: (
+        Annotated[
+            ProductClass,
+            Meta(
+                description=(
+                    "The class of the product: `accessory`, `manufacturing_machine`, `barrel`, "
+                    "or another class that a published notice names. Any other is refused with "
+                    "400, which lists the known ones. The account may require it for live "
+                    "orders."
+                ),
+            ),
+        ]
+        | None
+    ) = None
+    product_classes: (
+        Annotated[
+            tuple[ProductClass, ...],
+            Meta(
+                min_length=1,
+                max_length=CLASSES_MAX,
+                description="The classes of an order with several, in the place of "
+                "`product_class`: the notice has to suffice for each.",
+                examples=[["accessory", "firearm_accessory"]],
+            ),
+        ]
+        | None
+    ) = None
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Its classes, each once and sorted."""
+        one = () if self.product_class is None else (self.product_class,)
+        return tuple(sorted({*(self.product_classes or one)}))
+
+
+class ClearanceRequest(NamesClasses, frozen=True, kw_only=True):
     """An order to decide about."""
 
     ack_id: Annotated[AckReference, Meta(description="The acknowledgment of the notice.")]
@@ -92,20 +130,6 @@ class ClearanceRequest(NamesOrder, frozen=True, kw_only=True):
             "account may require it for live orders."
         ),
     ] = None
-    product_class: (
-        Annotated[
-            ProductClass,
-            Meta(
-                description=(
-                    "The class of the product: `accessory`, `manufacturing_machine`, `barrel`, "
-                    "or another class that a published notice names. Any other is refused with "
-                    "400, which lists the known ones. The account may require it for live "
-                    "orders."
-                ),
-            ),
-        ]
-        | None
-    ) = None
     shipping_address: Annotated[
         ShippingAddress | None,
         Meta(
@@ -262,7 +286,12 @@ class Clearance(Struct, frozen=True, kw_only=True):
     order_reference: Annotated[str | None, Meta(examples=[ORDER])]
     shipping_zip: Annotated[str | None, Meta(examples=["94105"])]
     shipping_address: Annotated[Mapping[str, str] | None, Meta(examples=[_ADDRESS])]
-    product_class: Annotated[str | None, Meta(examples=["accessory"])]
+    product_class: Annotated[
+        str | None, Meta(description="null also for several classes.", examples=["accessory"])
+    ]
+    product_classes: Annotated[
+        list[str], Meta(description="All classes of the order.", examples=[["accessory"]])
+    ]
     cleared: Cleared
     order_named: Annotated[
         OrderNamed | None, Meta(description="null: decided by a release that did not note it.")

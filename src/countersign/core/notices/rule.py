@@ -88,7 +88,7 @@ def states_of(zip_code: str) -> frozenset[str]:
     return frozenset(next(([state] for state in found if state), ()))
 
 
-_CLASSES_MAX: Final = 100
+CLASSES_MAX: Final = 100
 
 UspsState = Annotated[str, Meta(pattern=in_full("^[A-Z]{2}$"), max_length=2, examples=["CA"])]
 
@@ -160,7 +160,7 @@ class Cart(Request, frozen=True, kw_only=True):
         tuple[ProductClass, ...],
         Meta(
             min_length=1,
-            max_length=_CLASSES_MAX,
+            max_length=CLASSES_MAX,
             description="The class of each product. One that no rule names is unknown.",
         ),
     ]

@@ -45,7 +45,7 @@ class Migration(migrations.Migration):
                     "reference",
                     models.CharField(blank=True, db_index=True, editable=False, max_length=40),
                 ),
-                ("product_class", models.CharField(blank=True, max_length=64)),
+                ("product_class", models.CharField(blank=True, max_length=255)),
                 ("shipping_zip", models.CharField(blank=True, max_length=10)),
                 ("checkout_session_id", models.CharField(blank=True, db_index=True, max_length=64)),
                 ("session_status", models.CharField(blank=True, max_length=16)),

@@ -1598,7 +1598,12 @@ FIELDS: dict[str, Mapping[str, Check]] = {
     "clearance": {
         "cbid": is_text,
         "session_id": is_text,
-        "shipping": having(zip=is_text, address=or_null(having()), product_class=or_null(is_text)),
+        "shipping": having(
+            zip=is_text,
+            address=or_null(having()),
+            product_class=or_null(is_text),
+            product_classes=Maybe(each(is_text)),
+        ),
         "verification": or_null(is_text),
         "order_reference": is_text,
     },
