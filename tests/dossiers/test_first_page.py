@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Final
 
-from countersign.core.dossiers.pdf import dossier_pdf
+from countersign.core.dossiers.pdf import _WORDS, dossier_pdf
 from countersign_evidence.dossier import dossier_contents_of, evidence_of, read_container
 from countersign_evidence.verification import dossier_of
 from tests.certificate.reader import pages_of
@@ -47,6 +48,18 @@ def test_the_first_page_names_order_people_events_times_and_checks() -> None:
         "By what check a simulated identity check, of no person: verified",
     ):
         assert words in page, page
+
+
+def test_text_of_others_does_not_change_the_order_of_a_line() -> None:
+    """A line begins with words of ours, and no number of ours follows text of others.
+
+    Otherwise a reference or a title that is written from right to left turns the line round.
+    """
+    for name in ("order_as", "buyer_as", "initials"):
+        words = _WORDS["first"][name]
+        assert words[0].isascii()
+        assert words[0].isalpha()
+        assert not re.search(r"\{(reference|initials|title)\}[^a-z]*\{(count|presses)\}", words)
 
 
 def test_the_paper_says_that_no_key_was_checked() -> None:
