@@ -146,7 +146,8 @@ class Reason(StrEnum):
     SESSION_NOT_BOUND = "session_not_bound"
     TEST_SESSION = "test_session"
     VERIFICATION_WITHDRAWN = "verification_withdrawn"
-    """The provider has withdrawn its approval of a session that had verified the buyer."""
+    """What had verified the buyer no longer counts: the provider has withdrawn its approval of that
+    session, or a session shows a younger person."""
     # Our decision.
     REVOKED = "revoked"
     AGE_UNKNOWN = "age_unknown"

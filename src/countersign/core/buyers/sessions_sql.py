@@ -264,8 +264,9 @@ def join(
             for before in buyers_by_cbid(connection, [other], to_change=True).values():
                 write_change(connection, before, after_revocation(before), at)
         return
-    # Accounts that know it by this name get the event under this name.
-    write_status_event(connection, replace(buyer, cbid=other), at, shown=shown)
+    if not buyer.contradicted:  # which concerns one account, by the other name
+        # Accounts that know it by this name get the event under this name.
+        write_status_event(connection, replace(buyer, cbid=other), at, shown=shown)
     names = or_(buyers.c.cbid == other, buyers.c.same_as == other)
     connection.execute(update(buyers).where(names).values(same_as=buyer.cbid))
     for table in (provider_sessions, pending_sessions, started_checks, verifications):

@@ -260,7 +260,7 @@ def judge(  # noqa: PLR0917 - see `Database.write`
         return refusal
     proof = best_proof(buyer, rules, account_id)
     if buyer.proofs:
-        proved = proof and proves_zip(*(secret, account_id, cbid, proof, rules), shipping_zip, now)
+        proved = proof and proves_zip(secret, account_id, cbid, proof, rules, shipping_zip, now)
     else:
         # A simulated buyer has the ZIP codes of its simulated verifications.
         played = select(verifications.c.zip_index).where(verifications.c.cbid == cbid)
