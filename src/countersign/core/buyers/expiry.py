@@ -5,10 +5,9 @@ The status itself needs no such loop: it is computed whenever it is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
@@ -34,11 +33,9 @@ from countersign.core.events.model import EventType
 PERIOD_SECONDS: Final = 2.0
 CHUNK: Final = 200
 
-_Due: TypeAlias = Callable[[ColumnElement[Any] | int], ColumnElement[bool]]
-"""The condition that an event is due for a buyer by a time, in Unix milliseconds."""
-
 
 def _reached(column: Column[datetime], by: ColumnElement[Any] | int) -> ColumnElement[bool]:
+    # In Unix milliseconds.
     return type_coerce(column, BigInteger) <= by
 
 
@@ -60,7 +57,7 @@ def _is_expired(by: ColumnElement[Any] | int) -> ColumnElement[bool]:
     )
 
 
-_DUE: Final[dict[EventType, tuple[Column[datetime], _Due]]] = {
+_DUE: Final = {
     EventType.BUYER_EXPIRING: (buyers.c.reminder_due_at, _is_expiring),
     EventType.BUYER_EXPIRED: (buyers.c.expiry_due_at, _is_expired),
 }
