@@ -506,6 +506,7 @@ def test_an_accounts_new_rules_apply_to_its_next_clearance(
         "account_id": account,
         "acknowledgment_max_age_seconds": 3600,
         "lifetime_seconds": 1800,
+        "paid_max_age_seconds": 15552000,
         "product_class": "required",
         "order_reference": "required",
     }

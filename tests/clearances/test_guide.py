@@ -77,6 +77,7 @@ def test_the_guide_states_the_defaults_of_an_account() -> None:
     assert rows == {
         "--acknowledgment-max-age": f"{rules.acknowledgment_max_age.days}d",
         "--lifetime": f"{int(rules.lifetime.total_seconds()) // 3600}h",
+        "--paid-max-age": f"{rules.paid_max_age.days}d",
         "--product-class": "required" if rules.product_class_required else "optional",
         "--order-reference": "required" if rules.order_reference_required else "optional",
     }

@@ -264,6 +264,16 @@ def test_unsellable_products_are_refused_before_any_request(shop: Shop, classes:
     assert caught.value.code == "not_sufficient"
 
 
+def test_a_payment_is_reported_and_ships_nothing(shop: Shop) -> None:
+    order = shop.bought()
+    orders.paid(order)
+    [reported] = shop.client.clearances.retrieve(order.clearance_id).fulfilments
+    assert reported.paid_at is not None
+    assert order.shipped_at is None
+    with pytest.raises(ValueError, match="not begun"):
+        orders.paid(Order.objects.create())
+
+
 def test_several_classes_are_one_order(shop: Shop) -> None:
     """Each decision is about all of them, in whatever order they are in the cart."""
     order = shop.order("manufacturing_machine", "accessory")

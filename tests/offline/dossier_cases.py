@@ -161,6 +161,7 @@ def _decided(maker: ModuleType, draw: random.Random) -> bytes:
         "at": TIMES,
         "test_clock": TIMES,
         "order_named": [True, False, None],
+        "paid_at": ["2026-11-20T21:31:00Z", None],
         "more": [1],
         "10": [{"a": 1}],
     }

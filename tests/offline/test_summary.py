@@ -78,6 +78,25 @@ def test_the_verdict_says_that_a_decision_did_not_name_its_order() -> None:
         assert not [remark for remark in found.dossier.remarks if "order_named" in remark]
 
 
+def test_the_verdict_says_that_a_payment_kept_the_acknowledgment() -> None:
+    """A report of the payment is none of a shipment, which stays missing."""
+    maker = load_maker()
+    rest = [one for one in maker.ORDER if one not in (maker.CLEARED, maker.FULFILLED)]
+    paid = {"paid_at": "2026-11-20T21:31:00Z"}
+    decided = replace(maker.CLEARED, members={**maker.CLEARED.members, **paid})
+    report = {**maker.FULFILLED.members, **paid, "shipped_at": None}
+    made = maker.dossier(*rest, decided, replace(maker.FULFILLED, members=report))
+    found = verify_file(write_dossier(made))
+    on = "20 November 2026, 21:31 UTC"
+    assert (
+        f"cleared, with an acknowledgment kept by a payment on {on}; a report of payment;"
+        in (found.summary[2])
+    )
+    assert "a report of shipment" in found.summary[3]
+    assert found.dossier
+    assert not [remark for remark in found.dossier.remarks if "paid_at" in remark]
+
+
 def test_the_verdict_names_the_source_of_the_time() -> None:
     """Only the operator's; or since when others know of it, and whether they were checked."""
     keys = parse_policy(f"log {builder.vkey(builder.ORIGIN)}\nquorum none\n".encode())

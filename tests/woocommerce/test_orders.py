@@ -307,6 +307,17 @@ def test_a_barrel_is_not_sold(shop: Shop, browser: Browser) -> None:
     _is_refused(shop, browser, "not shipped to buyers", "barrel")
 
 
+def test_a_payment_is_reported_with_its_order(shop: Shop, browser: Browser) -> None:
+    """Once the money is there, not when a transfer is promised; nothing is shipped by it."""
+    order = shop.cleared(browser)
+    browser.pay(order.url, "bacs")
+    assert not shop.client.clearances.retrieve(order.data["clearance"]).fulfilments
+    order.set_status("processing")
+    [reported] = shop.client.clearances.retrieve(order.data["clearance"]).fulfilments
+    assert reported.paid_at is not None
+    assert order.data["shipped"] == 0
+
+
 def test_two_classes_are_one_order(shop: Shop, browser: Browser) -> None:
     """One notice and one clearance are about both."""
     browser.put_in_cart(*(shop.product(one) for one in ("accessory", "manufacturing_machine")))

@@ -780,6 +780,11 @@ export interface Clearance {
   expires_at: string | null;
   /** The account's test clock; present only if it was ahead. `expires_at` refers to this clock. */
   test_clock?: string;
+  /**
+   * The payment that kept the acknowledgment; present only if it would be too old otherwise, or its
+   * notice was not in force any more.
+   */
+  paid_at?: string;
   /** null: not cleared, or no longer valid. */
   token: string | null;
   /** The reports about the order, oldest first. */
@@ -798,6 +803,8 @@ export interface Fulfilment {
   tracking_number: string | null;
   shipped_at: string | null;
   delivered_at: string | null;
+  /** Present alone. */
+  paid_at: string | null;
   adult_signature_obtained: boolean | null;
   /**
    * Present and true if the times contradict the order of events, and the vendor confirmed them.
@@ -812,6 +819,11 @@ export interface FulfilmentRequest {
   shipped_at?: string | null | undefined;
   delivered_at?: string | null | undefined;
   adult_signature_obtained?: boolean | null | undefined;
+  /**
+   * When the order was paid: a report of its own, while a clearance is valid. It keeps the
+   * acknowledgment for later decisions about the order.
+   */
+  paid_at?: string | null | undefined;
   /** Your order: another one than the clearance's is refused. */
   order_reference?: string | null | undefined;
   /**

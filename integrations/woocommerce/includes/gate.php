@@ -38,6 +38,8 @@ final class Gate {
 		add_action( 'woocommerce_before_pay_action', array( self::class, 'before_pay_action' ), 1 );
 		// WC_Abstract_Order::save(): "Allows you to adjust object props before save".
 		add_action( 'woocommerce_before_order_object_save', array( self::class, 'before_save' ), PHP_INT_MAX );
+		// WC_Order::status_transition().
+		add_action( 'woocommerce_order_status_changed', array( self::class, 'after_payment' ), 10, 3 );
 		// An order ends in a status, in the trash, or by being deleted: in tables of its own, or as a post.
 		foreach ( array( 'woocommerce_order_status_cancelled', 'woocommerce_order_status_refunded', 'woocommerce_trash_order', 'woocommerce_before_delete_order', 'wp_trash_post', 'before_delete_post' ) as $hook ) {
 			add_action( $hook, array( self::class, 'after_its_end' ) );
@@ -224,6 +226,27 @@ final class Gate {
 		/* translators: 1: a status, 2: why */
 		$note = __( 'Countersign: this order is not cleared (%2$s), so it did not become “%1$s”. Do not ship it. If it was paid, find out how, and refund it or have it cleared.', 'countersign-woocommerce' );
 		$order->set_status( 'on-hold', sprintf( $note, wc_get_order_status_name( $status ), $why ) );
+	}
+
+	/**
+	 * A payment while the order is cleared keeps its notice for later decisions.
+	 *
+	 * @param int    $order_id The order.
+	 * @param string $from     The status that it had.
+	 * @param string $to       The status that it has.
+	 */
+	public static function after_payment( $order_id, $from, $to ): void {
+		$order = self::order_of( (int) $order_id );
+		$paid  = wc_get_is_paid_statuses();
+		if ( ! $order || in_array( $from, $paid, true ) || ! in_array( $to, $paid, true ) || ! Orders::may_be_paid( $order ) ) {
+			return;
+		}
+		try {
+			Orders::report_payment( $order );
+		} catch ( Service_Error $error ) {
+			// The notice then lasts as long as that of any order.
+			wc_get_logger()->warning( "Order {$order_id}: {$error->reason}: {$error->getMessage()}", array( 'source' => 'countersign' ) );
+		}
 	}
 
 	/**

@@ -541,6 +541,24 @@ final class Orders {
 	}
 
 	/**
+	 * Report that a cleared order was paid.
+	 *
+	 * @param \WC_Order $order The order.
+	 * @throws Service_Error If the service refuses or does not respond.
+	 */
+	public static function report_payment( $order ): void {
+		$clearance = self::data( $order )['clearance'];
+		$paid      = $order->get_date_paid();
+		if ( '' !== $clearance && $paid ) {
+			$body = array(
+				'paid_at'         => gmdate( 'Y-m-d\TH:i:s\Z', $paid->getTimestamp() ),
+				'order_reference' => self::number( $order ),
+			);
+			Client::post( '/v1/clearances/' . rawurlencode( $clearance ) . '/fulfilment', $body );
+		}
+	}
+
+	/**
 	 * Stop an order that was paid and is not cleared any more.
 	 *
 	 * @param \WC_Order $order The order.

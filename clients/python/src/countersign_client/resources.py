@@ -1153,6 +1153,7 @@ class Clearances(Resource[S]):
         shipped_at: Time | None = None,
         delivered_at: Time | None = None,
         adult_signature_obtained: bool | None = None,
+        paid_at: Time | None = None,
         order_reference: str | None = None,
         confirm_order_of_events: bool | None = None,
         idempotency_key: str | None = None,
@@ -1167,6 +1168,8 @@ class Clearances(Resource[S]):
 
         Needs the scope `clearances:create`.
 
+        - `paid_at`: When the order was paid: a report of its own, while a clearance is valid. It
+          keeps the acknowledgment for later decisions about the order.
         - `order_reference`: Your order: another one than the clearance's is refused.
         - `confirm_order_of_events`: True if the times of this report are right, although the order
           was shipped before it was cleared, or delivered before it was shipped. The evidence shows
@@ -1182,6 +1185,7 @@ class Clearances(Resource[S]):
                 "shipped_at": shipped_at,
                 "delivered_at": delivered_at,
                 "adult_signature_obtained": adult_signature_obtained,
+                "paid_at": paid_at,
                 "order_reference": order_reference,
                 "confirm_order_of_events": confirm_order_of_events,
             },

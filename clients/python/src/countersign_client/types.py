@@ -1130,6 +1130,11 @@ class Clearance(Result, frozen=True, kw_only=True):
     test_clock: datetime | None = None
     """The account's test clock; present only if it was ahead. `expires_at` refers to this clock."""
 
+    paid_at: datetime | None = None
+    """The payment that kept the acknowledgment; present only if it would be too old otherwise, or
+    its notice was not in force any more.
+    """
+
     token: str | None
     """null: not cleared, or no longer valid."""
 
@@ -1159,6 +1164,9 @@ class Fulfilment(Result, frozen=True, kw_only=True):
     shipped_at: datetime | None
 
     delivered_at: datetime | None
+
+    paid_at: datetime | None
+    """Present alone."""
 
     adult_signature_obtained: bool | None
 

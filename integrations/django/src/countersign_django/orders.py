@@ -306,6 +306,25 @@ def report(
 
 
 @_logged()
+def paid(order: CountersignOrder, *, paid_at: datetime | None = None) -> None:
+    """Report that a cleared order was paid, while its clearance is valid.
+
+    It keeps the acknowledgment for later decisions, up to 180 days: only buyer and address are
+    judged again. Left out, `paid_at` is now.
+
+    Raises ValueError for an order that was not begun, and `errors.FulfilmentContradicted` if the
+    clearance has expired.
+    """
+    if not _is_own(order):
+        raise ValueError("This order was not begun: there is no clearance for it.")
+    client().clearances.fulfil(
+        order.clearance_id,
+        order_reference=order.order_reference() or None,
+        paid_at=paid_at or timezone.now(),
+    )
+
+
+@_logged()
 def cancel(order: CountersignOrder) -> State:
     """End the session of an order that waits for its buyer: the link collects nothing more."""
     if _is_own(order) and order.state == State.OPEN:

@@ -57,8 +57,8 @@ from countersign.core.clearances.clear import (
     clear_together,
     notices_naming,
     prepare_order,
-    refuse_unnamed,
 )
+from countersign.core.clearances.facts_sql import refuse_unnamed
 from countersign.core.clearances.schemas import ClearanceRequest
 from countersign.core.notices.requirements import requirements_of
 from countersign.core.vault.vault import NONCE_BYTES, SHRED_KEY_BYTES

@@ -16,13 +16,11 @@ from countersign.base.errors import (
     CountersignError,
     InvalidRequest,
     OrderReferenceMismatch,
-    OrderReferenceMissing,
     RateLimited,
 )
 from countersign.base.values import (
     ACKNOWLEDGMENT,
     CLEARANCE,
-    Mode,
     from_ns,
     is_id,
     rfc3339,
@@ -37,20 +35,20 @@ from countersign.core.buyers.model import BuyerStatus, best_proof, status_view
 from countersign.core.buyers.rules import VerificationRules, zip5
 from countersign.core.buyers.sql import followed_buyers
 from countersign.core.buyers.zips import count_zip, own_zip_subject, proves_zip
-from countersign.core.clearances.facts_sql import BatchFacts, rules_of
+from countersign.core.clearances.facts_sql import BatchFacts
 from countersign.core.clearances.keys import Signers, order_digest, token_claims
 from countersign.core.clearances.model import (
     REFUSES_BINDING,
     AcknowledgmentFacts,
     ClearanceInput,
     ClearanceResult,
-    ClearanceRules,
     GrantedClearance,
     NewClearance,
     OrderFacts,
     binds,
     expiry,
     failed_checks,
+    kept_by,
     live_would_refuse,
     reasons_of,
     relied_on,
@@ -131,18 +129,6 @@ async def clear_order(
         # A reason against the notice counts only after a fresh read.
         item = item._replace(notices=await room.registry.notices(fresh=True), fresh=True)
     return cleared
-
-
-async def refuse_unnamed(room: Clearances, who: Principal, reference: str | None) -> None:
-    """Refuse a live order without a reference where its account demands one.
-
-    Raises:
-        OrderReferenceMissing: it has none.
-    """
-    if reference is None and who.mode is Mode.LIVE:
-        found = await room.access.database.read(rules_of, [who.account_id])
-        if found.get(who.account_id, ClearanceRules()).order_reference_required:
-            raise OrderReferenceMissing
 
 
 async def notices_naming(room: Clearances, wanted: NamesClasses) -> tuple[KnownNotices, bool]:
@@ -305,6 +291,7 @@ def _decide(item: PreparedOrder, facts: OrderFacts) -> ClearanceResult | None:
         is_new=granted is None or granted.clearance_id == new.clearance_id,
         binds=binds(case, failed),
         zip_compared=case.zip_proved is not None and shipped is None,
+        paid_at=None if reasons or shipped else kept_by(case),
         already_shipped=shipped is not None,
         verification=case.verification,
         live_would_refuse=live_would_refuse(case),
@@ -438,6 +425,8 @@ def _draft(new: NewClearance, result: ClearanceResult, bound: Bound) -> Draft:
     }
     if new.clock_at != new.at:
         members["test_clock"] = rfc3339_ms(new.clock_at)
+    if result.paid_at is not None:
+        members["paid_at"] = rfc3339(result.paid_at)
     several = len(order.classes) > 1
     shipping = {
         "zip": order.shipping_zip,

@@ -11,10 +11,11 @@ from sqlalchemy import Connection, delete, insert
 
 from countersign.base.db.statements import BulkInsert, Deferred, DriverStatement, SelectAmong
 from countersign.base.db.tables import acknowledgment_uses, clearance_settings
-from countersign.base.errors import InvalidArgument, RateLimited
+from countersign.base.errors import InvalidArgument, OrderReferenceMissing, RateLimited
 from countersign.base.values import MODES, Mode, from_ms
 from countersign.core.access.account import find_account
 from countersign.core.access.audit import AuditAction, write_audit
+from countersign.core.access.key import Principal
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.buyers.model import Buyer
 from countersign.core.buyers.rules import VerificationRules
@@ -59,7 +60,7 @@ _select_acknowledgments: Final = SelectAmong(
 # Two servers that clear with one acknowledgment take turns (PostgreSQL; the embedded database has
 # one writer), in one order.
 _select_uses: Final = SelectAmong(
-    "SELECT ack_id, cbid, cbid_index, order_index, clearance_id, shipped_under"
+    "SELECT ack_id, cbid, cbid_index, order_index, clearance_id, shipped_under, paid_at"
     " FROM acknowledgment_uses WHERE ack_id {} ORDER BY ack_id",
     for_update=True,
 )
@@ -74,7 +75,7 @@ _select_verifications: Final = SelectAmong(
 _select_blocks: Final = SelectAmong("SELECT account_id, mode, cbid FROM buyer_blocks WHERE cbid {}")
 _select_rules: Final = SelectAmong(
     "SELECT account_id, acknowledgment_max_age, lifetime, product_class_required,"
-    " order_reference_required"
+    " order_reference_required, paid_max_age"
     " FROM clearance_settings WHERE account_id {}"
 )
 
@@ -89,7 +90,8 @@ class BatchFacts:
         ack_ids = sorted({new.order.ack_id for new in batch})
         self._secret = secret
         self._uses = {
-            ack_id: AcknowledgmentUse(*use) for ack_id, *use in _select_uses(connection, ack_ids)
+            ack_id: AcknowledgmentUse._make([*use, paid_at and from_ms(paid_at)])
+            for ack_id, *use, paid_at in _select_uses(connection, ack_ids)
         }
         self._added: dict[str, NewClearance] = {}
         self._changed: set[str] = set()
@@ -278,9 +280,10 @@ def rules_of(connection: Connection, account_ids: Iterable[str]) -> dict[str, Cl
             lifetime=timedelta(seconds=lifetime),
             product_class_required=bool(class_required),
             order_reference_required=bool(reference_required),
+            paid_max_age=timedelta(seconds=paid_max_age),
         )
-        for account_id, max_age, lifetime, class_required, reference_required in _select_rules(
-            connection, account_ids
+        for account_id, max_age, lifetime, class_required, reference_required, paid_max_age in (
+            _select_rules(connection, account_ids)
         )
     }
 
@@ -316,3 +319,15 @@ async def get_rules(room: Clearances, id_or_name: str) -> tuple[str, ClearanceRu
     account = await find_account(room.access, id_or_name)
     rules = await room.access.database.read(rules_of, [account.id])
     return account.id, rules.get(account.id, ClearanceRules())
+
+
+async def refuse_unnamed(room: Clearances, who: Principal, reference: str | None) -> None:
+    """Refuse a live order without a reference where its account demands one.
+
+    Raises:
+        OrderReferenceMissing: it has none.
+    """
+    if reference is None and who.mode is Mode.LIVE:
+        found = await room.access.database.read(rules_of, [who.account_id])
+        if found.get(who.account_id, ClearanceRules()).order_reference_required:
+            raise OrderReferenceMissing

@@ -53,6 +53,7 @@ _SIGNATURE: Final = "adult_signature_obtained"
 # Members of the record itself; null: not stated in this report.
 _TIMES: Final = ("shipped_at", "delivered_at")
 _OPEN: Final = (_SIGNATURE, *_TIMES)
+_PAID: Final = "paid_at"
 CLOCKS_APART: Final = timedelta(minutes=5)
 """How much earlier than its predecessor an event may be: clocks differ."""
 
@@ -94,8 +95,10 @@ async def fulfil_order(
     """
     facts, receipt = _facts(reported), None
     if not facts:
-        names = ", ".join((*_PERSONAL, *_TIMES, _SIGNATURE))
+        names = ", ".join((*_PERSONAL, *_TIMES, _SIGNATURE, _PAID))
         raise InvalidRequest(f"At least one of these fields is required: {names}.")
+    if _PAID in facts and len(facts) > 1:
+        raise InvalidRequest("Expected in a report of its own - at `$.paid_at`.")
     named = reference_index(room.access.secret, who.account_id, reported.order_reference)
     while receipt is None:
         stored = await stored_clearance(room, who, clearance_id)
@@ -113,7 +116,7 @@ async def fulfil_order(
 
 def _facts(report: FulfilmentRequest | Fulfilment) -> dict[str, Json]:
     """The stated facts, by field."""
-    values = {name: getattr(report, name) for name in (*_OPEN, *_PERSONAL)}
+    values = {name: getattr(report, name) for name in (*_OPEN, *_PERSONAL, _PAID)}
     return {
         name: rfc3339(in_utc(value, f"$.{name}")) if isinstance(value, datetime) else value
         for name, value in values.items()
@@ -144,6 +147,8 @@ async def _write(
     signature = any(duty.get("type") == ADULT_SIGNATURE for duty in decided.obligations)
     obtained = any(said.get(_SIGNATURE) for said in (facts, *(one.facts for one in earlier)))
     at, of_order = from_ns(time_ns), acknowledgment_uses.c.ack_id == stored.ack_id
+    test_clock = await room.access.test_clocks.of(who.account_id, who.mode)
+    expired = stored.expires_at is None or test_clock.at(at) >= stored.expires_at
     first_decision = select(func.min(clearances.c.at)).where(
         clearances.c.ack_id == stored.ack_id,
         clearances.c.account_id == who.account_id,
@@ -167,16 +172,17 @@ async def _write(
         else:
             decided_at = connection.execute(first_decision).scalar_one()
             odd = _out_of_order(decided_at, earlier, facts)
-            if odd is not None and not confirmed:
-                return FulfilmentContradicted(
-                    f"By this report, {odd}. If its times are right, repeat it with "
-                    "`confirm_order_of_events` true: it is kept then, and shown as odd."
-                )
-            closes = closed_at is None and (obtained or not signature)
+            unconfirmed = None if confirmed else odd
+            refused = _refused(decided_at, facts, at, odd=unconfirmed, expired=expired)
+            if refused is not None:
+                return FulfilmentContradicted(refused)
+            paid_at = _paid_at(facts)
+            closes = paid_at is None and closed_at is None and (obtained or not signature)
             written = add(connection, closes=closes, confirms=odd is not None), stored.record.id
             closed_at = at if closes else closed_at
-            shipped_under = use.shipped_under or stored.record.id
+            shipped_under = use.shipped_under or (None if paid_at else stored.record.id)
             state = {"closed_at": closed_at, "shipped_under": shipped_under}
+            state |= {"paid_at": paid_at or use.paid_at}
             connection.execute(update(acknowledgment_uses).where(of_order).values(state))
         return FulfilmentReceipt(
             fulfilment_id=written[0], clearance_id=written[1], closed_at=to_the_second(closed_at)
@@ -184,7 +190,7 @@ async def _write(
 
     def add(connection: Connection, *, closes: bool, confirms: bool) -> str:
         members: dict[str, Json] = {"clearance_id": stored.record.id}
-        members |= {name: facts.get(name) for name in _OPEN}
+        members |= {name: facts.get(name) for name in (*_OPEN, *({_PAID} & facts.keys()))}
         if confirms:
             members["order_of_events_confirmed"] = True
         record = account_fact(
@@ -254,6 +260,27 @@ def _out_of_order(
             first = f"`{before}`" if before else "the first decision that cleared the order"
             return f"`{name}` is {rfc3339(at)}, and {first} {rfc3339(then)}"
     return None
+
+
+def _refused(
+    decided_at: datetime, facts: Mapping[str, Json], at: datetime, *, odd: str | None, expired: bool
+) -> str | None:
+    """Why this report is not taken, whose times contradict the order of events as said."""
+    if odd is not None:
+        return (
+            f"By this report, {odd}. If its times are right, repeat it with "
+            "`confirm_order_of_events` true: it is kept then, and shown as odd."
+        )
+    paid_at = _paid_at(facts)
+    if paid_at and expired:
+        return "A payment is reported while the clearance is valid: have the order cleared again."
+    if paid_at and not decided_at - CLOCKS_APART <= paid_at <= at + CLOCKS_APART:
+        return "`paid_at` is before the first decision that cleared the order, or in the future."
+    return None
+
+
+def _paid_at(facts: Mapping[str, Json]) -> datetime | None:
+    return parse_rfc3339(str(facts[_PAID])) if _PAID in facts else None
 
 
 def _repeated(earlier: list[_Reported], facts: Mapping[str, Json]) -> _Reported | None:

@@ -24,6 +24,8 @@ from countersign.core.vault.vault import DataKey
 LIFETIME_MAX: Final = timedelta(days=7)
 """No clearance is valid for longer, so no token is."""
 _AGE_MAX: Final = timedelta(days=365)
+PAID_AGE_MAX: Final = timedelta(days=180)
+"""How long a payment keeps an acknowledgment at most."""
 
 
 class ClearanceRules(Struct, frozen=True, kw_only=True):
@@ -33,6 +35,8 @@ class ClearanceRules(Struct, frozen=True, kw_only=True):
     """How old an acknowledgment may be when its order is cleared."""
     lifetime: timedelta = timedelta(hours=24)
     """How long a clearance is valid, unless the verification ends before."""
+    paid_max_age: timedelta = PAID_AGE_MAX
+    """How old it may be if its order was paid while it was cleared, if that is longer."""
     product_class_required: bool = True
     """True if live orders must state the product class."""
     order_reference_required: bool = True
@@ -43,6 +47,7 @@ class ClearanceRules(Struct, frozen=True, kw_only=True):
         return {
             "acknowledgment_max_age_seconds": int(self.acknowledgment_max_age.total_seconds()),
             "lifetime_seconds": int(self.lifetime.total_seconds()),
+            "paid_max_age_seconds": int(self.paid_max_age.total_seconds()),
         }
 
     def demands(self) -> dict[str, bool]:
@@ -58,6 +63,8 @@ class ClearanceRules(Struct, frozen=True, kw_only=True):
             return f"An acknowledgment can be valid for one minute to {_AGE_MAX.days} days."
         if not timedelta(minutes=1) <= self.lifetime <= LIFETIME_MAX:
             return f"A clearance can be valid for one minute to {LIFETIME_MAX.days} days."
+        if not timedelta(minutes=1) <= self.paid_max_age <= PAID_AGE_MAX:
+            return f"A payment keeps an acknowledgment for one minute to {PAID_AGE_MAX.days} days."
         return None
 
 
@@ -110,6 +117,8 @@ class AcknowledgmentUse(NamedTuple):
     """The newest clearance of the order that was granted."""
     shipped_under: str | None = None
     """The clearance under which the order was reported as shipped."""
+    paid_at: datetime | None = None
+    """When the order was paid, as reported while it was cleared."""
 
 
 class GrantedClearance(Struct, frozen=True, kw_only=True):
@@ -195,6 +204,8 @@ class ClearanceResult(Struct, frozen=True, kw_only=True):
     binds: bool
     """Whether the acknowledgment belongs to this buyer from now on."""
     zip_compared: bool
+    paid_at: datetime | None
+    """The payment that kept the acknowledgment; None: it needed none."""
     already_shipped: bool
     """Whether it is the decision under which the order was shipped, not a new one."""
     verification: str | None
@@ -243,6 +254,23 @@ def with_reference(new: NewClearance, facts: OrderFacts) -> NewClearance | None:
     return new if known <= {new.reference_index} else None
 
 
+def paid_while_cleared(case: ClearanceInput) -> datetime | None:
+    """When this same order was paid, if that was reported while it was cleared.
+
+    It keeps the acknowledgment; the buyer and the address are judged again.
+    """
+    use = case.facts.use
+    return use.paid_at if use is not None and use.order_index == case.new.order_index else None
+
+
+def kept_by(case: ClearanceInput) -> datetime | None:
+    """The payment without which the acknowledgment would not count any more; None: no need."""
+    known, max_age = case.facts.acknowledgment, case.facts.rules.acknowledgment_max_age
+    if known is None or (case.notice_in_force and case.new.clock_at - known.accepted_at <= max_age):
+        return None
+    return paid_while_cleared(case)
+
+
 def failed_checks(case: ClearanceInput) -> list[ClearanceReason]:
     """Every condition that the order does not meet, in the order of the table."""
     new, use, rules = case.new, case.facts.use, case.facts.rules
@@ -254,6 +282,9 @@ def failed_checks(case: ClearanceInput) -> list[ClearanceReason]:
     if bound_to is None and use is not None:
         bound_to = use.cbid_index
     address = order.shipping_address
+    is_paid, max_age = paid_while_cleared(case) is not None, rules.acknowledgment_max_age
+    if is_paid:
+        max_age = max(max_age, rules.paid_max_age)
     checks = {
         ClearanceReason.ACKNOWLEDGMENT_NOT_FOUND: not there,
         ClearanceReason.ACKNOWLEDGMENT_ERASED: erased,
@@ -263,8 +294,8 @@ def failed_checks(case: ClearanceInput) -> list[ClearanceReason]:
         ClearanceReason.ACKNOWLEDGMENT_ALREADY_USED: use is not None
         and use.order_index not in {None, new.order_index},
         ClearanceReason.ACKNOWLEDGMENT_TOO_OLD: known is not None
-        and new.clock_at - known.accepted_at > rules.acknowledgment_max_age,
-        ClearanceReason.NOTICE_NOT_IN_FORCE: there and not case.notice_in_force,
+        and new.clock_at - known.accepted_at > max_age,
+        ClearanceReason.NOTICE_NOT_IN_FORCE: there and not case.notice_in_force and not is_paid,
         ClearanceReason.PRODUCT_CLASS_MISSING: new.mode is Mode.LIVE and _lacks_class(rules, order),
         ClearanceReason.NOTICE_NOT_SUFFICIENT: there
         and not all(map(case.following.covers, order.classes)),

@@ -45,6 +45,7 @@ class ReadDecision(msgspec.Struct):
     obligations: tuple[dict[str, Any], ...]
     test_clock: datetime | None = None
     order_named: bool | None = None
+    paid_at: datetime | None = None
 
 
 class _Reported(msgspec.Struct):
@@ -52,6 +53,7 @@ class _Reported(msgspec.Struct):
     adult_signature_obtained: bool | None
     shipped_at: datetime | None
     delivered_at: datetime | None
+    paid_at: datetime | None = None
     order_of_events_confirmed: bool | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -234,6 +236,7 @@ async def _view(room: Clearances, who: Principal, stored: StoredClearance) -> sc
         created_at=record.at.replace(microsecond=0),
         expires_at=stored.expires_at,
         test_clock=to_the_second(decided.test_clock) or msgspec.UNSET,
+        paid_at=to_the_second(decided.paid_at) or msgspec.UNSET,
         token=await _token(room, who, stored, personal, decided),
         fulfilments=[await report_of(room, who, report) for report in stored.fulfilments],
         closed_at=to_the_second(stored.closed_at),

@@ -16,7 +16,8 @@ from countersign.base.values import Mode
 from countersign.core.access.key import Scope
 from countersign.core.access.reach import refuse_test_buyer
 from countersign.core.clearances import schemas
-from countersign.core.clearances.clear import clear_order, refuse_unnamed
+from countersign.core.clearances.clear import clear_order
+from countersign.core.clearances.facts_sql import refuse_unnamed
 from countersign.core.clearances.fulfil import FULFILMENTS
 from countersign.core.clearances.read import CLEARANCES
 from countersign.core.clearances.room import Clearances

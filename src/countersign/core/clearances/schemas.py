@@ -178,6 +178,14 @@ class FulfilmentRequest(NamesOrder, frozen=True, kw_only=True):
     shipped_at: Shipped = None
     delivered_at: Timestamp | None = None
     adult_signature_obtained: AdultSignature | None = None
+    paid_at: Annotated[
+        Timestamp | None,
+        Meta(
+            description="When the order was paid: a report of its own, while a clearance is valid. "
+            "It keeps the acknowledgment for later decisions about the order.",
+            examples=["2026-11-20T21:40:00Z"],
+        ),
+    ] = None
     order_reference: Annotated[
         OrderReference | None,
         Meta(description="Your order: another one than the clearance's is refused."),
@@ -254,6 +262,7 @@ class Fulfilment(Struct, frozen=True, kw_only=True):
     tracking_number: Annotated[str | None, Meta(examples=["1Z999AA10123456784"])]
     shipped_at: Shipped
     delivered_at: Timestamp | None
+    paid_at: Annotated[Timestamp | None, Meta(description="Present alone.", examples=[None])]
     adult_signature_obtained: AdultSignature | None
     order_of_events_confirmed: Annotated[
         bool | UnsetType,
@@ -306,6 +315,16 @@ class Clearance(Struct, frozen=True, kw_only=True):
             Meta(
                 description="The account's test clock; present only if it was ahead. `expires_at` "
                 "refers to this clock."
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    paid_at: (
+        Annotated[
+            Timestamp,
+            Meta(
+                description="The payment that kept the acknowledgment; present only if it would "
+                "be too old otherwise, or its notice was not in force any more."
             ),
         ]
         | UnsetType

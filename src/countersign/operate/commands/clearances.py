@@ -99,6 +99,13 @@ def clearance() -> None:
     help="How long a clearance is valid, 7d at most. Left out: 24h.",
 )
 @click.option(
+    "--paid-max-age",
+    type=Duration(),
+    default=_DEFAULT.paid_max_age,
+    help="Maximum age of the acknowledgment of an order that was paid while it was cleared, 180d "
+    "at most. Left out: 180d.",
+)
+@click.option(
     "--product-class",
     type=click.Choice(["required", "optional"]),
     default="required",
@@ -118,6 +125,7 @@ async def set_(
     *,
     acknowledgment_max_age: timedelta,
     lifetime: timedelta,
+    paid_max_age: timedelta,
     product_class: str,
     order_reference: str,
     as_json: bool,
@@ -129,6 +137,7 @@ async def set_(
     rules = ClearanceRules(
         acknowledgment_max_age=acknowledgment_max_age,
         lifetime=lifetime,
+        paid_max_age=paid_max_age,
         product_class_required=product_class == "required",
         order_reference_required=order_reference == "required",
     )

@@ -1807,6 +1807,7 @@ RECORDS: dict[str, Within] = {
         obligations=each(is_anything),
         expires_at=or_null(is_second),
         order_named=Maybe(is_true_or_false),
+        paid_at=Maybe(is_second),
         test_clock=Maybe(is_time),
     ),
     "fulfilment": record_of(
@@ -1817,6 +1818,7 @@ RECORDS: dict[str, Within] = {
         adult_signature_obtained=or_null(is_true_or_false),
         shipped_at=or_null(is_second),
         delivered_at=or_null(is_second),
+        paid_at=Maybe(is_second),
         order_of_events_confirmed=Maybe(is_true_or_false),
     ),
     "erasure": record_of(at=is_time, account=is_text, erased=each(is_text), reason=is_text),
@@ -2065,9 +2067,10 @@ class Order:
             named = self._named_check()
             full = f"the identity check {named}, on which the clearance relied: another one is here"
             yield full, "the identity check that the decision relied on"
-        if clearance and clearance.record["cleared"] and "fulfilment" not in kinds:
-            yield "a report of fulfilment", "a report of shipment"
         reports = [one.record for one in self.records if one.type == "fulfilment"]
+        reports = [report for report in reports if "paid_at" not in report]
+        if clearance and clearance.record["cleared"] and not reports:
+            yield "a report of fulfilment", "a report of shipment"
         if reports and all(report["delivered_at"] is None for report in reports):
             yield "a report of the delivery", "a report of delivery"
         if ack and "notice_event" not in kinds:
@@ -2324,9 +2327,12 @@ def _words_of(one: Placed, report: Report) -> tuple[str, str]:
         words = _words_of_check(one)
     elif one.type == "clearance":
         unnamed = "" if record.get("order_named", True) else ", named by its session alone"
-        words = (f"the order, {'cleared' if record['cleared'] else 'refused'}{unnamed}", "")
+        kept = ", with an acknowledgment kept by a payment on {}" if "paid_at" in record else ""
+        kept = kept.format(day_of(record.get("paid_at", "")) if kept else "")
+        words = (f"the order, {'cleared' if record['cleared'] else 'refused'}{unnamed}{kept}", "")
     elif one.type == "fulfilment":
         what = "delivery" if record["delivered_at"] else "shipment"
+        what = "payment" if "paid_at" in record else what
         words = (f"a report of {what}", f"reports of {what}")
     elif one.type == "erasure":
         words = ("an erasure of personal details", "erasures of personal details")
