@@ -77,6 +77,7 @@ def shops(server: Server, operator: Operator) -> Iterator[list[Shop]]:
                 body = {
                     "return_url": f"{base}/docs",
                     "session_id": "cs_remembered",
+                    "order_reference": "1001",
                     "collect": ["identity"],
                     "shipping_zip": "94110",
                 }

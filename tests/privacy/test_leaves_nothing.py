@@ -95,6 +95,7 @@ def buy(operator: Operator, shops: tuple[Shop, Shop], person: Person, number: in
             "ack_id": ack_id,
             "cbid": cbid,
             "session_id": session,
+            "order_reference": f"number of {session}",
             "product_class": "accessory",
         }
         wrong = shop.client.post("/v1/clearances", json=order | {"shipping_zip": WRONG_ZIP})

@@ -803,13 +803,12 @@ export interface Fulfilment {
   tracking_number: string | null;
   shipped_at: string | null;
   delivered_at: string | null;
-  /** Present alone. */
-  paid_at: string | null;
   adult_signature_obtained: boolean | null;
   /**
    * Present and true if the times contradict the order of events, and the vendor confirmed them.
    */
   order_of_events_confirmed?: boolean;
+  paid_at?: string;
 }
 
 /** The fulfilment of an order; at least one fact is required. */

@@ -1165,14 +1165,13 @@ class Fulfilment(Result, frozen=True, kw_only=True):
 
     delivered_at: datetime | None
 
-    paid_at: datetime | None
-    """Present alone."""
-
     adult_signature_obtained: bool | None
 
     order_of_events_confirmed: bool | None = None
     """Present and true if the times contradict the order of events, and the vendor confirmed them.
     """
+
+    paid_at: datetime | None = None
 
 
 class FulfilmentReceipt(Result, frozen=True, kw_only=True):

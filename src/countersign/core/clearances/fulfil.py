@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from itertools import combinations
 from typing import Final, NamedTuple
 
+from msgspec import UNSET
 from sqlalchemy import Connection, func, insert, select, update
 
 from countersign.base.db.tables import acknowledgment_uses, clearances, fulfilments
@@ -120,7 +121,7 @@ def _facts(report: FulfilmentRequest | Fulfilment) -> dict[str, Json]:
     return {
         name: rfc3339(in_utc(value, f"$.{name}")) if isinstance(value, datetime) else value
         for name, value in values.items()
-        if value is not None
+        if value is not None and value is not UNSET
     }
 
 

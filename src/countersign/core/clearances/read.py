@@ -53,8 +53,8 @@ class _Reported(msgspec.Struct):
     adult_signature_obtained: bool | None
     shipped_at: datetime | None
     delivered_at: datetime | None
-    paid_at: datetime | None = None
     order_of_events_confirmed: bool | msgspec.UnsetType = msgspec.UNSET
+    paid_at: datetime | msgspec.UnsetType = msgspec.UNSET
 
 
 decided_in: Final = msgspec.json.Decoder(ReadDecision).decode

@@ -262,7 +262,6 @@ class Fulfilment(Struct, frozen=True, kw_only=True):
     tracking_number: Annotated[str | None, Meta(examples=["1Z999AA10123456784"])]
     shipped_at: Shipped
     delivered_at: Timestamp | None
-    paid_at: Annotated[Timestamp | None, Meta(description="Present alone.", examples=[None])]
     adult_signature_obtained: AdultSignature | None
     order_of_events_confirmed: Annotated[
         bool | UnsetType,
@@ -271,6 +270,9 @@ class Fulfilment(Struct, frozen=True, kw_only=True):
             "vendor confirmed them.",
             examples=[True],
         ),
+    ] = UNSET
+    paid_at: Annotated[
+        Timestamp | UnsetType, Meta(description="Present only in the report of a payment.")
     ] = UNSET
 
 
