@@ -48,6 +48,7 @@ from countersign.server.persons import looks
 from countersign.server.routes import ROUTES
 from countersign.staff.acts.holds import HOLD_ID, MATTER_ID
 from countersign.staff.acts.keys import KEY_ID
+from countersign.staff.acts.orders import ORDER_ID
 from countersign.staff.acts.people import PERSON_ID, SESSION_ID
 from tools.openapi_components import REF, Schemas, name_of, with_references
 from tools.openapi_examples import request_examples, response_examples
@@ -96,6 +97,7 @@ _PATH_PARAMETERS: Final = {
     "account_id": ("Identifier or name of the account.", schemas.ACCOUNT_ID),
     "hold_id": ("Identifier of the hold.", HOLD_ID),
     "matter_id": ("Identifier of the matter.", MATTER_ID),
+    "order_id": ("Identifier of the order, or of any of its parts.", ORDER_ID),
     "key_id": ("Identifier of the API key.", KEY_ID),
     "endpoint_id": ("Identifier of the webhook endpoint.", schemas.ENDPOINT_ID),
     "person_id": ("Identifier of the person.", PERSON_ID),

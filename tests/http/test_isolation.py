@@ -588,6 +588,31 @@ def lists_of_checkout_sessions_hold_only_ones_own(stage: Stage) -> None:
                 nothing_of(owner, other.client.get(CHECKOUTS, params={"after": own}))
 
 
+def lists_of_orders_hold_only_ones_own(stage: Stage) -> None:
+    """Also where two accounts name an order alike, and no cursor of another's shows more."""
+    for owner in stage.parties:
+        own = owner.client.get("/v1/orders")
+        assert owner.ack_id in own.text
+        for other in stage.parties:
+            if other is not owner:
+                nothing_of(owner, other.client.get("/v1/orders"))
+                after = own.json()["next_cursor"]
+                nothing_of(owner, other.client.get("/v1/orders", params={"after": after}))
+
+
+def an_order_is_its_accounts(stage: Stage) -> None:
+    """By its own identifier, or that of a part."""
+    for owner in stage.parties:
+        order = owner.client.get(f"/v1/orders/{owner.ack_id}").json()
+        assert order["ack_id"] == owner.ack_id
+        for other in stage.parties:
+            if other is not owner:
+                for id_ in (order["order_id"], owner.ack_id):
+                    shown = other.client.get(f"/v1/orders/{id_}")
+                    assert shown.status_code == 404 or shown.json()["ack_id"] == other.ack_id
+                    nothing_of(owner, shown)
+
+
 def a_checkout_session_is_not_replayed_to_another(stage: Stage) -> None:
     """The same idempotency key and body, sent by both: two sessions."""
     body = {"return_url": "https://shop.example/", "session_id": "s", "notice_id": LIVE_NOTICE}
@@ -669,6 +694,8 @@ def the_page_of_buyers_is_for_the_browser_of_the_buyer(
 
 CONSIDERED: dict[tuple[str, str], Callable[[Stage], None]] = {
     ("POST", CHECKOUTS): a_checkout_session_is_not_replayed_to_another,
+    ("GET", "/v1/orders"): lists_of_orders_hold_only_ones_own,
+    ("GET", "/v1/orders/{order_id}"): an_order_is_its_accounts,
     ("GET", CHECKOUTS): lists_of_checkout_sessions_hold_only_ones_own,
     ("GET", f"{CHECKOUTS}/{{checkout_session_id}}"): a_checkout_session_is_its_owners("GET"),
     ("POST", f"{CHECKOUTS}/{{checkout_session_id}}/cancel"): a_checkout_session_is_its_owners(

@@ -146,6 +146,9 @@ def walk_through(walk: Walk, document: Document, deployment: Deployment, account
     buyer = walk(key, "POST", VERIFY, json=SANDBOX).json()
     walk_evidence(walk, deployment, key, receipt["ack_id"])
     clearance = walk_clearances(walk, deployment, key, buyer["cbid"])
+    walk(key, "GET", "/v1/orders?limit=1")
+    walk(key, "GET", "/v1/orders?after=unknown")
+    walk(key, "GET", "/v1/orders/unknown")
     urls = {
         **walk_webhooks(walk, key),
         **walk_checkout(walk, key, live),
@@ -168,6 +171,8 @@ def walk_through(walk: Walk, document: Document, deployment: Deployment, account
         "clearOrder": CLEARANCES,
         "listClearances": CLEARANCES,
         "getClearance": clearance,
+        "listOrders": "/v1/orders",
+        "getOrder": f"/v1/orders/{receipt['ack_id']}",
         "getClearanceDossier": f"{clearance}/dossier",
         "fulfilOrder": f"{clearance}/fulfilment",
         "getHealth": "/healthz",

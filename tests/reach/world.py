@@ -212,6 +212,7 @@ def _value(parameter: str, named: Party) -> str:
         "ack_id": "ack", "clearance_id": "clr", "cbid": "cbid", "hold_id": "hold",
         "matter_id": "mat", "endpoint_id": "we", "key_id": "key", "person_id": "per",
         "checkout_session_id": "chk", "event_id": "evt", "account_id": "acct", "session_id": "ps",
+        "order_id": "ack",
     }  # fmt: skip
     return NOTICE if parameter == "notice_id" else named.has[prefixes[parameter]]
 

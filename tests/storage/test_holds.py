@@ -36,7 +36,7 @@ from countersign.core.buyers.model import Buyer
 from countersign.core.privacy import holds
 from countersign.core.privacy.erase import carry_out
 from countersign.core.privacy.erase_sql import find_buyer
-from countersign.core.privacy.held import KeptRecords, find_held
+from countersign.core.privacy.held import find_held
 from countersign.core.privacy.model import ErasableBuyer, Hold, RecordErasure
 from tests.storage import items
 from tests.storage.conftest import Run, on_sqlite
@@ -116,10 +116,10 @@ class World:
         found = self.find(cbid)
         assert found is not None
         left = [v.record_id for v in found.verifications if v.erased_at is None]
-        held, _ = self.run(self.database.scan(find_held, SECRET, left, {}, DEPLOYMENT))
+        held = self.run(self.database.scan(find_held, SECRET, left, DEPLOYMENT))
         going = [[id_] for id_ in left if id_ not in held]
         parts = [RecordErasure(ids, items.fact(self.accounts[0])) for ids in going or [[]]]
-        kept = KeptRecords(held, {})
+        kept = held
         self.run(
             self.database.write(
                 carry_out, SECRET, items.JOURNAL, parts, DEPLOYMENT, cbid=cbid, kept=kept

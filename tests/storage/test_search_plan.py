@@ -66,7 +66,7 @@ def test_data_to_erase_and_held_data_are_found_without_a_scan(tmp_path: Path) ->
         listen = "before_cursor_execute", lambda *args: asked.append((args[2], args[3]))
         event.listen(engine, *listen)
         find_naming(connection, SECRET, ["cbid_1"], DEPLOYMENT)
-        find_held(connection, SECRET, [ack, check], {}, DEPLOYMENT)
+        find_held(connection, SECRET, [ack, check], DEPLOYMENT)
         event.remove(engine, *listen)
         plans = [connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {s}", v).all() for s, v in asked]
     engine.dispose()

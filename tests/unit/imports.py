@@ -31,6 +31,7 @@ _SERVICE = (
     "core.clearances",
     "core.acknowledgments",
     "core.buyers",
+    "core.orders",
     "core.notices",
     "core.parties",
     "core.log",

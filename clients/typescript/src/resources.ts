@@ -1836,6 +1836,66 @@ export class Orders extends Resource {
       repeatable: true,
     }, options);
   }
+
+  /**
+   * List orders, newest first.
+   *
+   * The account's orders, newest first, each with its parts and its timeline.
+   *
+   * A page with filters can be short: go on until `next_cursor` is null.
+   *
+   * Needs the scope `orders:read`.
+   */
+  list(
+    query: {
+      /** The maximum number of items. */
+      limit?: number | undefined;
+      /** The `next_cursor` of the previous page. */
+      after?: string | undefined;
+      /** Only the order of this checkout session of yours. */
+      session_id?: string | undefined;
+      /** Only orders with this order reference. */
+      order_reference?: string | undefined;
+      /** Only orders in this state. */
+      state?: types.OrderState | undefined;
+      /** Only orders that wait for the buyer or for a decision; false: the others. */
+      waiting?: boolean | undefined;
+      /** Only orders that a legal hold keeps; false: the others. */
+      held?: boolean | undefined;
+      /** Only orders with this notice. */
+      notice_id?: string | undefined;
+      /** Only orders opened at or after this time. */
+      opened_after?: string | undefined;
+      /** Only orders opened before this time. */
+      opened_before?: string | undefined;
+    } = {},
+    options: CallOptions = {},
+  ): Listing<types.FoundOrder> {
+    return new Listing<types.FoundOrder>(this.sender, {
+      method: "GET",
+      path: "/v1/orders",
+      query,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
+   * Get one order.
+   *
+   * One order of this account, by its id or that of any of its parts.
+   *
+   * Needs the scope `orders:read`.
+   */
+  retrieve(
+    order_id: string,
+    options: CallOptions = {},
+  ): Promise<types.FoundOrder> {
+    return this.sender.send<types.FoundOrder>({
+      method: "GET",
+      path: `/v1/orders/${segment(order_id)}`,
+      repeatable: true,
+    }, options);
+  }
 }
 
 /** Legal holds: for staff. */

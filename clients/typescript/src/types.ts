@@ -1276,6 +1276,7 @@ export type Scope = Open<
   | "keys:manage"
   | "notices:manage"
   | "notices:read"
+  | "orders:read"
   | "people:manage"
   | "retention:read"
   | "sandbox:manage"
@@ -1540,8 +1541,8 @@ export interface MatterView {
 /** What to look for. */
 export interface SearchRequest {
   /**
-   * An identifier (ack_…, chk_…, clr_…, ful_…, ver_…, rec_…, cbid_…), the vendor's session, or an
-   * order reference.
+   * An identifier (ord_…, ack_…, chk_…, clr_…, ful_…, ver_…, rec_…, cbid_…), the vendor's session,
+   * or an order reference.
    */
   query: string;
 }
@@ -1557,11 +1558,18 @@ export interface SearchResult {
 
 /** An order: what is known of it, without personal values. */
 export interface FoundOrder {
-  /** Its acknowledgment, else its clearance or checkout session. */
+  /** It never changes, and stays after an erasure. */
   order_id: string;
   /** The account. */
   account_id: string;
   livemode: boolean;
+  /** When the first act named it. */
+  opened_at: string;
+  /** Where it stands now. */
+  state: OrderState;
+  /** Why it was refused: stable codes. */
+  reasons: string[];
+  /** The one that counts, else the newest. */
   ack_id: string | null;
   cbid: string | null;
   /** The newest that was granted, else the newest. */
@@ -1582,6 +1590,19 @@ export interface FoundOrder {
   timeline: OrderStep[];
 }
 
+/** Where an order stands. */
+export type OrderState = Open<
+  | "acknowledged"
+  | "cleared"
+  | "closed"
+  | "delivered"
+  | "open"
+  | "refused"
+  | "shipped"
+  | "waiting_for_buyer"
+  | "waiting_for_decision"
+>;
+
 /** A part of an order. */
 export interface OrderPart {
   id: string;
@@ -1601,8 +1622,9 @@ export interface OrderPart {
 export interface OrderStep {
   at: string;
   /**
-   * Such as `link_made`, `identity_check_started`, `identity_check_verified`, `acknowledged`,
-   * `cleared`, `not_cleared`, `fulfilment_reported`, `order_closed`, `session_completed`, `erased`.
+   * Such as `link_made`, `identity_check_started`, `identity_check_verified`, `identity_check_made`
+   * (with a result that was erased), `acknowledged`, `cleared`, `not_cleared`,
+   * `fulfilment_reported`, `order_closed`, `session_completed`, `erased`.
    */
   what: string;
   id: string;

@@ -33,7 +33,7 @@ _GRANTED: Final = {
     "SELECT, INSERT, UPDATE, DELETE": "pending_sessions webhook_endpoints webhook_secrets "
     "webhook_deliveries webhook_attempts checkout_sessions started_checks remembered "
     "remembered_uses erasure_requests test_clocks test_faults rate_shares people person_grants "
-    "person_passkeys person_subjects person_links person_sessions copy_mails",
+    "person_passkeys person_subjects person_links person_sessions copy_mails order_acts",
     "INSERT": "verification_evidence",
     "": "log_rosters log_proposals log_approvals waiting_erasures blind_recent blind_runs",
 }

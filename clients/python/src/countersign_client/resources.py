@@ -2191,8 +2191,8 @@ class Orders(Resource[S]):
         Needs the scope `search:read`. It answers only where the console is on, else with
         `not_found`.
 
-        - `query`: An identifier (ack_…, chk_…, clr_…, ful_…, ver_…, rec_…, cbid_…), the vendor's
-          session, or an order reference.
+        - `query`: An identifier (ord_…, ack_…, chk_…, clr_…, ful_…, ver_…, rec_…, cbid_…), the
+          vendor's session, or an order reference.
         """
         return Call(
             method="POST",
@@ -2200,6 +2200,75 @@ class Orders(Resource[S]):
             returns=types.SearchResult,
             body={"query": query},
             headers={"Idempotency-Key": key_or_new(idempotency_key)},
+        )
+
+    @listing
+    def list(
+        self,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+        session_id: str | None = None,
+        order_reference: str | None = None,
+        state: types.OrderState | None = None,
+        waiting: bool | None = None,
+        held: bool | None = None,
+        notice_id: str | None = None,
+        opened_after: Time | None = None,
+        opened_before: Time | None = None,
+    ) -> Call[Page[types.FoundOrder]]:
+        """List orders, newest first.
+
+        The account's orders, newest first, each with its parts and its timeline.
+
+        A page with filters can be short: go on until `next_cursor` is null.
+
+        Needs the scope `orders:read`.
+
+        - `limit`: The maximum number of items.
+        - `after`: The `next_cursor` of the previous page.
+        - `session_id`: Only the order of this checkout session of yours.
+        - `order_reference`: Only orders with this order reference.
+        - `state`: Only orders in this state.
+        - `waiting`: Only orders that wait for the buyer or for a decision; false: the others.
+        - `held`: Only orders that a legal hold keeps; false: the others.
+        - `notice_id`: Only orders with this notice.
+        - `opened_after`: Only orders opened at or after this time.
+        - `opened_before`: Only orders opened before this time.
+        """
+        return Call(
+            method="GET",
+            path="/v1/orders",
+            returns=Page[types.FoundOrder],
+            query={
+                "limit": limit,
+                "after": after,
+                "session_id": session_id,
+                "order_reference": order_reference,
+                "state": state,
+                "waiting": waiting,
+                "held": held,
+                "notice_id": notice_id,
+                "opened_after": opened_after,
+                "opened_before": opened_before,
+            },
+        )
+
+    @operation
+    def retrieve(
+        self,
+        order_id: str,
+    ) -> Call[types.FoundOrder]:
+        """Get one order.
+
+        One order of this account, by its id or that of any of its parts.
+
+        Needs the scope `orders:read`.
+        """
+        return Call(
+            method="GET",
+            path=f"/v1/orders/{segment(order_id)}",
+            returns=types.FoundOrder,
         )
 
 

@@ -170,6 +170,7 @@ Scope: TypeAlias = Literal[
     "keys:manage",
     "notices:manage",
     "notices:read",
+    "orders:read",
     "people:manage",
     "retention:read",
     "sandbox:manage",
@@ -184,6 +185,19 @@ LifecycleEvent: TypeAlias = Literal[
     "enjoined", "published", "reinstated", "reviewed", "rule_published", "withdrawn"
 ]
 """What can happen to a published version."""
+
+OrderState: TypeAlias = Literal[
+    "acknowledged",
+    "cleared",
+    "closed",
+    "delivered",
+    "open",
+    "refused",
+    "shipped",
+    "waiting_for_buyer",
+    "waiting_for_decision",
+]
+"""Where an order stands."""
 
 ErasureReason: TypeAlias = Literal["court_order", "other", "request", "retention"]
 """Why something was erased, as its record says."""
@@ -1700,14 +1714,24 @@ class FoundOrder(Result, frozen=True, kw_only=True):
     """An order: what is known of it, without personal values."""
 
     order_id: str
-    """Its acknowledgment, else its clearance or checkout session."""
+    """It never changes, and stays after an erasure."""
 
     account_id: str
     """The account."""
 
     livemode: bool
 
+    opened_at: datetime
+    """When the first act named it."""
+
+    state: str
+    """Where it stands now. See `OrderState`."""
+
+    reasons: tuple[str, ...]
+    """Why it was refused: stable codes."""
+
     ack_id: str | None
+    """The one that counts, else the newest."""
 
     cbid: str | None
 
@@ -1766,9 +1790,9 @@ class OrderStep(Result, frozen=True, kw_only=True):
     at: datetime
 
     what: str
-    """Such as `link_made`, `identity_check_started`, `identity_check_verified`, `acknowledged`,
-    `cleared`, `not_cleared`, `fulfilment_reported`, `order_closed`, `session_completed`,
-    `erased`.
+    """Such as `link_made`, `identity_check_started`, `identity_check_verified`,
+    `identity_check_made` (with a result that was erased), `acknowledged`, `cleared`,
+    `not_cleared`, `fulfilment_reported`, `order_closed`, `session_completed`, `erased`.
     """
 
     id: str

@@ -972,6 +972,31 @@ fulfilments: Final = _in_mode(
     Index(None, "ack_id"),
 )
 
+# Every act on an order, in the order of time: all rows of one key are the order. An act writes its
+# row without reading.
+order_acts: Final = _in_mode(
+    "order_acts",
+    Column("account_id", String(40), nullable=False),
+    _mode(),
+    Column("at", Instant, nullable=False),
+    # The keyed hash of the vendor's session, else of the order's reference, else the text of the
+    # first act's identifier. It stays after an erasure.
+    Column("key", LargeBinary, nullable=False),
+    # What it made, or changed: a session, a check or a record. A check can belong to many orders.
+    Column("member_id", String(40), nullable=False),
+    Column("notice_id", String(64)),
+    # The state that it leads to; NULL: it changes none.
+    Column("state", String(20)),
+    # When time alone changes that.
+    Column("due_at", Instant),
+    # Whether it is found by its key or member. An acknowledgment is found by its disclosures until
+    # they are erased: random keys are expensive on the embedded database.
+    Column("indexed", Boolean, nullable=False),
+    PrimaryKeyConstraint("account_id", "mode", "at", "key", "member_id"),
+    Index("ix_order_acts_key", "key", info={WHERE: "indexed"}),
+    Index("ix_order_acts_member_id", "member_id", info={WHERE: "indexed"}),
+    sqlite_with_rowid=False,
+)
 # Keys that sign the tokens of clearances: the newest valid key of a mode signs.
 clearance_keys: Final = _of_deployment(
     "clearance_keys",

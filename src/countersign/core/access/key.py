@@ -53,6 +53,7 @@ class Scope(StrEnum):
     CLEARANCES_CREATE = "clearances:create"
     CLEARANCES_READ = "clearances:read"
     CHECKOUT_SESSIONS_CREATE = "checkout_sessions:create"
+    ORDERS_READ = "orders:read"
     EVENTS_READ = "events:read"
     WEBHOOKS_MANAGE = "webhooks:manage"
     SANDBOX_MANAGE = "sandbox:manage"

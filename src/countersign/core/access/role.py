@@ -50,6 +50,7 @@ _STATUS: Final = frozenset(
         Scope.BUYERS_READ,
         Scope.CLEARANCES_READ,
         Scope.CHECKOUT_SESSIONS_CREATE,
+        Scope.ORDERS_READ,
         Scope.EVENTS_READ,
         Scope.WEBHOOKS_MANAGE,
         Scope.SEARCH_READ,

@@ -52,6 +52,7 @@ from countersign.core.log.record import (
     seal_disclosures,
 )
 from countersign.core.notices.model import NoticeEdition, is_blank
+from countersign.core.orders.sql import bound_key, indexed_keys
 from countersign.core.parties import Bound, bound_now
 from countersign.core.vault.vault import DataKey
 from countersign_evidence.disclosure import SALT_BYTES
@@ -97,6 +98,18 @@ async def of_another_order(
     return bool(known) and own not in known
 
 
+async def order_of_reference(
+    access: Access, who: Principal, session_id: str | None, reference: str | None
+) -> bytes | None:
+    """See `bound_key`. Without a reference there is no lookup."""
+    if reference is None:
+        return None
+    index, account_id = access.secret.blind_index, who.account_id
+    session = None if session_id is None else index(account_id, SESSION_FIELD, session_id)
+    named = index(account_id, REFERENCE_FIELD, reference)
+    return await access.database.read(bound_key, who.reach, session, named)
+
+
 def _references_of(connection: Connection, who: Principal, session_index: bytes) -> set[bytes]:
     c = checkout_sessions.c
     wanted = select(c.reference_index).where(
@@ -132,6 +145,7 @@ class _Order(msgspec.Struct, kw_only=True):
     entropy: bytes = b""
     nonce: bytes = b""
     entry: Keep | None
+    order_key: bytes | None = None
     process: Process | None = None
     """How it was made, if it is hosted."""
 
@@ -156,6 +170,7 @@ async def acknowledge(
     session_id, reference = submission.session_id, submission.order_reference
     if await of_another_order(room.log.access, who, session_id, reference):
         raise OrderReferenceMismatch("The checkout session has another order_reference.")
+    order.order_key = await order_of_reference(room.log.access, who, session_id, reference)
     return await room.log.access.database.write_batched(write_together, order, _make)
 
 
@@ -184,11 +199,15 @@ async def prepare_hosted(
 def write_hosted(connection: Connection, made: Made) -> Receipt:
     """Write an acknowledgment that is prepared, with its events, in the caller's transaction.
 
+    Its order is that of the checkout session.
+
     StorageUnavailable if a party was described since: the caller already has a receipt, which must
     not promise another record.
     """
     if bound_as_now(connection, [made]) != [made]:
         raise StorageUnavailable("The description of a party was changed at this moment.")
+    of_session = indexed_keys(connection, [made.checkout_session])
+    made.order_key = next((key for _, key in of_session), None)
     defer(connection, [made])
     # The caller's next statements may need it.
     run_deferred(connection)
@@ -304,6 +323,8 @@ def _made(orders: Sequence[_Order]) -> list[Made]:
                 kept,
                 order.bound,
                 partial(_rebound, order),
+                order.order_key,
+                order.process.checkout_session if order.process else "",
             )
         )
     return made

@@ -20,6 +20,7 @@ from countersign.base.db.tables import (
     idempotency_keys,
     log_entries,
     log_pending,
+    order_acts,
     records,
     shred_keys,
 )
@@ -49,6 +50,9 @@ class Made(msgspec.Struct):
     """The parties' records that the record binds."""
     rebound: Callable[[Bound], Made]
     """Makes the same acknowledgment, bound to other descriptions."""
+    order_key: bytes | None = None
+    """Of an order that exists already; None: the one that its session or reference names."""
+    checkout_session: str = ""
 
 
 _TYPES: Final = {
@@ -56,6 +60,7 @@ _TYPES: Final = {
     "at": "bigint",
     **dict.fromkeys(("digest", "body", "payload", "session_index", "cbid_index"), "bytea"),
     **dict.fromkeys(("reference_index", "shred_key", "slot", "fingerprint", "response"), "bytea"),
+    "order_key": "bytea",
     **dict.fromkeys(("kept_at", "expires_at", "log_id", "leaf_index"), "bigint"),
 }
 """The columns of a batch, with their types on PostgreSQL."""
@@ -84,6 +89,14 @@ _WRITTEN: Final = (
     _insert(shred_keys, "", record_id="new.id", key="new.shred_key"),
     _insert(log_pending, "mode digest", "log_id IS NULL", record_id="new.id"),
     _insert(
+        order_acts,
+        "account_id mode at notice_id",
+        key="coalesce(new.order_key, new.session_index, new.reference_index, {own_key})",
+        member_id="new.id",
+        state="'acknowledged'",
+        indexed="(new.order_key IS NOT NULL)",
+    ),
+    _insert(
         idempotency_keys,
         "slot account_id mode fingerprint response expires_at",
         "slot IS NOT NULL",
@@ -105,7 +118,7 @@ _VIEW: Final = DriverStatement(
 _TRIGGER: Final = DriverStatement(  # the names in it are our own
     "CREATE TEMP TRIGGER IF NOT EXISTS write_acknowledgment INSTEAD OF INSERT ON"
     " new_acknowledgments WHEN new.id IS NOT NULL BEGIN "
-    + "; ".join(_WRITTEN + _SEALED).format(source="")
+    + "; ".join(_WRITTEN + _SEALED).format(source="", own_key="CAST(substr(new.id, -26) AS BLOB)")
     + "; END"
 )
 _STEP: Final = 8
@@ -113,7 +126,10 @@ _STEP: Final = 8
 _ROW: Final = f"({', '.join('?' * len(_TYPES))})"
 _NO_ROW: Final = (None,) * len(_TYPES)
 
-_FIRST, *_OTHERS = (text.format(source=" FROM new") for text in _WRITTEN)
+_FIRST, *_OTHERS = (
+    text.format(source=" FROM new", own_key="convert_to(right(new.id, 26), 'UTF8')")
+    for text in _WRITTEN
+)
 _ARRAYS: Final = ", ".join(f"%b::{type_}[]" for type_ in _TYPES.values())
 _NEW: Final = f"SELECT * FROM unnest({_ARRAYS}) AS new({', '.join(_TYPES)})"  # noqa: S608 - our own names
 _POSTGRESQL: Final = ", ".join(
@@ -181,6 +197,7 @@ def defer(connection: Connection, new: Sequence[Made]) -> None:
                 slot,
                 fingerprint,
                 response,
+                made.order_key,
                 kept_at,
                 expires_at,
                 log_id,

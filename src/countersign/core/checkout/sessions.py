@@ -33,7 +33,11 @@ from countersign.core.access.key import (
     well_formed,
 )
 from countersign.core.access.reach import AccountReach
-from countersign.core.acknowledgments.acknowledge import CHECKOUT_FIELD, reference_index
+from countersign.core.acknowledgments.acknowledge import (
+    CHECKOUT_FIELD,
+    order_of_reference,
+    reference_index,
+)
 from countersign.core.buyers.started import providers_for
 from countersign.core.checkout import store
 from countersign.core.checkout.model import (
@@ -62,6 +66,7 @@ from countersign.core.clearances.facts_sql import refuse_unnamed
 from countersign.core.clearances.schemas import ClearanceRequest
 from countersign.core.notices.requirements import requirements_of
 from countersign.core.vault.vault import NONCE_BYTES, SHRED_KEY_BYTES
+from countersign_evidence.record import SESSION_FIELD
 
 _ID_ENTROPY: Final = 8
 _ENTROPY: Final = _ID_ENTROPY + ENTROPY_BYTES + SHRED_KEY_BYTES + NONCE_BYTES
@@ -127,14 +132,16 @@ async def create_session(
     shown = view(room, session, session.created_at, token)
     key = await room.vault.data_key(session.account_id, room.access.clock.time_ns())
     shred_key, nonce = drawn[:SHRED_KEY_BYTES], drawn[SHRED_KEY_BYTES:]
+    secret, named = room.access.secret, (content.session_id, content.order_reference)
+    of_order = await order_of_reference(room.access, who, *named)
+    of_session = secret.blind_index(session.account_id, SESSION_FIELD, content.session_id)
     row = store.NewSession(
         session=session,
         shred_key=shred_key,
         session_index=_session_index(room, session.account_id, content.session_id),
+        order_key=of_order or of_session,
         cbid_index=store.cbid_index(room, session),
-        reference_index=reference_index(
-            room.access.secret, session.account_id, content.order_reference
-        ),
+        reference_index=reference_index(secret, session.account_id, content.order_reference),
         content=store.seal(key, session, shred_key, nonce),
         kept=None if remember is None else remember(shown),
     )

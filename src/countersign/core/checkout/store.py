@@ -28,6 +28,7 @@ from countersign.base.values import (
     from_ms,
     from_ns,
     is_id,
+    made_at_ms,
     to_ms,
 )
 from countersign.core.access.idempotency import (
@@ -41,6 +42,8 @@ from countersign.core.checkout.model import Content, Session, Status, seen_by
 from countersign.core.checkout.room import Checkout
 from countersign.core.events.model import EventType, NewEvent
 from countersign.core.events.sql import write_events
+from countersign.core.orders.model import OrderAct, OrderState
+from countersign.core.orders.sql import forget_members, indexed_keys, join_orders
 from countersign.core.vault.vault import NONCE_BYTES, DataKey, Place
 from countersign_evidence.record import CBID_FIELD
 
@@ -96,6 +99,7 @@ class NewSession(NamedTuple):
     session_index: bytes
     cbid_index: bytes | None
     reference_index: bytes | None
+    order_key: bytes
     content: bytes
     kept: IdempotencyEntry | None
 
@@ -103,7 +107,7 @@ class NewSession(NamedTuple):
 def write_new(connection: Connection, new: Sequence[NewSession]) -> Sequence[None]:
     """An act for `write_batched`: write these sessions."""
     rows = []
-    for session, _, session_index, cbid_index, reference_index, content, _ in new:
+    for session, _, session_index, cbid_index, reference_index, _, content, _ in new:
         expires_at = to_ms(session.expires_at)
         rows.append(
             (
@@ -115,8 +119,30 @@ def write_new(connection: Connection, new: Sequence[NewSession]) -> Sequence[Non
         )
     _insert(connection, rows)
     _insert_keys(connection, [(item.session.id, item.shred_key) for item in new])
+    join_orders(connection, (_act(one.session, one.order_key) for one in new))
     keep_answers(connection, [item.kept for item in new if item.kept is not None])
     return [None] * len(new)
+
+
+def _act(session: Session, order_key: bytes, at: datetime | None = None) -> OrderAct:
+    """The session as an act on its order; without a time, as it was made."""
+    when = made_at_ms(session.id) if at is None else to_ms(at)
+    act = OrderAct(session.account_id, session.mode, when, order_key, session.id)
+    ends = to_ms(session.expires_at) if session.status is Status.OPEN else None
+    return act._replace(state=_order_state(session), due_at=ends)
+
+
+def _order_state(session: Session) -> OrderState | None:
+    """The state of an order whose newest act is this session; None: its order was decided."""
+    content = session.content
+    if session.status is Status.OPEN:
+        is_stopped = content is not None and (content.is_undecided or bool(content.stopped_by))
+        return OrderState.WAITING_FOR_DECISION if is_stopped else OrderState.WAITING_FOR_BUYER
+    if session.status is not Status.COMPLETED:
+        return OrderState.CLOSED
+    if content is not None and content.cleared is not None:
+        return None
+    return OrderState.OPEN if session.ack_id is None else OrderState.ACKNOWLEDGED
 
 
 def seal(key: DataKey, session: Session, shred_key: bytes, nonce: bytes) -> bytes:
@@ -308,6 +334,9 @@ def _write_change(connection: Connection, change_: _Change) -> Session | None:
     )
     if changed.rowcount != 1:
         return None
+    if _order_state(after) is not _order_state(before):
+        keys = {bytes(key) for _, key in indexed_keys(connection, [after.id])}
+        join_orders(connection, (_act(after, key, at) for key in keys))
     event = _EVENTS.get(after.status)
     if after.status is not before.status and event is not None:
         write_events(connection, [NewEvent(after.account_id, after.mode, event, after.id, at)])
@@ -339,6 +368,7 @@ def delete_ended(connection: Connection, before: datetime, limit: int) -> int:
     """Delete at most `limit` sessions that ended before this time; returns how many."""
     old = select(_c.id).where(_c.ended_at < before).limit(limit)
     ids = [*connection.execute(old).scalars()]
+    forget_members(connection, ids)
     connection.execute(delete(shred_keys).where(shred_keys.c.record_id.in_(ids)))
     connection.execute(delete(checkout_sessions).where(_c.id.in_(ids)))
     _forget_mails(connection, ids)

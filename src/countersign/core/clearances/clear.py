@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 from typing import Any, Final, NamedTuple
 
@@ -63,6 +63,8 @@ from countersign.core.log.record import SEAL_ENTROPY, NewRecord, RecordType, sea
 from countersign.core.notices.model import NoticeEdition
 from countersign.core.notices.registry import KnownNotices
 from countersign.core.notices.rule import COMPARED_ZIP, NOTHING
+from countersign.core.orders.model import OrderAct, OrderState
+from countersign.core.orders.sql import indexed_keys, join_orders, key_of
 from countersign.core.parties import Bound
 from countersign_evidence.canonical import canonical_json
 from countersign_evidence.disclosure import SALT_BYTES
@@ -239,6 +241,15 @@ def clear_together(
     room.log.journal.defer(connection, deferred, records)
     _insert_clearances.defer(connection, deferred, [_row(*one) for one in written])
     facts.defer(connection, deferred)
+    keys = {id_: bytes(key) for id_, key in indexed_keys(connection, facts.ack_ids)}
+    join_orders(
+        connection,
+        (
+            act
+            for new, result in written
+            for act in _acts(new, result, facts.of(new).acknowledgment, keys)
+        ),
+    )
     # Asking the system for a few bytes releases the interpreter each time.
     drawn, kept = BytesIO(room.access.entropy(NONCE_BYTES * len(decided))), []
     for place, item, result in decided:
@@ -260,6 +271,27 @@ def _row(new: NewClearance, result: ClearanceResult) -> tuple[object, ...]:
         granted and to_ms(granted.expires_at),
         to_ms(new.at),
     )
+
+
+def _acts(
+    new: NewClearance,
+    result: ClearanceResult,
+    ack: AcknowledgmentFacts | None,
+    keys: Mapping[str, bytes],
+) -> Iterator[OrderAct]:
+    """The decision and its check on the order: that of its acknowledgment, else of its session."""
+    ack_id, granted = new.order.ack_id, result.granted
+    if ack is None:
+        key = key_of(new.session_index, new.reference_index, new.clearance_id)
+    else:
+        key = keys.get(ack_id) or key_of(ack.session_index, ack.reference_index, ack_id)
+    state, ends = (
+        (OrderState.CLEARED, to_ms(granted.expires_at)) if granted else (OrderState.REFUSED, None)
+    )
+    act = OrderAct(new.account_id, new.mode, to_ms(new.at), key, new.clearance_id)
+    yield act._replace(state=state, due_at=ends)
+    if result.verification is not None:
+        yield act._replace(member_id=result.verification)
 
 
 def _decide(item: PreparedOrder, facts: OrderFacts) -> ClearanceResult | None:

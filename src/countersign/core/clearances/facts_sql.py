@@ -87,7 +87,7 @@ class BatchFacts:
         self, connection: Connection, secret: DeploymentSecret, batch: Sequence[NewClearance]
     ) -> None:
         """Read all facts; the rows that bind an acknowledgment are locked."""
-        ack_ids = sorted({new.order.ack_id for new in batch})
+        self.ack_ids = ack_ids = sorted({new.order.ack_id for new in batch})
         self._secret = secret
         self._uses = {
             ack_id: AcknowledgmentUse._make([*use, paid_at and from_ms(paid_at)])

@@ -46,6 +46,8 @@ from countersign.core.events.sql import write_events
 from countersign.core.gate.act import Acts, Writing
 from countersign.core.log.record import RecordType, account_fact
 from countersign.core.notices.rule import ADULT_SIGNATURE
+from countersign.core.orders.model import OrderState
+from countersign.core.orders.sql import join_with
 from countersign.core.parties import bound_now
 from countersign_evidence.canonical import Json
 
@@ -55,6 +57,7 @@ _SIGNATURE: Final = "adult_signature_obtained"
 _TIMES: Final = ("shipped_at", "delivered_at")
 _OPEN: Final = (_SIGNATURE, *_TIMES)
 _PAID: Final = "paid_at"
+_DELIVERED: Final = {_SIGNATURE, "delivered_at"}
 CLOCKS_APART: Final = timedelta(minutes=5)
 """How much earlier than its predecessor an event may be: clocks differ."""
 
@@ -190,6 +193,7 @@ async def _write(
         )
 
     def add(connection: Connection, *, closes: bool, confirms: bool) -> str:
+        said = {name for name, value in facts.items() if value}
         members: dict[str, Json] = {"clearance_id": stored.record.id}
         members |= {name: facts.get(name) for name in (*_OPEN, *({_PAID} & facts.keys()))}
         if confirms:
@@ -217,6 +221,10 @@ async def _write(
         }
         room.log.journal.write(connection, [record])
         connection.execute(insert(fulfilments), row)
+        reported = OrderState.DELIVERED if _DELIVERED & said else OrderState.SHIPPED
+        if _PAID in said:
+            reported = None
+        join_with(connection, stored.record.id, record.id, at, reported)
         if closes:
             closed = NewEvent(
                 who.account_id, who.mode, EventType.CLEARANCE_CLOSED, stored.record.id, at

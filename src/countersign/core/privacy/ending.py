@@ -25,7 +25,16 @@ from countersign.base.db.tables import (
     webhook_endpoints,
 )
 from countersign.base.errors import InvalidArgument
-from countersign.base.values import ACKNOWLEDGMENT, CLEARANCE, Mode, earliest_id, from_ns, to_ms
+from countersign.base.values import (
+    ACKNOWLEDGMENT,
+    CLEARANCE,
+    FULFILMENT,
+    Mode,
+    earliest_id,
+    from_ns,
+    is_id,
+    to_ms,
+)
 from countersign.core.access.account import (
     Account,
     all_accounts,
@@ -39,9 +48,10 @@ from countersign.core.access.reach import DEPLOYMENT, AccountReach
 from countersign.core.buyers.providers import drop_provider, remove_settings
 from countersign.core.checkout.expiry import end_all, still_open
 from countersign.core.log import tree_sql
+from countersign.core.orders.sql import forget_members, orders_of
 from countersign.core.privacy import erase_sql as sql
 from countersign.core.privacy.erase import carry_out, erased_entries, make_erasure
-from countersign.core.privacy.held import KeptRecords, Rests, find_held, kept_of, orders_of
+from countersign.core.privacy.held import find_held
 from countersign.core.privacy.holds import take_turn
 from countersign.core.privacy.model import Erasable, ErasureReason, RecordErasure, years_after
 from countersign.core.privacy.room import Privacy
@@ -51,6 +61,8 @@ YEARS_MAX: Final = 100
 _PAGE: Final = 200
 _TOGETHER: Final = 50
 """Orders that end in one transaction."""
+_ENDING: Final = (ACKNOWLEDGMENT, CLEARANCE, FULFILMENT)
+"""A check can belong to more orders."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +70,7 @@ class EndingOrder:
     """An order whose evidence has reached its end; a hold with this id still keeps it."""
 
     key: str
-    """Its acknowledgment, or a clearance that named none of its own account and mode."""
+    """Its first acknowledgment, else its first clearance."""
     account_id: str
     records: tuple[Erasable, ...]
     ended_at: datetime
@@ -102,7 +114,8 @@ async def list_ending(privacy: Privacy) -> AsyncIterator[EndingOrder]:
                         _page, account, now, mode=mode, kind=kind, after=after
                     )
                     ids = [record.record_id for order in found for record in order.records]
-                    held = (await kept_of(privacy, ids, AccountReach(account.id, mode))).held
+                    reach = AccountReach(account.id, mode)
+                    held = await scan(find_held, privacy.access.secret, ids, reach)
                     for order in found:
                         holds = [held[r.record_id][0] for r in order.records if r.record_id in held]
                         yield replace(order, hold=holds[0]) if holds else order
@@ -120,13 +133,9 @@ async def end_evidence(
     for start in range(0, len(orders), _TOGETHER):
         some = orders[start : start + _TOGETHER]
         erasures = {order.key: await _erasures(privacy, order) for order in some if order.disclosed}
-        ids = [record.record_id for order in some for record in order.records]
-        rests = (await kept_of(privacy, ids, DEPLOYMENT)).rests
         for account_id in dict.fromkeys(order.account_id for order in some):
             keys = [order.key for order in some if order.account_id == account_id]
-            gone += await privacy.access.database.write(
-                _end, privacy, account_id, keys, rests, erasures
-            )
+            gone += await privacy.access.database.write(_end, privacy, account_id, keys, erasures)
         report(start + len(some))
     return gone
 
@@ -164,7 +173,11 @@ def reached(
     """
     if account.evidence_years is None:
         return []
-    orders = {key: ids for key, ids in orders_of(connection, keys).items() if key in {*keys}}
+    orders: dict[str, set[str]] = {}
+    for order in orders_of(connection, DEPLOYMENT, keys):
+        own = {one for one in order.members if any(is_id(kind, one) for kind in _ENDING)}
+        orders[min(own)] = own
+    orders = {key: ids for key, ids in orders.items() if key in {*keys}}
     members = sorted({id_ for ids in orders.values() for id_ in ids})
     known: dict[str, Erasable] = {}
     disclosed = set[str]()
@@ -178,27 +191,26 @@ def reached(
     for key, ids in sorted(orders.items()):
         if not ids <= in_log.keys():
             continue  # the proof of its existence is not written yet
-        own = tuple(known[id_] for id_ in sorted(ids) if id_ in known)
-        ends = [years_after(record.at, account.evidence_years) for record in own]
-        ends += [end for record in own if (end := sql.kept_until(record, notices)) is not None]
+        stored = tuple(known[id_] for id_ in sorted(ids) if id_ in known)
+        ends = [years_after(record.at, account.evidence_years) for record in stored]
+        ends += [end for record in stored if (end := sql.kept_until(record, notices)) is not None]
         if ends and max(ends) <= now:
-            order = EndingOrder(
+            ending = EndingOrder(
                 key=key,
                 account_id=account.id,
-                records=own,
+                records=stored,
                 ended_at=max(ends),
                 disclosed=not disclosed.isdisjoint(ids),
             )
-            made.append(order)
+            made.append(ending)
     return made
 
 
-def _end(  # noqa: PLR0917 - of one transaction
+def _end(
     connection: Connection,
     privacy: Privacy,
     account_id: str,
     keys: Sequence[str],
-    rests: Rests,
     erasures: Mapping[str, Sequence[RecordErasure]],
 ) -> list[str]:
     """Erase and delete what of these orders may go now, whatever was planned.
@@ -215,13 +227,12 @@ def _end(  # noqa: PLR0917 - of one transaction
     at = from_ns(privacy.access.clock.time_ns())
     orders = reached(connection, account, keys, at) if account else []
     ids = [record.record_id for order in orders for record in order.records]
-    held, sealed = find_held(connection, privacy.access.secret, ids, rests, DEPLOYMENT)
-    kept = {*held, *(one.record_id for one in sealed)}
+    kept = find_held(connection, privacy.access.secret, ids, DEPLOYMENT).keys()
     going = [
         record
         for order in orders
         if kept.isdisjoint(r.record_id for r in order.records)
-        and (not order.disclosed or _erase(connection, privacy, order, rests, erasures))
+        and (not order.disclosed or _erase(connection, privacy, order, erasures))
         for record in order.records
     ]
     if not going:
@@ -233,6 +244,7 @@ def _end(  # noqa: PLR0917 - of one transaction
     connection.execute(insert(ended_records), notes)
     gone = [record.record_id for record in going]
     for chunk in chunks(gone):
+        forget_members(connection, chunk)
         for column in personal_columns("evidence"):
             connection.execute(delete(column.table).where(column.in_(chunk)))
     audit = privacy.access.audit.entry(AuditAction.EVIDENCE_ENDED, account_id, records=len(gone))
@@ -244,7 +256,6 @@ def _erase(
     connection: Connection,
     privacy: Privacy,
     order: EndingOrder,
-    rests: Rests,
     erasures: Mapping[str, Sequence[RecordErasure]],
 ) -> bool:
     """Erase an order's remaining data; False: not all of it was planned, or a hold keeps it."""
@@ -255,7 +266,7 @@ def _erase(
     access, reason = privacy.access, ErasureReason.RETENTION
     number = {(order.account_id, order.records[0].mode): len(parts)}
     audit = erased_entries(privacy, order.key, number, reason)
-    act = partial(carry_out, audit=audit, kept=KeptRecords({}, rests), reason=reason)
+    act = partial(carry_out, audit=audit, reason=reason)
     return act(connection, access.secret, privacy.log.journal, parts, DEPLOYMENT) is None
 
 

@@ -40,7 +40,7 @@ from countersign.core.buyers.sql import ERASED_BUYER, erased_name
 from countersign.core.log.journal import Journal
 from countersign.core.log.record import RecordType
 from countersign.core.privacy import erase_sql as sql
-from countersign.core.privacy.held import NOTHING_KEPT, HeldRecords, KeptRecords, find_held, kept_of
+from countersign.core.privacy.held import HeldRecords, find_held
 from countersign.core.privacy.holds import active_holds, hold_on, relying_elsewhere, take_turn
 from countersign.core.privacy.model import Erasable, ErasureReason, Outdated, Plan, RecordErasure
 from countersign.core.privacy.person_sql import (
@@ -122,10 +122,15 @@ async def kept_of_plan(privacy: Privacy, plan: Plan) -> HeldRecords:
 
     Raises OnHold as `erase_planned` does.
     """
-    held = (await kept_of(privacy, plan.ids, plan.reach)).held
+    held = await _held(privacy, plan)
     cbid = plan.subject if plan.buyer else None
     await privacy.access.database.scan(_refusal, held, cbid, plan.reach)
     return held
+
+
+async def _held(privacy: Privacy, plan: Plan) -> HeldRecords:
+    access = privacy.access
+    return await access.database.scan(find_held, access.secret, plan.ids, plan.reach)
 
 
 async def erase_planned(
@@ -154,12 +159,12 @@ async def erase_planned(
     nothing was destroyed.
     """
     while True:
-        kept = await kept_of(privacy, plan.ids, plan.reach)
+        kept = await _held(privacy, plan)
         outdated = await _erase_as_planned(
             privacy, plan, reason, kept, details=details, remember=remember
         )
         if outdated is None:
-            return kept.held
+            return kept
         buyer = plan.buyer and replace(plan.buyer, sessions=outdated.sessions)
         plan = replace(plan, records=(*plan.records, *outdated.found), buyer=buyer)
 
@@ -168,14 +173,14 @@ async def _erase_as_planned(
     privacy: Privacy,
     plan: Plan,
     reason: ErasureReason,
-    kept: KeptRecords,
+    kept: HeldRecords,
     *,
     details: Mapping[str, object] | None,
     remember: Remember[HeldRecords] = None,
 ) -> Outdated | None:
     access = privacy.access
     # Without a buyer it is all or nothing: the transaction refuses.
-    going = [r for r in plan.records if plan.buyer is None or r.record_id not in kept.held]
+    going = [r for r in plan.records if plan.buyer is None or r.record_id not in kept]
     parts = [
         await make_erasure(privacy, record.account_id, record.mode, [record.record_id], reason)
         for record in sorted(going, key=lambda _: access.entropy(8))
@@ -248,7 +253,7 @@ def carry_out(
     *,
     cbid: str | None = None,
     audit: Sequence[AuditEntry] = (),
-    kept: KeptRecords = NOTHING_KEPT,
+    kept: HeldRecords | None = None,
     reason: ErasureReason = ErasureReason.OTHER,
     remember: Remember[HeldRecords] = None,
 ) -> OnHold | Outdated | None:
@@ -263,15 +268,15 @@ def carry_out(
     if cbid is not None and person is None:
         return Outdated((), sessions)
     going = [id_ for part in parts for id_ in part.record_ids]
-    planned = {*going, *kept.held}
-    ids = [*planned.union(sessions)]
-    held, sealed = find_held(connection, secret, ids, kept.rests, reach)
+    kept = kept or {}
+    planned = {*going, *kept}
+    held = find_held(connection, secret, [*planned.union(sessions)], reach)
     refusal = _refusal(connection, held, cbid, reach)
     if refusal is not None:
         return refusal
     known = sql.find_verifications(connection, person.cbids, reach) if person else []
     found = [one for one in known if one.erased_at is None and one.record_id not in planned]
-    if found or sealed or held.keys() != kept.held.keys():
+    if found or held.keys() != kept.keys():
         return Outdated(found, sessions)
     for part in parts:
         sql.destroy_disclosures(connection, part)
@@ -283,7 +288,7 @@ def carry_out(
     journal.write(connection, [part.erasure for part in parts])
     for entry in audit:
         write_audit(connection, entry)
-    keep_answer(connection, remember, kept.held)
+    keep_answer(connection, remember, kept)
     return None
 
 
@@ -307,12 +312,10 @@ def _forget_person(
         sql.leave_buyer(connection, relying, reach)
         sql.remember_erased(connection, secret, [*relying], reach)
     if within != reach:
-        # Sessions elsewhere are no ties where a test key began them, or their account has left. If
-        # in doubt they wait: `carry_out_waiting` decrypts enough to decide.
+        # Sessions elsewhere are no ties where a test key began them, or their account has left.
         named = find_person(connection, secret, person.cbids[0], within).references
         theirs = [id_ for id_ in named if id_ not in person.references]
-        others, sealed = find_held(connection, secret, theirs, {}, within) if theirs else ({}, [])
-        held = {**(dict.fromkeys(theirs, ("", "")) if sealed else others), **held}
+        held = {**find_held(connection, secret, theirs, within), **held}
     going = [cbid for cbid in person.cbids if cbid not in relying]
     sql.remember_erased(connection, secret, going, DEPLOYMENT)
     forget_checks(connection, person, held, reach)
@@ -376,7 +379,7 @@ async def finish_restore(privacy: Privacy) -> int:
     while page := await database.scan(_find_keyless, after):
         for after, account_id, mode in page:
             part = await make_erasure(privacy, account_id, Mode(mode), [after], reason)
-            kept = await kept_of(privacy, [after], DEPLOYMENT)
+            kept = await database.scan(find_held, secret, [after], DEPLOYMENT)
             # Ciphertext that a hold keeps stays, although nothing can decrypt it.
             with suppress(OnHold):
                 act = partial(carry_out, kept=kept, reason=reason)
@@ -397,7 +400,7 @@ async def _erase_buyers(privacy: Privacy) -> int:
             # Erased with another identifier of the same buyer; or all that came back is no tie.
             await database.write(sql.forget_ties, secret, [cbid], [], reach)
             continue
-        kept = await kept_of(privacy, plan.ids, reach)
+        kept = await _held(privacy, plan)
         try:
             other = ErasureReason.OTHER
             outdated = await _erase_as_planned(privacy, plan, other, kept, details=None)

@@ -13,6 +13,7 @@ from countersign.base.db.tables import (
     accounts,
     buyer_references,
     buyers,
+    checkout_sessions,
     disclosures,
     erasures,
     legal_holds,
@@ -21,10 +22,12 @@ from countersign.base.db.tables import (
     verifications,
 )
 from countersign.base.errors import InvalidArgument, UnknownSubject
-from countersign.base.values import BUYER, Mode, from_ns, timed_id
+from countersign.base.values import BUYER, Mode, from_ns, is_id, timed_id
 from countersign.core.access.audit import AuditAction, AuditEntry, named, refer, write_audit
 from countersign.core.access.reach import DEPLOYMENT, AccountReach, Reach, owner_of, reach_of
 from countersign.core.access.secrets import DeploymentSecret
+from countersign.core.orders.model import ORDER, keys_of_id
+from countersign.core.orders.sql import find_orders
 from countersign.core.privacy.model import Hold, Matter
 from countersign.core.privacy.person_sql import (
     find_relying,
@@ -95,12 +98,17 @@ def store(connection: Connection, secret: DeploymentSecret, hold: Hold, audit: A
 
 def _is_there(connection: Connection, secret: DeploymentSecret, subject: str, reach: Reach) -> bool:
     """Whether this is a record in reach that is not erased, a buyer or an account in reach."""
+    s = checkout_sessions.c
     left = select(records.c.id).outerjoin(erasures, erasures.c.record_id == records.c.id)
     own = left.where(records.c.id == subject, reach.rows(records), erasures.c.record_id.is_(None))
+    session = select(s.id).where(s.id == subject, s.content.is_not(None))
+    session = session.where(reach.rows(checkout_sessions))
     buyer = select(buyers.c.cbid).where(buyers.c.cbid == subject)
     account = select(accounts.c.id).where(accounts.c.id == subject)
-    if connection.execute(own).first() is not None:
+    if any(connection.execute(query).first() is not None for query in (own, session)):
         return True
+    if is_id(ORDER, subject):
+        return bool(find_orders(connection, reach, keys_of_id(subject)))
     if isinstance(reach, AccountReach) and subject != reach.account_id:
         ties = find_ties(connection, secret, [subject], reach)
         return bool(ties) and connection.execute(buyer).first() is not None

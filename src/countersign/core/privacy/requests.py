@@ -31,7 +31,7 @@ from countersign.core.privacy.erase_sql import (
     forget_sessions,
     wait_for_holds,
 )
-from countersign.core.privacy.held import Rests, find_held, kept_of
+from countersign.core.privacy.held import find_held
 from countersign.core.privacy.holds import relying_elsewhere, take_turn
 from countersign.core.privacy.model import ErasureReason, Plan
 from countersign.core.privacy.person_sql import (
@@ -171,8 +171,7 @@ async def carry_out_waiting(privacy: Privacy, reach: Reach, *, by: str = "") -> 
         return []  # of a server: `countersign retention run` erases it, as the owner of the tables
     for id_, reason, is_session in waiting:
         if is_session:
-            rests = (await kept_of(privacy, [id_], reach)).rests
-            if await database.write(_erase_session, privacy.access.secret, id_, rests, reach):
+            if await database.write(_erase_session, privacy.access.secret, id_, reach):
                 erased.append(id_)
             continue
         found = await database.read(find_records, reach, records.c.id == id_)
@@ -187,12 +186,11 @@ async def carry_out_waiting(privacy: Privacy, reach: Reach, *, by: str = "") -> 
 
 
 def _erase_session(
-    connection: Connection, secret: DeploymentSecret, id_: str, rests: Rests, reach: Reach
+    connection: Connection, secret: DeploymentSecret, id_: str, reach: Reach
 ) -> bool:
     """Destroy the content of a checkout session that waited for it; False: a hold keeps it."""
     take_turn(connection)
-    held, sealed = find_held(connection, secret, [id_], rests, reach)
-    if held or sealed:
+    if find_held(connection, secret, [id_], reach):
         return False
     forget_sessions(connection, secret, [id_], reach)
     connection.execute(delete(started_checks).where(started_checks.c.reference == id_))

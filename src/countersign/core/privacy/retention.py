@@ -28,7 +28,7 @@ from countersign.core.access.reach import Reach
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.log.record import RecordType
 from countersign.core.privacy import erase_sql as sql
-from countersign.core.privacy.held import kept_of
+from countersign.core.privacy.held import find_held
 from countersign.core.privacy.model import Due, Erasable, years_after
 from countersign.core.privacy.room import Privacy
 
@@ -55,7 +55,8 @@ async def list_due(
             found, place = await privacy.access.database.scan(
                 _due, privacy, pages, now, place, reach
             )
-            held = (await kept_of(privacy, [due.record_id for due in found], reach)).held
+            ids = [due.record_id for due in found]
+            held = await privacy.access.database.scan(find_held, privacy.access.secret, ids, reach)
             for due in found:
                 yield replace(due, hold=held.get(due.record_id, (None, ""))[0])
 

@@ -6,19 +6,19 @@ Nothing is decrypted: names that vendors and buyers chose are found by their key
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from sqlalchemy import Connection, Row, or_, select
+from sqlalchemy import Connection, Row, select
 
+from countersign.base.db.statements import chunks
 from countersign.base.db.tables import (
     PERSONAL_INFO,
+    Field,
     acknowledgment_uses,
     checkout_sessions,
-    clearances,
     disclosures,
     erasures,
-    fulfilments,
     log_entries,
     personal_columns,
     records,
@@ -39,60 +39,67 @@ from countersign.base.values import (
 )
 from countersign.core.access.key import Principal
 from countersign.core.access.secrets import DeploymentSecret
-from countersign.core.acknowledgments.acknowledge import CHECKOUT_FIELD
-from countersign.core.buyers.model import BuyerStatus
 from countersign.core.log.blind_runs import found_by
-from countersign.core.privacy.held import orders_of
+from countersign.core.orders.model import ORDER, JoinedOrder, keys_of_id
+from countersign.core.orders.sql import find_orders, order_keys
 from countersign.core.privacy.person_sql import accounts_of, identifiers_of
 from countersign_evidence.record import CBID_FIELD, REFERENCE_FIELD, SESSION_FIELD
 
 ORDERS_MAX: Final = 20
 _FOUND_MAX: Final = 200
-_RECORDS: Final = (ACKNOWLEDGMENT, CLEARANCE, FULFILMENT)
+_MEMBERS: Final = (
+    *(ACKNOWLEDGMENT, CLEARANCE, FULFILMENT, VERIFICATION, CHECKOUT_SESSION, EARLIER_SESSION),
+)
 _s: Final = checkout_sessions.c
-
+_SESSIONS: Final = select(_s.id, _s.status, _s.created_at, _s.ended_at).order_by(_s.id)
+_RECORDS: Final = (
+    select(
+        *(records.c.id, records.c.type, records.c.at, records.c.body),
+        *(erasures.c.at.label("erased_at"), log_entries.c.leaf_index),
+        verifications.c.status.label("checked"),
+    )
+    .outerjoin(erasures, erasures.c.record_id == records.c.id)
+    .outerjoin(log_entries, log_entries.c.record_id == records.c.id)
+    .outerjoin(verifications, verifications.c.id == records.c.id)
+    .order_by(records.c.at, records.c.id)
+)
 
 _Row: TypeAlias = Row[*tuple[Any, ...]]
 
 
-class Found(NamedTuple):
-    """Starting points for orders: record ids and checkout session ids."""
+class ReadOrder(NamedTuple):
+    """An order with the rows of its members."""
 
-    record_ids: set[str]
-    session_ids: set[str]
-    by: str
-    """`identifier`, `buyer`, or `text`: a session of the vendor's or an order reference."""
-
-
-class StoredOrder(NamedTuple):
-    """The rows of an order."""
-
-    key: str
+    order: JoinedOrder
     sessions: Sequence[_Row]
     checks: Sequence[_Row]
     records: Sequence[_Row]
     """With their place in the log, and when they were erased."""
     cbid: str | None
     closed_at: Any
-    verified: _Row | None
-    """The account's own check of the buyer, where none of a checkout session is there."""
 
 
-def find(connection: Connection, secret: DeploymentSecret, who: Principal, text: str) -> Found:
-    """The objects that this text identifies, within the caller's reach."""
-    if any(is_id(kind, text) for kind in (CHECKOUT_SESSION, EARLIER_SESSION)):
-        return Found(set(), {text}, "identifier")
-    if any(is_id(kind, text) for kind in _RECORDS):
-        return Found({text}, set(), "identifier")
+def find(
+    connection: Connection, secret: DeploymentSecret, who: Principal, text: str
+) -> tuple[set[bytes], str]:
+    """The keys of the orders that this text identifies.
+
+    Second, what it is: `identifier`, `buyer`, or `text`, a session or an order reference.
+    """
+    if is_id(ORDER, text):
+        return {*keys_of_id(text)}, "identifier"
+    if any(is_id(kind, text) for kind in _MEMBERS):
+        return order_keys(connection, who.reach, [text]), "identifier"
     if is_id(FACT, text):
-        return Found({*_erased_by(connection, who, text)}, set(), "identifier")
-    if is_id(VERIFICATION, text):
-        return _of_check(connection, who, text)
+        return order_keys(connection, who.reach, _erased_by(connection, who, text)), "identifier"
     if is_id(BUYER, text) or is_id(SANDBOX_BUYER, text):
         cbids = identifiers_of(connection, text)
-        return Found(*_by_index(connection, secret, who, {CBID_FIELD: cbids}), "buyer")
-    given = {SESSION_FIELD: [text], REFERENCE_FIELD: [text], CHECKOUT_FIELD: [text]}
-    return Found(*_by_index(connection, secret, who, given), "text")
+        ids = by_index(connection, secret, who, CBID_FIELD, cbids)
+        return order_keys(connection, who.reach, ids), "buyer"
+    owners = accounts_of(connection, who.reach)
+    named = {secret.blind_index(owner, SESSION_FIELD, text) for owner in owners}
+    ids = by_index(connection, secret, who, REFERENCE_FIELD, [text])
+    return named | order_keys(connection, who.reach, ids), "text"
 
 
 def _erased_by(connection: Connection, who: Principal, fact_id: str) -> Sequence[str]:
@@ -103,145 +110,61 @@ def _erased_by(connection: Connection, who: Principal, fact_id: str) -> Sequence
     return erased
 
 
-def _of_check(connection: Connection, who: Principal, verification_id: str) -> Found:
-    """The checkout session of a check, and the orders that rest on its buyer."""
-    nothing = Found(set(), set(), "identifier")
-    v = verifications.c
-    own = select(v.cbid).where(v.id == verification_id, v.mode == who.mode)
-    cbid = connection.execute(own.where(who.reach.rows(verifications))).scalar()
-    if cbid is None:
-        return nothing
-    sessions = select(started_checks.c.reference).where(
-        started_checks.c.cbid == cbid, started_checks.c.verification_id == verification_id
-    )
-    uses = select(acknowledgment_uses.c.ack_id).where(acknowledgment_uses.c.cbid == cbid)
-    return Found(
-        {*connection.execute(uses.limit(_FOUND_MAX)).scalars()},
-        {*connection.execute(sessions).scalars()},
-        "identifier",
-    )
-
-
-def _by_index(
+def by_index(
     connection: Connection,
     secret: DeploymentSecret,
     who: Principal,
-    sought: dict[str, list[str]],
-) -> tuple[set[str], set[str]]:
-    """Records and checkout sessions with one of these values in one of these fields."""
-    owners, found, sessions = accounts_of(connection, who.reach), set[str](), set[str]()
+    field: Field,
+    values: Sequence[str],
+) -> set[str]:
+    """Records and checkout sessions with one of these values in this field, the newest."""
+    owners, found = accounts_of(connection, who.reach), set[str]()
     for column in personal_columns("order", "session"):
+        t = column.table.c
         own = [
-            secret.blind_index(owner, field, one)
-            for field in column.info[PERSONAL_INFO].fields
+            secret.blind_index(owner, name, value)
+            for name in column.info[PERSONAL_INFO].fields
+            if name == field
             for owner in owners
-            for one in sought.get(field, ())
+            for value in values
         ]
-        if own and column.table is disclosures:
-            wanted = select(disclosures.c.record_id).where(found_by(connection, column, *own))
-            wanted = wanted.where(disclosures.c.mode == who.mode)
-            wanted = wanted.order_by(disclosures.c.record_id.desc())
+        if own and column.table in {disclosures, checkout_sessions}:
+            [id_] = column.table.primary_key
+            is_hashed = column.table is disclosures
+            named = found_by(connection, column, *own) if is_hashed else column.in_(own)
+            wanted = select(id_).where(named, t.mode == who.mode).order_by(id_.desc())
             found |= {*connection.execute(wanted.limit(_FOUND_MAX)).scalars()}
-        elif own and column.table is checkout_sessions:
-            hosted = select(_s.id).where(column.in_(own), _s.mode == who.mode)
-            sessions |= {*connection.execute(hosted.limit(_FOUND_MAX)).scalars()}
-    of_orders = {id_ for id_ in found if any(is_id(kind, id_) for kind in _RECORDS)}
-    return of_orders, sessions
+    return found
 
 
-def read(connection: Connection, who: Principal, found: Found) -> list[StoredOrder]:
-    """The orders that these lead to, within the caller's reach; the newest first, one too many."""
-    reached = _within(connection, who, found.record_ids)
-    hosted = _sessions(connection, who, _s.id.in_(found.session_ids))
-    reached |= {id_ for one in hosted for id_ in (one.ack_id, one.clearance_id) if id_}
-    orders = orders_of(connection, reached)
-    keys = sorted(orders, key=lambda key: key.partition("_")[2], reverse=True)[: ORDERS_MAX + 1]
-    clears = {id_ for key in keys for id_ in orders[key] if is_id(CLEARANCE, id_)}
-    known = [
-        *hosted,
-        *_sessions(connection, who, or_(_s.ack_id.in_(keys), _s.clearance_id.in_(clears))),
-    ]
-    sessions = {one.id: one for one in known}
-    checks = connection.execute(
-        select(started_checks)
-        .where(started_checks.c.reference.in_(sessions))
-        .order_by(started_checks.c.started_at)
-    ).all()
-    rows = _records(connection, [id_ for key in keys for id_ in orders[key]])
-    uses = {
-        use.ack_id: use
-        for use in connection.execute(
-            select(acknowledgment_uses).where(acknowledgment_uses.c.ack_id.in_(keys))
+def read(connection: Connection, who: Principal, keys: Collection[bytes]) -> list[ReadOrder]:
+    """The orders with these keys within the caller's reach; the newest first, one too many."""
+    own = [one for one in find_orders(connection, who.reach, keys) if one.first.mode is who.mode]
+    return read_members(connection, own[: ORDERS_MAX + 1])
+
+
+def read_members(connection: Connection, found: Sequence[JoinedOrder]) -> list[ReadOrder]:
+    """These orders with the rows of their members, in a few queries."""
+    members = sorted({member for order in found for member in order.members})
+    sessions, checks, stored, uses = list[_Row](), list[_Row](), list[_Row](), list[_Row]()
+    for chunk in chunks(members):
+        started, bound = started_checks.c.reference, acknowledgment_uses.c.ack_id
+        sessions += connection.execute(_SESSIONS.where(_s.id.in_(chunk)))
+        checks += connection.execute(select(started_checks).where(started.in_(chunk)))
+        stored += connection.execute(_RECORDS.where(records.c.id.in_(chunk)))
+        uses += connection.execute(select(acknowledgment_uses).where(bound.in_(chunk)))
+    made = list[ReadOrder]()
+    for order in found:
+        own = [one for one in checks if one.reference in order.members]
+        bound_to = [use for use in uses if use.ack_id in order.members]
+        cbids = [use.cbid for use in bound_to] + [one.cbid for one in reversed(own)]
+        read_order = ReadOrder(
+            order,
+            [one for one in sessions if one.id in order.members],
+            sorted(own, key=lambda one: one.started_at),
+            [one for one in stored if one.id in order.members],
+            next(filter(None, cbids), None),
+            max((use.closed_at for use in bound_to if use.closed_at), default=None),
         )
-    }
-    v = verifications.c
-    verified = connection.execute(
-        select(v.id, v.account_id, v.cbid, v.at)
-        .where(v.cbid.in_([use.cbid for use in uses.values()]), v.mode == who.mode)
-        .where(v.status == BuyerStatus.VERIFIED)
-        .order_by(v.at.desc())
-        .limit(_FOUND_MAX)
-    ).all()
-    made, used = list[StoredOrder](), set[str]()
-    for key in keys:
-        members = orders[key]
-        own = [s for s in sessions.values() if s.ack_id == key or s.clearance_id in members]
-        used |= {one.id for one in own}
-        stored = [rows[m] for m in sorted(members) if m in rows]
-        order = _order(key, own, checks, stored, uses.get(key))
-        made.append(order._replace(verified=_last_of_own(verified, order)))
-    made += [
-        _order(one.id, [one], checks, [], None) for one in sessions.values() if one.id not in used
-    ]
+        made.append(read_order)
     return made
-
-
-def _order(
-    key: str,
-    sessions: Sequence[_Row],
-    checks: Sequence[_Row],
-    stored: Sequence[_Row],
-    use: _Row | None,
-) -> StoredOrder:
-    own = {one.id for one in sessions}
-    made = [one for one in checks if one.reference in own]
-    cbid = use.cbid if use else next((one.cbid for one in reversed(made) if one.cbid), None)
-    return StoredOrder(key, sessions, made, stored, cbid, use and use.closed_at, None)
-
-
-def _last_of_own(verified: Sequence[_Row], order: StoredOrder) -> _Row | None:
-    """The newest check before the order's last record, by its account and for its buyer."""
-    if not order.records or any(one.status == BuyerStatus.VERIFIED for one in order.checks):
-        return None
-    account_id, until = order.records[0].account_id, max(one.at for one in order.records)
-    known = (v for v in verified if (v.cbid, v.account_id) == (order.cbid, account_id))
-    return next((one for one in known if one.at <= until), None)
-
-
-def _within(connection: Connection, who: Principal, ids: Iterable[str]) -> set[str]:
-    own = select(records.c.id).where(records.c.id.in_([*ids]), records.c.mode == who.mode)
-    return {*connection.execute(own.where(who.reach.rows(records))).scalars()}
-
-
-def _sessions(connection: Connection, who: Principal, wanted: Any) -> Sequence[_Row]:  # noqa: ANN401 - a condition
-    own = select(
-        *(_s.id, _s.account_id, _s.mode, _s.status, _s.created_at, _s.expires_at, _s.ended_at),
-        *(_s.ack_id, _s.clearance_id),
-    ).where(wanted, _s.mode == who.mode, who.reach.rows(checkout_sessions))
-    return connection.execute(own.order_by(_s.id.desc()).limit(_FOUND_MAX)).all()
-
-
-def _records(connection: Connection, ids: Sequence[str]) -> dict[str, _Row]:
-    r = records.c
-    found = connection.execute(
-        select(
-            *(r.id, r.account_id, r.type, r.at, r.body, erasures.c.at.label("erased_at")),
-            *(log_entries.c.leaf_index, clearances.c.expires_at, fulfilments.c.closes),
-        )
-        .outerjoin(erasures, erasures.c.record_id == r.id)
-        .outerjoin(log_entries, log_entries.c.record_id == r.id)
-        .outerjoin(clearances, clearances.c.id == r.id)
-        .outerjoin(fulfilments, fulfilments.c.id == r.id)
-        .where(r.id.in_(ids))
-    )
-    return {row.id: row for row in found}

@@ -1,4 +1,4 @@
-"""One field to search by: the result is the order, with its parts and a timeline."""
+"""Orders: listed, read, or found by anything that names one; each with its parts and timeline."""
 
 from __future__ import annotations
 
@@ -8,45 +8,82 @@ from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct
+from sqlalchemy import Connection, Row
 
+from countersign.base.errors import NotFound
 from countersign.base.http.schemas import (
     ACK_ID,
     CBID,
     CHECKOUT_SESSION_ID,
     CLEARANCE_ID,
     ORDER,
+    GivenNotice,
+    GivenSession,
+    Listing,
+    NamesOrder,
+    OrderReference,
+    Page,
     Reference,
     Request,
     Timestamp,
+    in_full,
 )
-from countersign.base.values import ACKNOWLEDGMENT, CLEARANCE, FULFILMENT, Mode, is_id
+from countersign.base.values import Mode, from_ms, to_ms, to_the_second
 from countersign.core.access.key import Principal, Scope
+from countersign.core.access.reach import AccountReach
+from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.gate.act import Acts
-from countersign.core.privacy.held import kept_of
+from countersign.core.log.record import RecordType
+from countersign.core.orders.model import WAITING, OrderState
+from countersign.core.orders.sql import Wanted, find_page, order_keys
+from countersign.core.privacy.held import find_held
 from countersign.core.privacy.room import Privacy
 from countersign.staff.acts import order_sql as sql
 from countersign.staff.acts.accounts import AccountId
+from countersign_evidence.record import REFERENCE_FIELD, SESSION_FIELD
 
 _HOLD: Final = "hold_01km9wtz3tfs8v8j2c7n5k9m0d"
-_KINDS: Final = {
-    ACKNOWLEDGMENT: "acknowledgment",
-    CLEARANCE: "clearance",
-    FULFILMENT: "fulfilment",
-}
+_CURSOR: Final = Meta(
+    description="The `next_cursor` of the previous page.",
+    examples=["5f4dcc3b5aa765d61d8327deb882cf99.1764374400000"],
+    pattern=in_full(r"^([0-9a-f]{32}|[0-9a-f]{52})\.[0-9]{1,15}$"),
+)
+ORDER_ID: Final = "ord_4g2m8x0qk7v1c9z3r5t6w8y0ab"
 _Part = Literal["checkout_session", "acknowledgment", "verification", "clearance", "fulfilment"]
+
+
+class OrdersQuery(
+    Listing[Annotated[str, _CURSOR]],
+    NamesOrder,
+    frozen=True,
+    kw_only=True,
+):
+    """Which orders to list: by what names them, or the newest."""
+
+    session_id: GivenSession | None = None
+    """Only the order of this checkout session of yours."""
+    order_reference: OrderReference | None = None
+    """Only orders with this order reference."""
+    state: Annotated[OrderState | None, Meta(examples=["waiting_for_decision"])] = None
+    """Only orders in this state."""
+    waiting: Annotated[bool | None, Meta(examples=[True])] = None
+    """Only orders that wait for the buyer or for a decision; false: the others."""
+    held: Annotated[bool | None, Meta(examples=[True])] = None
+    """Only orders that a legal hold keeps; false: the others."""
+    notice_id: GivenNotice | None = None
+    """Only orders with this notice."""
+    opened_after: Timestamp | None = None
+    """Only orders opened at or after this time."""
+    opened_before: Timestamp | None = None
+    """Only orders opened before this time."""
 
 
 class SearchRequest(Request, frozen=True, kw_only=True):
     """What to look for."""
 
-    query: Annotated[
-        Reference,
-        Meta(
-            description="An identifier (ack_…, chk_…, clr_…, ful_…, ver_…, rec_…, cbid_…), the "
-            "vendor's session, or an order reference.",
-            examples=[ORDER],
-        ),
-    ]
+    query: Annotated[Reference, Meta(examples=[ORDER])]
+    """An identifier (ord_…, ack_…, chk_…, clr_…, ful_…, ver_…, rec_…, cbid_…), the vendor's
+    session, or an order reference."""
 
 
 class OrderPart(Struct, frozen=True, kw_only=True):
@@ -55,72 +92,57 @@ class OrderPart(Struct, frozen=True, kw_only=True):
     id: Annotated[str, Meta(examples=[ACK_ID])]
     type: Annotated[_Part, Meta(examples=["acknowledgment"])]
     at: Timestamp
-    status: Annotated[
-        str | None,
-        Meta(
-            description="Of a session, a verification or a clearance: how it stands.",
-            examples=["completed"],
-        ),
-    ]
-    sealed: Annotated[
-        bool | None, Meta(description="Whether the log contains it; null: it is no record.")
-    ]
-    erased_at: Annotated[Timestamp | None, Meta(description="When its personal data went.")]
-    hold_id: Annotated[str | None, Meta(description="The legal hold that keeps it.")]
+    status: Annotated[str | None, Meta(examples=["completed"])]
+    """Of a session, a verification or a clearance: how it stands."""
+    sealed: bool | None
+    """Whether the log contains it; null: it is no record."""
+    erased_at: Timestamp | None
+    """When its personal data went."""
+    hold_id: str | None
+    """The legal hold that keeps it."""
 
 
 class OrderStep(Struct, frozen=True, kw_only=True):
     """What happened, and when."""
 
     at: Timestamp
-    what: Annotated[
-        str,
-        Meta(
-            description="Such as `link_made`, `identity_check_started`, `identity_check_verified`, "
-            "`acknowledged`, `cleared`, `not_cleared`, `fulfilment_reported`, `order_closed`, "
-            "`session_completed`, `erased`.",
-            examples=["acknowledged"],
-        ),
-    ]
+    what: Annotated[str, Meta(examples=["acknowledged"])]
+    """Such as `link_made`, `identity_check_started`, `identity_check_verified`,
+    `identity_check_made` (with a result that was erased), `acknowledged`, `cleared`, `not_cleared`,
+    `fulfilment_reported`, `order_closed`, `session_completed`, `erased`."""
     id: Annotated[str, Meta(examples=[ACK_ID])]
-    reasons: Annotated[list[str], Meta(description="Stable codes, where it was refused.")]
+    reasons: list[str]
+    """Stable codes, where it was refused."""
 
 
 class FoundOrder(Struct, frozen=True, kw_only=True):
     """An order: what is known of it, without personal values."""
 
-    order_id: Annotated[
-        str,
-        Meta(
-            description="Its acknowledgment, else its clearance or checkout session.",
-            examples=[ACK_ID],
-        ),
-    ]
+    order_id: Annotated[str, Meta(examples=[ORDER_ID])]
+    """It never changes, and stays after an erasure."""
     account_id: AccountId
     livemode: bool
+    opened_at: Timestamp
+    """When the first act named it."""
+    state: Annotated[OrderState, Meta(examples=["cleared"])]
+    """Where it stands now."""
+    reasons: list[str]
+    """Why it was refused: stable codes."""
     ack_id: Annotated[str | None, Meta(examples=[ACK_ID])]
+    """The one that counts, else the newest."""
     cbid: Annotated[str | None, Meta(examples=[CBID])]
-    clearance_id: Annotated[
-        str | None,
-        Meta(description="The newest that was granted, else the newest.", examples=[CLEARANCE_ID]),
-    ]
+    clearance_id: Annotated[str | None, Meta(examples=[CLEARANCE_ID])]
+    """The newest that was granted, else the newest."""
     checkout_session_id: Annotated[str | None, Meta(examples=[CHECKOUT_SESSION_ID])]
     notice_id: Annotated[str | None, Meta(examples=["ab1263"])]
     notice_version: Annotated[str | None, Meta(examples=["2026-01-01"])]
     capture: Annotated[str | None, Meta(examples=["hosted"])]
     cleared: bool
-    hold_id: Annotated[
-        str | None, Meta(description="A legal hold that keeps it.", examples=[_HOLD])
-    ]
-    missing: Annotated[
-        list[str],
-        Meta(
-            description="What a complete order has and this one lacks: `acknowledgment`, "
-            "`identity_check`, `clearance`, `granted_clearance`, `fulfilment`, `seal`, "
-            "`personal_data`.",
-            examples=[["fulfilment"]],
-        ),
-    ]
+    hold_id: Annotated[str | None, Meta(examples=[_HOLD])]
+    """A legal hold that keeps it."""
+    missing: Annotated[list[str], Meta(examples=[["fulfilment"]])]
+    """What a complete order has and this one lacks: `acknowledgment`, `identity_check`,
+    `clearance`, `granted_clearance`, `fulfilment`, `seal`, `personal_data`."""
     parts: list[OrderPart]
     timeline: list[OrderStep]
 
@@ -128,19 +150,14 @@ class FoundOrder(Struct, frozen=True, kw_only=True):
 class SearchResult(Struct, frozen=True, kw_only=True):
     """The orders that were found, newest first."""
 
-    found_by: Annotated[
-        str,
-        Meta(
-            description="`identifier`, `buyer`, or `text`: the vendor's session or an order "
-            "reference.",
-            examples=["text"],
-        ),
-    ]
+    found_by: Annotated[str, Meta(examples=["text"])]
+    """`identifier`, `buyer`, or `text`: the vendor's session or an order reference."""
     orders: list[FoundOrder]
     more: Annotated[bool, Meta(description=f"Whether there are more than {sql.ORDERS_MAX}.")]
 
 
 SEARCH: Final = Acts("Staff: search", Privacy, scope=Scope.SEARCH_READ, console=True)
+ORDERS: Final = Acts("Orders", Privacy, scope=Scope.ORDERS_READ)
 
 
 @SEARCH.act("POST /v1/search", "Find an order by anything that names it", reads=True)
@@ -151,84 +168,148 @@ async def search(privacy: Privacy, who: Principal, wanted: SearchRequest) -> Sea
     the parts.
     """
     scan, secret = privacy.access.database.scan, privacy.access.secret
-    found = await scan(sql.find, secret, who, wanted.query.strip())
-    stored = await scan(sql.read, who, found)
-    shown = stored[: sql.ORDERS_MAX]
-    ids = [id_ for one in shown for id_ in _record_ids(one)]
-    kept = await kept_of(privacy, ids, who.reach)
-    held = {id_: hold for id_, (hold, _) in kept.held.items()}
-    orders = [_order(one, who.mode, held) for one in shown]
-    return SearchResult(found_by=found.by, orders=orders, more=len(stored) > len(shown))
+    keys, by = await scan(sql.find, secret, who, wanted.query.strip())
+    stored = await scan(sql.read, who, keys)
+    orders = await _views(privacy, who, stored[: sql.ORDERS_MAX])
+    return SearchResult(found_by=by, orders=orders, more=len(stored) > len(orders))
 
 
-def _record_ids(stored: sql.StoredOrder) -> list[str]:
-    checks = {one.verification_id for one in stored.checks if one.verification_id}
-    checks |= {stored.verified.id} if stored.verified else set()
-    return [*checks, *(one.id for one in stored.records)]
+@ORDERS.act("GET /v1/orders", "List orders, newest first")
+async def list_orders(privacy: Privacy, who: Principal, query: OrdersQuery) -> Page[FoundOrder]:
+    """The account's orders, newest first, each with its parts and its timeline.
+
+    A page with filters can be short: go on until `next_cursor` is null.
+    """
+    access = privacy.access
+    now = to_ms(await access.test_clocks.now(who.account_id, who.mode))
+    found, more = await access.database.scan(_page, access.secret, who, query, now)
+    orders = await _views(privacy, who, found)
+    if query.held is not None:
+        orders = [one for one in orders if (one.hold_id is not None) is query.held]
+    return Page(data=orders, next_cursor=more)
 
 
-def _order(stored: sql.StoredOrder, mode: Mode, held: Mapping[str, str]) -> FoundOrder:
-    bodies = {one.id: json.loads(one.body) for one in stored.records}
-    acks = [one for one in stored.records if is_id(ACKNOWLEDGMENT, one.id)]
-    clears = [one for one in stored.records if is_id(CLEARANCE, one.id)]
-    granted = [one for one in clears if bodies[one.id].get("cleared")]
-    ack = bodies[acks[0].id] if acks else {}
+def _page(
+    connection: Connection, secret: DeploymentSecret, who: Principal, query: OrdersQuery, now: int
+) -> tuple[list[sql.ReadOrder], str | None]:
+    """The orders of a page, and where the next one begins."""
+    keys = list[set[bytes]]()
+    if query.session_id is not None:
+        keys.append({secret.blind_index(who.account_id, SESSION_FIELD, query.session_id)})
+    if query.order_reference is not None:
+        values = [query.order_reference]
+        ids = sql.by_index(connection, secret, who, REFERENCE_FIELD, values)
+        keys.append(order_keys(connection, who.reach, ids))
+    states = {query.state} if query.state else set(OrderState)
+    if query.waiting is not None:
+        states &= WAITING if query.waiting else set(OrderState) - WAITING
+    place = None
+    if query.after is not None:
+        key, _, opened_at = query.after.rpartition(".")
+        place = int(opened_at), bytes.fromhex(key)
+    wanted = Wanted(
+        keys=set.intersection(*keys) if keys else None,
+        states=states,
+        notice_id=query.notice_id,
+        after=to_ms(query.opened_after) if query.opened_after else None,
+        before=to_ms(query.opened_before) if query.opened_before else None,
+        place=place,
+    )
+    found, more = find_page(
+        connection, AccountReach(who.account_id, who.mode), wanted, now, query.limit
+    )
+    next_cursor = None if more is None else f"{more[1].hex()}.{more[0]}"
+    return sql.read_members(connection, found), next_cursor
+
+
+@ORDERS.act("GET /v1/orders/{order_id}", "Get one order", refusals=(NotFound,))
+async def get_order(privacy: Privacy, who: Principal, order_id: str) -> FoundOrder:
+    """One order of this account, by its id or that of any of its parts."""
+    scan, secret = privacy.access.database.scan, privacy.access.secret
+    keys, by = await scan(sql.find, secret, who, order_id)
+    stored = await scan(sql.read, who, keys) if by == "identifier" else []
+    if not stored:
+        raise NotFound("The order was not found.")
+    return (await _views(privacy, who, stored[:1]))[0]
+
+
+async def _views(
+    privacy: Privacy, who: Principal, found: Sequence[sql.ReadOrder]
+) -> list[FoundOrder]:
+    """The orders with their holds, as they stand now."""
+    ids = [id_ for one in found for id_ in one.order.members]
+    database, secret = privacy.access.database, privacy.access.secret
+    kept = await database.scan(find_held, secret, ids, who.reach)
+    held = {id_: hold for id_, (hold, _) in kept.items()}
+    views = []
+    for one in found:
+        first = one.order.first
+        now = await privacy.access.test_clocks.now(first.account_id, first.mode)
+        views.append(_view(one, held, to_ms(now)))
+    return views
+
+
+def _view(one: sql.ReadOrder, held: Mapping[str, str], now: int) -> FoundOrder:
+    order, bodies = one.order, {row.id: json.loads(row.body) for row in one.records}
+    clears = [row for row in one.records if row.type == RecordType.CLEARANCE]
+    granted = [row for row in clears if bodies[row.id]["cleared"]]
     newest = (granted or clears)[-1:]
-    holds = [held[id_] for id_ in _record_ids(stored) if id_ in held]
+    acks = order.acknowledgments
+    named = [bodies[row.id]["ack_id"] for row in newest if bodies[row.id]["ack_id"] in acks]
+    ack_id = next(iter(named), None) or next(reversed(acks), None)
+    ack = bodies.get(ack_id or "", {})
+    state = order.decisive.state_at(now)
+    refused = clears[-1:] if state is OrderState.REFUSED else []
     return FoundOrder(
-        order_id=stored.key,
-        account_id=(*stored.records, *stored.sessions)[0].account_id,
-        livemode=mode is Mode.LIVE,
-        ack_id=acks[0].id if acks else None,
-        cbid=stored.cbid,
+        order_id=order.id,
+        account_id=order.first.account_id,
+        livemode=order.first.mode is Mode.LIVE,
+        opened_at=from_ms(order.first.at).replace(microsecond=0),
+        state=state,
+        reasons=[reason for row in refused for reason in bodies[row.id]["reasons"]],
+        ack_id=ack_id,
+        cbid=one.cbid,
         clearance_id=newest[0].id if newest else None,
-        checkout_session_id=stored.sessions[0].id if stored.sessions else None,
+        checkout_session_id=one.sessions[-1].id if one.sessions else None,
         notice_id=ack.get("notice_id"),
         notice_version=ack.get("notice_version"),
         capture=ack.get("capture"),
         cleared=bool(granted),
-        hold_id=holds[0] if holds else None,
-        missing=[*_missing(stored, has_ack=bool(acks), has=bool(clears), granted=bool(granted))],
-        parts=[*_parts(stored, bodies, held)],
-        timeline=sorted(_steps(stored, bodies), key=lambda step: step.at),
+        hold_id=next((held[id_] for id_ in sorted(order.members) if id_ in held), None),
+        missing=[*_missing(one, has_ack=bool(acks), has=bool(clears), granted=bool(granted))],
+        parts=[*_parts(one, bodies, held)],
+        timeline=sorted(_steps(one, bodies), key=lambda step: step.at),
     )
 
 
-def _missing(stored: sql.StoredOrder, *, has_ack: bool, has: bool, granted: bool) -> Iterator[str]:
+def _missing(one: sql.ReadOrder, *, has_ack: bool, has: bool, granted: bool) -> Iterator[str]:
+    kinds = {row.type for row in one.records}
     if not has_ack:
         yield "acknowledgment"
-    if not granted and not any(one.status == "verified" for one in stored.checks):
+    if not granted and not any(check.status == "verified" for check in one.checks):
         yield "identity_check"
     if not granted:
         yield "granted_clearance" if has else "clearance"
-    if not any(is_id(FULFILMENT, one.id) for one in stored.records):
+    if RecordType.FULFILMENT not in kinds:
         yield "fulfilment"
-    if any(one.leaf_index is None for one in stored.records):
+    if any(row.leaf_index is None for row in one.records):
         yield "seal"
-    if any(one.erased_at is not None for one in stored.records):
+    if any(row.erased_at is not None for row in one.records):
         yield "personal_data"
 
 
 def _parts(
-    stored: sql.StoredOrder, bodies: Mapping[str, Any], held: Mapping[str, str]
+    one: sql.ReadOrder, bodies: Mapping[str, Any], held: Mapping[str, str]
 ) -> Iterator[OrderPart]:
-    for one in stored.sessions:
-        yield _part(one.id, "checkout_session", one.created_at, one.status)
-    for one in stored.checks:
-        if one.verification_id:
-            hold = held.get(one.verification_id)
-            at, status = one.changed_at, one.status
-            yield _part(one.verification_id, "verification", at, status, hold_id=hold)
-    if (own := stored.verified) is not None:
-        hold = held.get(own.id)
-        yield _part(own.id, "verification", own.at, "verified", hold_id=hold)
-    for one in stored.records:
-        kind: Any = next(name for prefix, name in _KINDS.items() if is_id(prefix, one.id))
-        decided = bodies[one.id].get("cleared")
-        status = None if decided is None else "cleared" if decided else "not_cleared"
-        sealed, hold = one.leaf_index is not None, held.get(one.id)
-        erased = one.erased_at and one.erased_at.replace(microsecond=0)
-        yield _part(one.id, kind, one.at, status, sealed=sealed, erased_at=erased, hold_id=hold)
+    for row in one.sessions:
+        yield _part(row.id, "checkout_session", row.created_at, row.status, held)
+    for row in one.records:
+        decided = bodies[row.id].get("cleared")
+        status = row.checked
+        if decided is not None:
+            status = "cleared" if decided else "not_cleared"
+        sealed, erased = row.leaf_index is not None, to_the_second(row.erased_at)
+        yield _part(row.id, row.type, row.at, status, held, sealed=sealed, erased_at=erased)
 
 
 def _part(
@@ -236,10 +317,10 @@ def _part(
     kind: _Part,
     at: datetime,
     status: str | None,
+    held: Mapping[str, str],
     *,
     sealed: bool | None = None,
     erased_at: datetime | None = None,
-    hold_id: str | None = None,
 ) -> OrderPart:
     return OrderPart(
         id=id_,
@@ -248,43 +329,45 @@ def _part(
         status=status,
         sealed=sealed,
         erased_at=erased_at,
-        hold_id=hold_id,
+        hold_id=held.get(id_),
     )
 
 
-def _steps(stored: sql.StoredOrder, bodies: Mapping[str, Any]) -> Iterator[OrderStep]:
-    for one in stored.sessions:
-        yield _step(one.created_at, "link_made", one.id)
-        if one.ended_at is not None:
-            yield _step(one.ended_at, f"session_{one.status}", one.id)
-    yield from _check_steps(stored)
-    for one in stored.records:
-        body = bodies[one.id]
-        if is_id(ACKNOWLEDGMENT, one.id):
-            yield _step(one.at, "acknowledged", one.id)
-        elif is_id(CLEARANCE, one.id):
-            what = "cleared" if body.get("cleared") else "not_cleared"
-            yield _step(one.at, what, one.id, body.get("reasons", ()))
-        else:
-            yield _step(one.at, "fulfilment_reported", one.id)
-        if one.erased_at is not None:
-            yield _step(one.erased_at, "erased", one.id)
-    if stored.closed_at is not None:
-        yield _step(stored.closed_at, "order_closed", stored.key)
+def _steps(one: sql.ReadOrder, bodies: Mapping[str, Any]) -> Iterator[OrderStep]:
+    for row in one.sessions:
+        yield _step(row.created_at, "link_made", row.id)
+        if row.ended_at is not None:
+            yield _step(row.ended_at, f"session_{row.status}", row.id)
+    for row in one.checks:
+        yield _step(row.started_at, "identity_check_started", row.reference)
+        if row.status is not None:
+            id_, reasons = row.verification_id or row.reference, json.loads(row.reasons or "[]")
+            yield _step(row.changed_at, f"identity_check_{row.status}", id_, reasons)
+    started = {row.verification_id for row in one.checks}
+    for row in one.records:
+        if row.id not in started:
+            what = _happened(row, bodies[row.id])
+            yield _step(row.at, what, row.id, bodies[row.id].get("reasons", ()))
+        if row.erased_at is not None:
+            yield _step(row.erased_at, "erased", row.id)
+    if one.closed_at is not None:
+        yield _step(one.closed_at, "order_closed", one.order.id)
 
 
-def _check_steps(stored: sql.StoredOrder) -> Iterator[OrderStep]:
-    for one in stored.checks:
-        yield _step(one.started_at, "identity_check_started", one.reference)
-        if one.status is not None:
-            id_, reasons = one.verification_id or one.reference, json.loads(one.reasons or "[]")
-            yield _step(one.changed_at, f"identity_check_{one.status}", id_, reasons)
-    if (own := stored.verified) is not None:
-        yield _step(own.at, "identity_check_verified", own.id)
+def _happened(row: Row[Any], body: Mapping[str, Any]) -> str:
+    match row.type:
+        case RecordType.VERIFICATION:
+            return f"identity_check_{row.checked or 'made'}"
+        case RecordType.CLEARANCE:
+            return "cleared" if body["cleared"] else "not_cleared"
+        case RecordType.FULFILMENT:
+            return "fulfilment_reported"
+        case _:
+            return "acknowledged"
 
 
 def _step(at: datetime, what: str, id_: str, reasons: Sequence[str] = ()) -> OrderStep:
     return OrderStep(at=at.replace(microsecond=0), what=what, id=id_, reasons=[*reasons])
 
 
-ROUTES: Final = SEARCH.routes
+ROUTES: Final = (*SEARCH.routes, *ORDERS.routes)
