@@ -808,6 +808,7 @@ export interface Fulfilment {
    * Present and true if the times contradict the order of events, and the vendor confirmed them.
    */
   order_of_events_confirmed?: boolean;
+  /** Present only in the report of a payment. */
   paid_at?: string;
 }
 

@@ -36,20 +36,17 @@ class LogStanding(Struct, frozen=True, kw_only=True):
     """The newest log of a mode."""
 
     livemode: bool
-    log: Annotated[str, Meta(description="Its origin.", examples=[_ORIGIN])]
-    size: Annotated[int, Meta(description="How many entries it has.", examples=[1024])]
-    checkpoint_at: Annotated[Timestamp, Meta(description="When its newest checkpoint was made.")]
-    waiting: Annotated[
-        int, Meta(description="How many records wait for their entry.", examples=[0])
-    ]
+    log: Annotated[str, Meta(examples=[_ORIGIN])]
+    """Its origin."""
+    size: Annotated[int, Meta(examples=[1024])]
+    """How many entries it has."""
+    checkpoint_at: Timestamp
+    """When its newest checkpoint was made."""
+    waiting: Annotated[int, Meta(examples=[0])]
+    """How many records wait for their entry."""
     waiting_since: Timestamp | None
-    suspended: Annotated[
-        str | None,
-        Meta(
-            description="Why nothing is sealed; null: sealing goes on. On the machine: "
-            "`countersign log recover`."
-        ),
-    ]
+    suspended: str | None
+    """Why nothing is sealed; null: sealing goes on. On the machine: `countersign log recover`."""
 
 
 class AnchorStanding(Struct, frozen=True, kw_only=True):
@@ -57,7 +54,8 @@ class AnchorStanding(Struct, frozen=True, kw_only=True):
 
     kind: Annotated[str, Meta(examples=["witness"])]
     name: Annotated[str, Meta(examples=["witness.example.org"])]
-    size: Annotated[int | None, Meta(description="How many entries it covers; null: never.")]
+    size: int | None
+    """How many entries it covers; null: never."""
     at: Timestamp | None
 
 
@@ -66,24 +64,26 @@ class BackupStanding(Struct, frozen=True, kw_only=True):
 
     at: Timestamp
     directory: Annotated[str, Meta(examples=["/backups/2026-11-20"])]
-    restored_at: Annotated[Timestamp | None, Meta(description="When it was restored on trial.")]
+    restored_at: Timestamp | None
+    """When it was restored on trial."""
 
 
 class DeploymentStanding(Struct, frozen=True, kw_only=True):
     """How the deployment stands."""
 
-    at: Annotated[Timestamp, Meta(description="When this was looked up.")]
+    at: Timestamp
+    """When this was looked up."""
     version: Annotated[str, Meta(examples=[__version__])]
     public_url: Annotated[str, Meta(examples=["https://evidence.example.com"])]
     database: Annotated[str, Meta(examples=["sqlite"])]
     logs: list[LogStanding]
     anchors: list[AnchorStanding]
-    backup: Annotated[
-        BackupStanding | None,
-        Meta(description="null: none is known here, as where PostgreSQL has its own."),
-    ]
-    open_checkout_sessions: Annotated[int, Meta(description="Of live keys.", examples=[3])]
-    erasure_requests: Annotated[int, Meta(description="Buyers who wait.", examples=[0])]
+    backup: BackupStanding | None
+    """null: none is known here, as where PostgreSQL has its own."""
+    open_checkout_sessions: Annotated[int, Meta(examples=[3])]
+    """Of live keys."""
+    erasure_requests: Annotated[int, Meta(examples=[0])]
+    """Buyers who wait."""
 
 
 class FoundByDoctor(Struct, frozen=True, kw_only=True):
@@ -93,7 +93,8 @@ class FoundByDoctor(Struct, frozen=True, kw_only=True):
     code: Annotated[str, Meta(examples=["backup.old"])]
     severity: Annotated[Severity, Meta(examples=[Severity.WARNING])]
     found: Annotated[str, Meta(examples=["the last backup is 50 hours old"])]
-    what_to_do: Annotated[str, Meta(description='"": nothing.', examples=["Make one."])]
+    what_to_do: Annotated[str, Meta(examples=["Make one."])]
+    """"": nothing."""
 
 
 class DoctorFindings(Struct, frozen=True, kw_only=True):

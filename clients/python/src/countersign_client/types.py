@@ -1186,6 +1186,7 @@ class Fulfilment(Result, frozen=True, kw_only=True):
     """
 
     paid_at: datetime | None = None
+    """Present only in the report of a payment."""
 
 
 class FulfilmentReceipt(Result, frozen=True, kw_only=True):

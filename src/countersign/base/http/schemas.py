@@ -87,15 +87,13 @@ class Evidence(Struct, frozen=True, kw_only=True):
     """The position of the record in the transparency log."""
 
     status: Annotated[
-        str,
-        Meta(
-            description="`pending` until the log contains the record, usually within a second.",
-            extra_json_schema={"enum": ["pending", "sealed"]},
-            examples=["pending"],
-        ),
+        str, Meta(extra_json_schema={"enum": ["pending", "sealed"]}, examples=["pending"])
     ]
-    log: Annotated[str | None, Meta(description="Origin of the log.")]
-    index: Annotated[int | None, Meta(description="The number of the entry, counted from 0.")]
+    """`pending` until the log contains the record, usually within a second."""
+    log: str | None
+    """Origin of the log."""
+    index: int | None
+    """The number of the entry, counted from 0."""
 
 
 class ErrorDetail(Struct, frozen=True, kw_only=True):

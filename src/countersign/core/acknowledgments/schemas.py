@@ -57,10 +57,10 @@ class AcknowledgmentRequest(NamesOrder, frozen=True, kw_only=True):
     """The buyer's initials on every line of a notice."""
 
     initials_per_line: InitialsPerLine
-    session_id: Annotated[
-        GivenSession | None, Meta(description="Your checkout session: random, not an order number.")
-    ] = None
-    cbid: Annotated[GivenBuyer | None, Meta(description="The buyer identifier.")] = None
+    session_id: GivenSession | None = None
+    """Your checkout session: random, not an order number."""
+    cbid: GivenBuyer | None = None
+    """The buyer identifier."""
     order_reference: Annotated[OrderReference | None, Meta(description=YOUR_REFERENCE)] = None
     ip: (
         Annotated[
@@ -86,13 +86,8 @@ class AcknowledgmentRequest(NamesOrder, frozen=True, kw_only=True):
         ]
         | None
     ) = None
-    notice_version: Annotated[
-        Opaque | None,
-        Meta(
-            description="The version that was shown; refused unless it is in force now.",
-            examples=[CONTENT.version],
-        ),
-    ] = None
+    notice_version: Annotated[Opaque | None, Meta(examples=[CONTENT.version])] = None
+    """The version that was shown; refused unless it is in force now."""
 
 
 class AcknowledgmentReceipt(Struct, frozen=True, kw_only=True):
@@ -101,14 +96,10 @@ class AcknowledgmentReceipt(Struct, frozen=True, kw_only=True):
     ack_id: AckId
     notice_id: NoticeId
     notice_version: _Version
-    receipt: Annotated[
-        Receipt | None,
-        Meta(
-            description="A signed promise: the record whose SHA-256 it names will be in the log "
-            "by the time that it states. Keep it: if the record is not there then, it proves so. "
-            "Null if none of the log's keys can be used at the moment."
-        ),
-    ]
+    receipt: Receipt | None
+    """A signed promise: the record whose SHA-256 it names will be in the log by the time that it
+    states. Keep it: if the record is not there then, it proves so. Null if none of the log's keys
+    can be used at the moment."""
 
 
 class Acknowledgment(Struct, frozen=True, kw_only=True):
@@ -126,21 +117,15 @@ class Acknowledgment(Struct, frozen=True, kw_only=True):
     order_reference: Annotated[str | None, Meta(examples=[ORDER])]
     ip: Annotated[str | None, Meta(examples=["203.0.113.7"])]
     ip_source: Annotated[Source | None, Meta(examples=["body"])]
-    peer_ip: Annotated[
-        str | None,
-        Meta(description="The IP address of the connection.", examples=["198.51.100.20"]),
-    ]
+    peer_ip: Annotated[str | None, Meta(examples=["198.51.100.20"])]
+    """The IP address of the connection."""
     user_agent: Annotated[str | None, Meta(examples=[_AGENT])]
     user_agent_source: Annotated[Source | None, Meta(examples=["body"])]
-    user_agent_truncated: Annotated[
-        bool | None,
-        Meta(
-            description="Whether a longer header was shortened to 1,024 characters.",
-            examples=[False],
-        ),
-    ]
+    user_agent_truncated: Annotated[bool | None, Meta(examples=[False])]
+    """Whether a longer header was shortened to 1,024 characters."""
     capture: Annotated[Capture, Meta(examples=["vendor_api"])]
-    process: Annotated[Process | None, Meta(description="How it was made; null with `vendor_api`.")]
+    process: Process | None
+    """How it was made; null with `vendor_api`."""
     accepted_at: Timestamp
     test_clock: (
         Annotated[
@@ -148,10 +133,8 @@ class Acknowledgment(Struct, frozen=True, kw_only=True):
         ]
         | UnsetType
     ) = UNSET
-    clearance_id: Annotated[
-        ClearanceId | None,
-        Meta(description="The newest clearance granted with this acknowledgment."),
-    ]
+    clearance_id: ClearanceId | None
+    """The newest clearance granted with this acknowledgment."""
     evidence: Evidence
     erased_at: Timestamp | None
     unreadable: (
@@ -178,21 +161,15 @@ class AcknowledgmentsQuery(
     `accepted_before` is exclusive, so that neighbouring ranges neither overlap nor leave a gap.
     """
 
-    session_id: Annotated[
-        GivenSession | None, Meta(description="Only items with this checkout session.")
-    ] = None
-    cbid: Annotated[
-        GivenBuyer | None, Meta(description="Only items with this buyer identifier.")
-    ] = None
-    order_reference: Annotated[
-        OrderReference | None, Meta(description="Only items with this order reference.")
-    ] = None
-    notice_id: Annotated[
-        GivenNotice | None, Meta(description="Only acknowledgments of this notice.")
-    ] = None
-    accepted_after: Annotated[
-        Timestamp | None, Meta(description="Only acknowledgments accepted at or after this time.")
-    ] = None
-    accepted_before: Annotated[
-        Timestamp | None, Meta(description="Only acknowledgments accepted before this time.")
-    ] = None
+    session_id: GivenSession | None = None
+    """Only items with this checkout session."""
+    cbid: GivenBuyer | None = None
+    """Only items with this buyer identifier."""
+    order_reference: OrderReference | None = None
+    """Only items with this order reference."""
+    notice_id: GivenNotice | None = None
+    """Only acknowledgments of this notice."""
+    accepted_after: Timestamp | None = None
+    """Only acknowledgments accepted at or after this time."""
+    accepted_before: Timestamp | None = None
+    """Only acknowledgments accepted before this time."""

@@ -29,11 +29,11 @@ class OrderLine(Request, frozen=True, kw_only=True):
         Meta(
             min_length=1,
             max_length=TEXT_LENGTH_MAX,
-            description="What is bought, in your words; shown as text.",
             examples=["Free-float handguard, 15 inch"],
             extra_json_schema=STORABLE,
         ),
     ]
+    """What is bought, in your words; shown as text."""
     amount: (
         Annotated[
             str,

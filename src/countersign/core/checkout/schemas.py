@@ -67,16 +67,11 @@ Address = Annotated[str, Meta(max_length=URL_LENGTH_MAX, min_length=1, extra_jso
 class CheckoutSessionRequest(NamesClasses, frozen=True, kw_only=True):
     """A link for one buyer and one order."""
 
-    return_url: Annotated[
-        Address,
-        Meta(
-            description="Where the buyer goes afterwards: http or https, with only identifiers "
-            "added to its query. With live keys its origin must be registered."
-        ),
-    ]
-    session_id: Annotated[
-        Reference, Meta(description="Your checkout session: random, not an order number.")
-    ]
+    return_url: Address
+    """Where the buyer goes afterwards: http or https, with only identifiers added to its query.
+    With live keys its origin must be registered."""
+    session_id: Reference
+    """Your checkout session: random, not an order number."""
     order_reference: Annotated[OrderReference | None, Meta(description=YOUR_REFERENCE)] = None
     collect: (
         Annotated[
@@ -90,43 +85,23 @@ class CheckoutSessionRequest(NamesClasses, frozen=True, kw_only=True):
         ]
         | None
     ) = None
-    notice_id: Annotated[
-        Reference | None,
-        Meta(description="The notice to acknowledge. Required if an acknowledgment is collected."),
-    ] = None
-    cart: Annotated[
-        Cart | None,
-        Meta(
-            description="What is ordered, in the place of `collect` and `notice_id`: what the "
-            "requirements say of it is collected, the identity only if no `cbid` is given."
-        ),
-    ] = None
-    cbid: Annotated[
-        Reference | None,
-        Meta(
-            description="The buyer identifier, if known. With the identity to collect, this buyer "
-            "is asked for a new check."
-        ),
-    ] = None
-    shipping_zip: Annotated[
-        ZipCode | None,
-        Meta(description="The order's destination. With it, and a buyer, a clearance is decided."),
-    ] = None
-    order: Annotated[
-        Order | None,
-        Meta(
-            description="What the buyer's page shows of the order. It is kept encrypted with the "
-            "session and deleted with it: it is returned by nothing, and in no record or event."
-        ),
-    ] = None
-    origin: Annotated[
-        Address | None,
-        Meta(description="Scheme, host and port of the page that embeds the component."),
-    ] = None
-    locale: Annotated[
-        Literal["en", "es"] | None,
-        Meta(description="Language of the page; left out: the browser's."),
-    ] = None
+    notice_id: Reference | None = None
+    """The notice to acknowledge. Required if an acknowledgment is collected."""
+    cart: Cart | None = None
+    """What is ordered, in the place of `collect` and `notice_id`: what the requirements say of it
+    is collected, the identity only if no `cbid` is given."""
+    cbid: Reference | None = None
+    """The buyer identifier, if known. With the identity to collect, this buyer is asked for a new
+    check."""
+    shipping_zip: ZipCode | None = None
+    """The order's destination. With it, and a buyer, a clearance is decided."""
+    order: Order | None = None
+    """What the buyer's page shows of the order. It is kept encrypted with the session and deleted
+    with it: it is returned by nothing, and in no record or event."""
+    origin: Address | None = None
+    """Scheme, host and port of the page that embeds the component."""
+    locale: Literal["en", "es"] | None = None
+    """Language of the page; left out: the browser's."""
     expires_in_seconds: Lifetime | None = None
 
 
@@ -140,50 +115,33 @@ class CheckoutSession(Struct, frozen=True, kw_only=True):
     order_reference: Annotated[str | None, Meta(examples=[ORDER])]
     collect: Annotated[list[Collected], Meta(examples=[["acknowledgment"]])]
     notice_id: NoticeId | None
-    cbid: Annotated[
-        str | None, Meta(description="The buyer: as the identity check found, else as given.")
-    ]
-    provider_identity_session_id: Annotated[
-        str | None,
-        Meta(description="The identity provider's session: of the newest attempt, if several."),
-    ]
-    identity_status: Annotated[
-        BuyerStatus | None,
-        Meta(
-            description="What came of the identity check: `verified`, `pending` while the provider "
-            "decides, else why the buyer has to try again; null: nothing yet."
-        ),
-    ]
-    ack_id: Annotated[str | None, Meta(description="The acknowledgment, once there is one.")]
-    receipt: Annotated[
-        str | None,
-        Meta(description="The log's signed promise to have the record of the acknowledgment."),
-    ]
-    clearance_id: Annotated[
-        str | None,
-        Meta(description="The decision about the order, where the facts sufficed for one."),
-    ]
-    cleared: Annotated[bool | None, Meta(description="That decision; null: none was made.")]
-    reasons: Annotated[
-        list[str],
-        Meta(description="Why the order is not cleared, or the identity not verified: codes."),
-    ]
-    exemption: Annotated[
-        Exemption | None, Meta(description="As you asserted it for the cart; it changed nothing.")
-    ]
+    cbid: str | None
+    """The buyer: as the identity check found, else as given."""
+    provider_identity_session_id: str | None
+    """The identity provider's session: of the newest attempt, if several."""
+    identity_status: BuyerStatus | None
+    """What came of the identity check: `verified`, `pending` while the provider decides, else why
+    the buyer has to try again; null: nothing yet."""
+    ack_id: str | None
+    """The acknowledgment, once there is one."""
+    receipt: str | None
+    """The log's signed promise to have the record of the acknowledgment."""
+    clearance_id: str | None
+    """The decision about the order, where the facts sufficed for one."""
+    cleared: bool | None
+    """That decision; null: none was made."""
+    reasons: list[str]
+    """Why the order is not cleared, or the identity not verified: codes."""
+    exemption: Exemption | None
+    """As you asserted it for the cart; it changed nothing."""
     return_url: Annotated[str | None, Meta(examples=[_RETURN_URL])]
     origin: str | None
-    locale: Annotated[
-        str | None, Meta(description="As you gave it; null: the browser's.", examples=["en"])
-    ]
-    url: Annotated[
-        str | None,
-        Meta(description="The link for the buyer. Only in the response that created it."),
-    ]
-    client_token: Annotated[
-        str | None,
-        Meta(description="For the component. Only in the response that created the session."),
-    ]
+    locale: Annotated[str | None, Meta(examples=["en"])]
+    """As you gave it; null: the browser's."""
+    url: str | None
+    """The link for the buyer. Only in the response that created it."""
+    client_token: str | None
+    """For the component. Only in the response that created the session."""
     created_at: Annotated[Timestamp, Meta(examples=["2026-11-20T21:30:00Z"])]
     expires_at: Annotated[Timestamp, Meta(examples=["2026-11-20T22:00:00Z"])]
     ended_at: Timestamp | None
@@ -205,12 +163,10 @@ class CheckoutSessionsQuery(
     frozen=True,
     kw_only=True,
 ):
-    session_id: Annotated[
-        GivenSession | None, Meta(description="Only items with this checkout session of yours.")
-    ] = None
-    order_reference: Annotated[
-        OrderReference | None, Meta(description="Only items with this order reference.")
-    ] = None
+    session_id: GivenSession | None = None
+    """Only items with this checkout session of yours."""
+    order_reference: OrderReference | None = None
+    """Only items with this order reference."""
 
 
 class Cancellation(Request, frozen=True, kw_only=True):
@@ -229,7 +185,8 @@ class ShownNotice(Struct, frozen=True, kw_only=True):
 
     notice_id: str
     version: str
-    digest: Annotated[str, Meta(description="SHA-256 of the notice bytes, hexadecimal.")]
+    digest: str
+    """SHA-256 of the notice bytes, hexadecimal."""
     title: str
     heading: str
     bullets: list[NoticeLine]
@@ -249,34 +206,25 @@ class CurrentCheckoutSession(Struct, frozen=True, kw_only=True):
     vendor: Annotated[str, Meta(examples=["Example Parts"])]
     locale: Annotated[str, Meta(examples=["en"])]
     steps: Annotated[list[Collected], Meta(examples=[["acknowledgment"]])]
-    step: Annotated[Collected | None, Meta(description="What comes next; null: nothing.")]
+    step: Collected | None
+    """What comes next; null: nothing."""
     reasons: list[str]
     ack_id: AckId | None
-    copy_url: Annotated[
-        str | None,
-        Meta(
-            description="The buyer's own copy, for 30 days. Only in the response to the initials: "
-            "null for others that have the token."
-        ),
-    ]
+    copy_url: str | None
+    """The buyer's own copy, for 30 days. Only in the response to the initials: null for others that
+    have the token."""
     return_url: Annotated[
-        str | None,
-        Meta(
-            description="Where to go now; null while open.",
-            examples=[f"{_RETURN_URL}?checkout_session_id={CHECKOUT_SESSION_ID}"],
-        ),
+        str | None, Meta(examples=[f"{_RETURN_URL}?checkout_session_id={CHECKOUT_SESSION_ID}"])
     ]
+    """Where to go now; null while open."""
     expires_at: Annotated[Timestamp, Meta(examples=["2026-11-20T22:00:00Z"])]
     notice: ShownNotice | None
-    words: Annotated[
-        dict[str, str],
-        Meta(
-            description="Texts of the interface, by their names.",
-            examples=[{"done_title": "Done"}],
-        ),
-    ]
-    agreement: Annotated[str | None, Meta(description="The sentence that the buyer agrees to.")]
-    consent: Annotated[str | None, Meta(description="The consent to the electronic form.")]
+    words: Annotated[dict[str, str], Meta(examples=[{"done_title": "Done"}])]
+    """Texts of the interface, by their names."""
+    agreement: str | None
+    """The sentence that the buyer agrees to."""
+    consent: str | None
+    """The consent to the electronic form."""
 
 
 class Claimed(Request, frozen=True, kw_only=True):
@@ -304,19 +252,14 @@ class CurrentAcknowledgmentRequest(Request, frozen=True, kw_only=True):
     """The buyer's initials on every line, with what they agree to."""
 
     initials_per_line: InitialsPerLine
-    notice_version: Annotated[
-        Reference, Meta(description="The version that was shown.", examples=["2026-01-01"])
-    ]
-    notice_digest: Annotated[
-        str,
-        Meta(
-            pattern=_SHA256,
-            description="SHA-256 of the notice bytes that were shown.",
-            examples=["0" * 64],
-        ),
-    ]
-    agreement: Annotated[Given, Meta(description="Must be true: the sentence was agreed to.")]
-    consent: Annotated[Given, Meta(description="Must be true: so was the electronic form.")]
+    notice_version: Annotated[Reference, Meta(examples=["2026-01-01"])]
+    """The version that was shown."""
+    notice_digest: Annotated[str, Meta(pattern=_SHA256, examples=["0" * 64])]
+    """SHA-256 of the notice bytes that were shown."""
+    agreement: Given
+    """Must be true: the sentence was agreed to."""
+    consent: Given
+    """Must be true: so was the electronic form."""
     surface_digest: (
         Annotated[
             str,

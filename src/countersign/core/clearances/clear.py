@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from io import BytesIO
 from typing import Any, Final, NamedTuple
 
@@ -63,8 +63,6 @@ from countersign.core.log.record import SEAL_ENTROPY, NewRecord, RecordType, sea
 from countersign.core.notices.model import NoticeEdition
 from countersign.core.notices.registry import KnownNotices
 from countersign.core.notices.rule import COMPARED_ZIP, NOTHING
-from countersign.core.orders.model import OrderAct, OrderState
-from countersign.core.orders.sql import indexed_keys, join_orders, key_of
 from countersign.core.parties import Bound
 from countersign_evidence.canonical import canonical_json
 from countersign_evidence.disclosure import SALT_BYTES
@@ -175,9 +173,8 @@ async def prepare_order(
     more = 0 if reference is None else SALT_BYTES
     entropy = access.entropy(_ID_ENTROPY + RECORD_ENTROPY + more)
     index, account_id, zip_ = access.secret.blind_index, who.account_id, zip5(order.shipping_zip)
-    # The identity of an order as one text.
     classes = ",".join(order.classes) or None
-    whole = [order.ack_id, order.session_id, zip_, classes, order.shipping_address]
+    identity = [order.ack_id, order.session_id, zip_, classes, order.shipping_address]
     new = NewClearance(
         clearance_id=timed_id(CLEARANCE, time_ns, entropy[:_ID_ENTROPY]),
         account_id=account_id,
@@ -185,7 +182,7 @@ async def prepare_order(
         order=order,
         session_index=index(account_id, SESSION_FIELD, order.session_id),
         cbid_index=index(account_id, CBID_FIELD, order.cbid),
-        order_index=index(account_id, "order", canonical_json(whole).decode()),
+        order_index=index(account_id, "order", canonical_json(identity).decode()),
         zip_index=index(account_id, "zip", zip_),
         reference_index=reference_index(access.secret, account_id, reference),
         session_of_another=another,
@@ -241,15 +238,7 @@ def clear_together(
     room.log.journal.defer(connection, deferred, records)
     _insert_clearances.defer(connection, deferred, [_row(*one) for one in written])
     facts.defer(connection, deferred)
-    keys = {id_: bytes(key) for id_, key in indexed_keys(connection, facts.ack_ids)}
-    join_orders(
-        connection,
-        (
-            act
-            for new, result in written
-            for act in _acts(new, result, facts.of(new).acknowledgment, keys)
-        ),
-    )
+    facts.join(connection, written)
     # Asking the system for a few bytes releases the interpreter each time.
     drawn, kept = BytesIO(room.access.entropy(NONCE_BYTES * len(decided))), []
     for place, item, result in decided:
@@ -271,27 +260,6 @@ def _row(new: NewClearance, result: ClearanceResult) -> tuple[object, ...]:
         granted and to_ms(granted.expires_at),
         to_ms(new.at),
     )
-
-
-def _acts(
-    new: NewClearance,
-    result: ClearanceResult,
-    ack: AcknowledgmentFacts | None,
-    keys: Mapping[str, bytes],
-) -> Iterator[OrderAct]:
-    """The decision and its check on the order: that of its acknowledgment, else of its session."""
-    ack_id, granted = new.order.ack_id, result.granted
-    if ack is None:
-        key = key_of(new.session_index, new.reference_index, new.clearance_id)
-    else:
-        key = keys.get(ack_id) or key_of(ack.session_index, ack.reference_index, ack_id)
-    state, ends = (
-        (OrderState.CLEARED, to_ms(granted.expires_at)) if granted else (OrderState.REFUSED, None)
-    )
-    act = OrderAct(new.account_id, new.mode, to_ms(new.at), key, new.clearance_id)
-    yield act._replace(state=state, due_at=ends)
-    if result.verification is not None:
-        yield act._replace(member_id=result.verification)
 
 
 def _decide(item: PreparedOrder, facts: OrderFacts) -> ClearanceResult | None:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, delete, insert
 from countersign.base.db.statements import BulkInsert, Deferred, DriverStatement, SelectAmong
 from countersign.base.db.tables import acknowledgment_uses, clearance_settings
 from countersign.base.errors import InvalidArgument, OrderReferenceMissing, RateLimited
-from countersign.base.values import MODES, Mode, from_ms
+from countersign.base.values import MODES, Mode, from_ms, to_ms
 from countersign.core.access.account import find_account
 from countersign.core.access.audit import AuditAction, write_audit
 from countersign.core.access.key import Principal
@@ -33,6 +33,8 @@ from countersign.core.clearances.model import (
 )
 from countersign.core.clearances.room import Clearances
 from countersign.core.log.record import RecordType
+from countersign.core.orders.model import OrderAct, OrderState
+from countersign.core.orders.sql import indexed_keys, join_orders, key_of
 from countersign.core.parties import Bound, PartiesInForce
 
 _update_use: Final = DriverStatement(
@@ -87,7 +89,7 @@ class BatchFacts:
         self, connection: Connection, secret: DeploymentSecret, batch: Sequence[NewClearance]
     ) -> None:
         """Read all facts; the rows that bind an acknowledgment are locked."""
-        self.ack_ids = ack_ids = sorted({new.order.ack_id for new in batch})
+        ack_ids = sorted({new.order.ack_id for new in batch})
         self._secret = secret
         self._uses = {
             ack_id: AcknowledgmentUse._make([*use, paid_at and from_ms(paid_at)])
@@ -164,6 +166,30 @@ class BatchFacts:
             use = self._uses[id_]
             _update_use.defer(connection, deferred, use.order_index, use.clearance_id, id_)
         self._tries.write()
+
+    def join(
+        self, connection: Connection, decided: Sequence[tuple[NewClearance, ClearanceResult]]
+    ) -> None:
+        """Join decisions and their checks to the order of their acknowledgment or session."""
+        ack_ids = {new.order.ack_id for new, _ in decided}
+        keys = {id_: bytes(key) for id_, key in indexed_keys(connection, ack_ids)}
+        acts = list[OrderAct]()
+        for new, result in decided:
+            ack_id, granted = new.order.ack_id, result.granted
+            ack = self._acknowledgments.get((new.account_id, new.mode, ack_id))
+            if ack is None:
+                key = key_of(new.session_index, new.reference_index, new.clearance_id)
+            else:
+                key = keys.get(ack_id) or key_of(ack.session_index, ack.reference_index, ack_id)
+            act = OrderAct(new.account_id, new.mode, to_ms(new.at), key, new.clearance_id)
+            if granted is None:
+                acts.append(act._replace(state=OrderState.REFUSED))
+            else:
+                until = to_ms(granted.expires_at)
+                acts.append(act._replace(state=OrderState.CLEARED, due_at=until))
+            if result.verification is not None:
+                acts.append(act._replace(member_id=result.verification))
+        join_orders(connection, acts)
 
     def _buyer(self, new: NewClearance) -> Buyer | None:
         buyer = self._buyers.get(new.order.cbid)

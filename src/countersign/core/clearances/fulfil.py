@@ -221,9 +221,8 @@ async def _write(
         }
         room.log.journal.write(connection, [record])
         connection.execute(insert(fulfilments), row)
-        reported = OrderState.DELIVERED if _DELIVERED & said else OrderState.SHIPPED
-        if _PAID in said:
-            reported = None
+        state = OrderState.DELIVERED if _DELIVERED & said else OrderState.SHIPPED
+        reported = None if _PAID in said else state
         join_with(connection, stored.record.id, record.id, at, reported)
         if closes:
             closed = NewEvent(

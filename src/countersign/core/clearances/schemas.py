@@ -116,13 +116,14 @@ class NamesClasses(NamesOrder, frozen=True, kw_only=True):
 class ClearanceRequest(NamesClasses, frozen=True, kw_only=True):
     """An order to decide about."""
 
-    ack_id: Annotated[AckReference, Meta(description="The acknowledgment of the notice.")]
-    cbid: Annotated[BuyerReference, Meta(description="The buyer identifier.")]
-    shipping_zip: Annotated[ZipCode, Meta(description="The order's destination: ZIP or ZIP+4.")]
-    session_id: Annotated[
-        SessionReference,
-        Meta(description="Your checkout session, the same as in the acknowledgment."),
-    ]
+    ack_id: AckReference
+    """The acknowledgment of the notice."""
+    cbid: BuyerReference
+    """The buyer identifier."""
+    shipping_zip: ZipCode
+    """The order's destination: ZIP or ZIP+4."""
+    session_id: SessionReference
+    """Your checkout session, the same as in the acknowledgment."""
     order_reference: Annotated[
         OrderReference | None,
         Meta(
@@ -130,12 +131,8 @@ class ClearanceRequest(NamesClasses, frozen=True, kw_only=True):
             "account may require it for live orders."
         ),
     ] = None
-    shipping_address: Annotated[
-        ShippingAddress | None,
-        Meta(
-            description="Must contain the ZIP code; the rest is not compared.", examples=[_ADDRESS]
-        ),
-    ] = None
+    shipping_address: Annotated[ShippingAddress | None, Meta(examples=[_ADDRESS])] = None
+    """Must contain the ZIP code; the rest is not compared."""
 
     @property
     def names_order(self) -> bool:
@@ -178,27 +175,15 @@ class FulfilmentRequest(NamesOrder, frozen=True, kw_only=True):
     shipped_at: Shipped = None
     delivered_at: Timestamp | None = None
     adult_signature_obtained: AdultSignature | None = None
-    paid_at: Annotated[
-        Timestamp | None,
-        Meta(
-            description="When the order was paid: a report of its own, while a clearance is valid. "
-            "It keeps the acknowledgment for later decisions about the order.",
-            examples=["2026-11-20T21:40:00Z"],
-        ),
-    ] = None
-    order_reference: Annotated[
-        OrderReference | None,
-        Meta(description="Your order: another one than the clearance's is refused."),
-    ] = None
-    confirm_order_of_events: Annotated[
-        bool | None,
-        Meta(
-            description="True if the times of this report are right, although the order was "
-            "shipped before it was cleared, or delivered before it was shipped. The evidence shows "
-            "that you confirmed it, and readers name it as odd.",
-            examples=[True],
-        ),
-    ] = None
+    paid_at: Annotated[Timestamp | None, Meta(examples=["2026-11-20T21:40:00Z"])] = None
+    """When the order was paid: a report of its own, while a clearance is valid. It keeps the
+    acknowledgment for later decisions about the order."""
+    order_reference: OrderReference | None = None
+    """Your order: another one than the clearance's is refused."""
+    confirm_order_of_events: Annotated[bool | None, Meta(examples=[True])] = None
+    """True if the times of this report are right, although the order was shipped before it was
+    cleared, or delivered before it was shipped. The evidence shows that you confirmed it, and
+    readers name it as odd."""
 
 
 class ClearancesQuery(
@@ -207,18 +192,14 @@ class ClearancesQuery(
     frozen=True,
     kw_only=True,
 ):
-    ack_id: Annotated[
-        GivenAck | None, Meta(description="Only clearances requested with this acknowledgment.")
-    ] = None
-    session_id: Annotated[
-        GivenSession | None, Meta(description="Only items with this checkout session.")
-    ] = None
-    cbid: Annotated[
-        GivenBuyer | None, Meta(description="Only items with this buyer identifier.")
-    ] = None
-    order_reference: Annotated[
-        OrderReference | None, Meta(description="Only items with this order reference.")
-    ] = None
+    ack_id: GivenAck | None = None
+    """Only clearances requested with this acknowledgment."""
+    session_id: GivenSession | None = None
+    """Only items with this checkout session."""
+    cbid: GivenBuyer | None = None
+    """Only items with this buyer identifier."""
+    order_reference: OrderReference | None = None
+    """Only items with this order reference."""
 
 
 class ClearanceDecision(Struct, frozen=True, kw_only=True):
@@ -227,29 +208,15 @@ class ClearanceDecision(Struct, frozen=True, kw_only=True):
     clearance_id: ClearanceId
     cleared: Cleared
     order_named: OrderNamed
-    reasons: Annotated[
-        tuple[Code, ...],
-        Meta(
-            description="All reasons against the order, in a stable order; empty if it is cleared."
-        ),
-    ]
+    reasons: tuple[Code, ...]
+    """All reasons against the order, in a stable order; empty if it is cleared."""
     obligations: Obligations
     expires_at: Until
-    token: Annotated[
-        Token | None,
-        Meta(
-            description="A JWS (EdDSA) that a warehouse can check offline; null: not cleared, or "
-            "shipped before."
-        ),
-    ]
-    already_shipped: Annotated[
-        bool,
-        Meta(
-            description="True: this order was reported as shipped, under this clearance. Nothing "
-            "was decided anew, and nothing more may leave on it.",
-            examples=[False],
-        ),
-    ]
+    token: Token | None
+    """A JWS (EdDSA) that a warehouse can check offline; null: not cleared, or shipped before."""
+    already_shipped: Annotated[bool, Meta(examples=[False])]
+    """True: this order was reported as shipped, under this clearance. Nothing was decided anew, and
+    nothing more may leave on it."""
 
 
 class Fulfilment(Struct, frozen=True, kw_only=True):
@@ -263,17 +230,11 @@ class Fulfilment(Struct, frozen=True, kw_only=True):
     shipped_at: Shipped
     delivered_at: Timestamp | None
     adult_signature_obtained: AdultSignature | None
-    order_of_events_confirmed: Annotated[
-        bool | UnsetType,
-        Meta(
-            description="Present and true if the times contradict the order of events, and the "
-            "vendor confirmed them.",
-            examples=[True],
-        ),
-    ] = UNSET
-    paid_at: Annotated[
-        Timestamp | UnsetType, Meta(description="Present only in the report of a payment.")
-    ] = UNSET
+    order_of_events_confirmed: Annotated[bool | UnsetType, Meta(examples=[True])] = UNSET
+    """Present and true if the times contradict the order of events, and the vendor confirmed
+    them."""
+    paid_at: Timestamp | UnsetType = UNSET
+    """Present only in the report of a payment."""
 
 
 class FulfilmentReceipt(Struct, frozen=True, kw_only=True):
@@ -281,7 +242,8 @@ class FulfilmentReceipt(Struct, frozen=True, kw_only=True):
 
     fulfilment_id: FulfilmentId
     clearance_id: ClearanceId
-    closed_at: Annotated[Closed, Meta(description="null: not every obligation is reported yet.")]
+    closed_at: Closed
+    """null: not every obligation is reported yet."""
 
 
 class Clearance(Struct, frozen=True, kw_only=True):
@@ -289,24 +251,20 @@ class Clearance(Struct, frozen=True, kw_only=True):
 
     clearance_id: ClearanceId
     livemode: bool
-    ack_id: Annotated[
-        AckId | None, Meta(description="null: the value that was sent is not a valid identifier.")
-    ]
+    ack_id: AckId | None
+    """null: the value that was sent is not a valid identifier."""
     cbid: BuyerId | None
     session_id: SessionId | None
     order_reference: Annotated[str | None, Meta(examples=[ORDER])]
     shipping_zip: Annotated[str | None, Meta(examples=["94105"])]
     shipping_address: Annotated[Mapping[str, str] | None, Meta(examples=[_ADDRESS])]
-    product_class: Annotated[
-        str | None, Meta(description="null also for several classes.", examples=["accessory"])
-    ]
-    product_classes: Annotated[
-        list[str], Meta(description="All classes of the order.", examples=[["accessory"]])
-    ]
+    product_class: Annotated[str | None, Meta(examples=["accessory"])]
+    """null also for several classes."""
+    product_classes: Annotated[list[str], Meta(examples=[["accessory"]])]
+    """All classes of the order."""
     cleared: Cleared
-    order_named: Annotated[
-        OrderNamed | None, Meta(description="null: decided by a release that did not note it.")
-    ]
+    order_named: OrderNamed | None
+    """null: decided by a release that did not note it."""
     reasons: tuple[Code, ...]
     obligations: Obligations
     created_at: Timestamp
@@ -331,10 +289,10 @@ class Clearance(Struct, frozen=True, kw_only=True):
         ]
         | UnsetType
     ) = UNSET
-    token: Annotated[Token | None, Meta(description="null: not cleared, or no longer valid.")]
-    fulfilments: Annotated[
-        list[Fulfilment], Meta(description="The reports about the order, oldest first.")
-    ]
+    token: Token | None
+    """null: not cleared, or no longer valid."""
+    fulfilments: list[Fulfilment]
+    """The reports about the order, oldest first."""
     closed_at: Closed
     evidence: Evidence
     erased_at: Timestamp | None

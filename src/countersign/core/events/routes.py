@@ -32,37 +32,25 @@ from countersign.core.gate.act import Acts
 class Event(Struct, frozen=True, kw_only=True):
     """Something that has happened. It names objects; only events about buyers have reasons."""
 
-    id: Annotated[
-        str,
-        Meta(description="The `webhook-id` of its deliveries, and a cursor.", examples=[EVENT_ID]),
-    ]
+    id: Annotated[str, Meta(examples=[EVENT_ID])]
+    """The `webhook-id` of its deliveries, and a cursor."""
     type: Annotated[EventType, Meta(examples=[EventType.ACKNOWLEDGMENT_CREATED])]
     livemode: bool
     created_at: Timestamp
-    data: Annotated[
-        dict[str, str | list[Reason] | None],
-        Meta(
-            description="Identifiers: `cbid`, `ack_id`, `clearance_id`, `checkout_session_id`, "
-            "or those of a notice. `cbid` is null once the buyer is erased. `buyer.failed` and "
-            "`buyer.requires_input` also have `reasons` for the account "
-            "that made the attempt, with the codes of the verify response.",
-            examples=[{"ack_id": ACK_ID}],
-        ),
-    ]
-    triggered: Annotated[
-        bool | UnsetType,
-        Meta(description="True: a test key requested the event; nothing has happened."),
-    ] = UNSET
+    data: Annotated[dict[str, str | list[Reason] | None], Meta(examples=[{"ack_id": ACK_ID}])]
+    """Identifiers: `cbid`, `ack_id`, `clearance_id`, `checkout_session_id`, or those of a notice.
+    `cbid` is null once the buyer is erased. `buyer.failed` and `buyer.requires_input` also have
+    `reasons` for the account that made the attempt, with the codes of the verify response."""
+    triggered: bool | UnsetType = UNSET
+    """True: a test key requested the event; nothing has happened."""
 
 
 AfterEvent = Annotated[str, cursor("the id of its last event", EVENT_ID)]
 
 
 class EventsQuery(Listing[AfterEvent], frozen=True, kw_only=True):
-    type: Annotated[
-        EventType | None,
-        Meta(description="Only events of this type.", examples=[EventType.BUYER_VERIFIED]),
-    ] = None
+    type: Annotated[EventType | None, Meta(examples=[EventType.BUYER_VERIFIED])] = None
+    """Only events of this type."""
     since: Annotated[Timestamp, Meta(description="Only events at or after this time.")] | None = (
         None
     )

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from msgspec import Meta, Struct, convert, to_builtins
+from msgspec import Struct, convert, to_builtins
 
 from countersign.base.values import Mode
 from countersign.core.notices.model import NoticeEdition
@@ -36,7 +36,8 @@ _NOT_REQUIRED: Final = Requirement.NOT_REQUIRED
 class RuleVersion(Struct, frozen=True, kw_only=True):
     """The rule that an answer rests on."""
 
-    id: Annotated[str, Meta(description="That of its notice.")]
+    id: str
+    """That of its notice."""
     version: str
 
 
@@ -44,14 +45,13 @@ class NoticeRequirement(Struct, frozen=True, kw_only=True):
     """Whether an order needs a notice."""
 
     notice_id: str
-    version: Annotated[
-        str | None, Meta(description="The version in force; null: none, so do not sell.")
-    ]
+    version: str | None
+    """The version in force; null: none, so do not sell."""
     required: Requirement
-    rule: Annotated[RuleVersion | None, Meta(description="null: the notice has no rule.")]
-    reviewed: Annotated[
-        bool, Meta(description="Whether the text and the rule were compared with the law.")
-    ]
+    rule: RuleVersion | None
+    """null: the notice has no rule."""
+    reviewed: bool
+    """Whether the text and the rule were compared with the law."""
     reasons: tuple[RequirementReason, ...]
 
 
@@ -78,8 +78,10 @@ class RequirementWarning(Struct, frozen=True, kw_only=True):
     """
 
     type: WarningType
-    notice_id: Annotated[str | None, Meta(description="Of `not_sufficient`; else null.")]
-    product_class: Annotated[str | None, Meta(description="Of `not_sufficient`; else null.")]
+    notice_id: str | None
+    """Of `not_sufficient`; else null."""
+    product_class: str | None
+    """Of `not_sufficient`; else null."""
 
 
 class Collect(NamedTuple):
@@ -92,17 +94,15 @@ class Collect(NamedTuple):
 class Requirements(Struct, frozen=True, kw_only=True):
     """What an order needs, by the rules of the notices."""
 
-    decision: Annotated[Requirement, Meta(description="Whether any notice is needed.")]
+    decision: Requirement
+    """Whether any notice is needed."""
     notices: tuple[NoticeRequirement, ...]
     identity: IdentityRequirement
-    obligations: Annotated[
-        tuple[Mapping[str, Any], ...],
-        Meta(description="The duties of a clearance for the order, each with a `type`."),
-    ]
+    obligations: tuple[Mapping[str, Any], ...]
+    """The duties of a clearance for the order, each with a `type`."""
     warnings: tuple[RequirementWarning, ...]
-    exemption: Annotated[
-        Exemption | None, Meta(description="As you asserted it; it changed nothing.")
-    ]
+    exemption: Exemption | None
+    """As you asserted it; it changed nothing."""
     livemode: bool
 
     def to_collect(self) -> Collect:

@@ -116,17 +116,11 @@ class AppliesTo(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Destination(Request, frozen=True, kw_only=True):
     """Where an order is delivered."""
 
-    state: Annotated[
-        UspsState, Meta(description="Two-letter USPS code. One that is not in use is unknown.")
-    ]
-    zip: Annotated[
-        ZipCode | None,
-        Meta(
-            description="ZIP or ZIP+4. A parcel goes where it says: one of a state that a rule "
-            "names counts as delivered there, any other one that is not in `state` makes the "
-            "state unknown."
-        ),
-    ] = None
+    state: UspsState
+    """Two-letter USPS code. One that is not in use is unknown."""
+    zip: ZipCode | None = None
+    """ZIP or ZIP+4. A parcel goes where it says: one of a state that a rule names counts as
+    delivered there, any other one that is not in `state` makes the state unknown."""
 
     @property
     def zip_states(self) -> frozenset[str] | None:
@@ -147,28 +141,20 @@ class Destination(Request, frozen=True, kw_only=True):
 class Exemption(Request, frozen=True, kw_only=True):
     """Why no notice would be needed, as you assert it. It changes nothing in the response."""
 
-    reason: Annotated[Reference, Meta(description="In your words.", examples=["licensed dealer"])]
-    evidence_reference: Annotated[
-        Reference | None, Meta(description="Where you keep the evidence.", examples=["doc-2931"])
-    ] = None
+    reason: Annotated[Reference, Meta(examples=["licensed dealer"])]
+    """In your words."""
+    evidence_reference: Annotated[Reference | None, Meta(examples=["doc-2931"])] = None
+    """Where you keep the evidence."""
 
 
 class Cart(Request, frozen=True, kw_only=True):
     """What is sold, and to where, as far as rules depend on it."""
 
-    product_classes: Annotated[
-        tuple[ProductClass, ...],
-        Meta(
-            min_length=1,
-            max_length=CLASSES_MAX,
-            description="The class of each product. One that no rule names is unknown.",
-        ),
-    ]
+    product_classes: Annotated[tuple[ProductClass, ...], Meta(min_length=1, max_length=CLASSES_MAX)]
+    """The class of each product. One that no rule names is unknown."""
     ship_to: Destination
-    residence_state: Annotated[
-        UspsState | None,
-        Meta(description="The state in which the buyer lives; left out: not known."),
-    ] = None
+    residence_state: UspsState | None = None
+    """The state in which the buyer lives; left out: not known."""
     exemption: Exemption | None = None
 
 

@@ -28,16 +28,10 @@ class Notice(Struct, frozen=True, kw_only=True):
     version: str
     title: str
     heading: str
-    bullets: Annotated[
-        list[str], Meta(description="The lines to initial; send one element of initials for each.")
-    ]
-    bullet_ids: Annotated[
-        list[str],
-        Meta(
-            description="What the law calls each of the bullets: show it with it, such as (A).",
-            examples=[["A", "B"]],
-        ),
-    ]
+    bullets: list[str]
+    """The lines to initial; send one element of initials for each."""
+    bullet_ids: Annotated[list[str], Meta(examples=[["A", "B"]])]
+    """What the law calls each of the bullets: show it with it, such as (A)."""
     attestation_text: str
     source_law: str
     source_bill: str
@@ -50,10 +44,10 @@ class NoticeSummary(Struct, frozen=True, kw_only=True):
     title: str
     jurisdiction: str
     language: str
-    version: Annotated[
-        str | None, Meta(description="The version in force; null: no version is in force.")
-    ]
-    versions: Annotated[int, Meta(description="The number of published versions.")]
+    version: str | None
+    """The version in force; null: no version is in force."""
+    versions: int
+    """The number of published versions."""
 
 
 class NoticeVersion(Struct, frozen=True, kw_only=True):
@@ -62,22 +56,20 @@ class NoticeVersion(Struct, frozen=True, kw_only=True):
     notice_id: str
     version: str
     status: NoticeStatus
-    digest: Annotated[str, Meta(description="Hex SHA-256 of the published bytes.")]
-    lines: Annotated[int, Meta(description="The number of bullets to initial.")]
+    digest: str
+    """Hex SHA-256 of the published bytes."""
+    lines: int
+    """The number of bullets to initial."""
     effective_from: Annotated[str, Meta(extra_json_schema={"format": "date"})]
     published_at: Timestamp
     reviewed_at: Timestamp | None
-    reviewed_against: Annotated[
-        str | None,
-        Meta(
-            description="The official text that the version was compared with; null: not reviewed."
-        ),
-    ]
+    reviewed_against: str | None
+    """The official text that the version was compared with; null: not reviewed."""
     source_url: str
-    editorial: Annotated[
-        list[str], Meta(description="Fields that are the operator's wording, not the law's.")
-    ]
-    text_gaps: Annotated[list[str], Meta(description="Known gaps in the text.")]
+    editorial: list[str]
+    """Fields that are the operator's wording, not the law's."""
+    text_gaps: list[str]
+    """Known gaps in the text."""
 
 
 def notice_of(content: NoticeContent) -> Notice:

@@ -68,7 +68,8 @@ class ClockAdvance(Request, frozen=True, kw_only=True):
 class BuyerMove(Request, frozen=True, kw_only=True):
     """The new status of a sandbox buyer."""
 
-    cbid: Annotated[Reference, Meta(description="A buyer in this account's sandbox.")]
+    cbid: Reference
+    """A buyer in this account's sandbox."""
     status: BuyerStatus
     reasons: _Reasons | None = None
 
@@ -91,13 +92,8 @@ class FaultRequest(Request, frozen=True, kw_only=True):
 class TestClock(Struct, frozen=True, kw_only=True):
     """The test clock of an account."""
 
-    now: Annotated[
-        Timestamp, Meta(description="The time that the clock shows and that the sandbox uses.")
-    ]
+    now: Timestamp
+    """The time that the clock shows and that the sandbox uses."""
     real_time: Timestamp
-    ahead_seconds: Annotated[
-        int,
-        Meta(
-            description="How far the clock is ahead; 0: the sandbox uses real time.", examples=[0]
-        ),
-    ]
+    ahead_seconds: Annotated[int, Meta(examples=[0])]
+    """How far the clock is ahead; 0: the sandbox uses real time."""

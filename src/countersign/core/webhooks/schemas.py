@@ -80,12 +80,10 @@ class WebhookEndpointChange(Request, frozen=True, kw_only=True):
 
     url: Url | None = None
     description: Description | None = None
-    event_types: Annotated[
-        EventTypes | None, Meta(description="The only event types to send from now on.")
-    ] = None
-    every_event_type: Annotated[
-        bool | None, Meta(description="Send all types again, in the place of `event_types`.")
-    ] = None
+    event_types: EventTypes | None = None
+    """The only event types to send from now on."""
+    every_event_type: bool | None = None
+    """Send all types again, in the place of `event_types`."""
     disabled: bool | None = None
 
     def apply(self, endpoint: Endpoint, now: datetime) -> Endpoint:
@@ -123,10 +121,8 @@ class SecretRotation(Request, frozen=True, kw_only=True):
 class Recovery(Request, frozen=True, kw_only=True):
     """The events to deliver again."""
 
-    since: Annotated[
-        Timestamp,
-        Meta(description="Events since this time that were not delivered are sent again."),
-    ]
+    since: Timestamp
+    """Events since this time that were not delivered are sent again."""
 
 
 class Resending(Request, frozen=True, kw_only=True):
@@ -142,26 +138,18 @@ class ExampleRequest(Request, frozen=True, kw_only=True):
 
 
 class DeliveriesQuery(Listing[AfterEvent], frozen=True, kw_only=True):
-    status: Annotated[
-        DeliveryStatus | None,
-        Meta(description="Only deliveries with this status.", examples=[DeliveryStatus.PENDING]),
-    ] = None
+    status: Annotated[DeliveryStatus | None, Meta(examples=[DeliveryStatus.PENDING])] = None
+    """Only deliveries with this status."""
 
 
 class Secret(Struct, frozen=True, kw_only=True):
     """A secret that signs the messages to an endpoint. The newest one comes first."""
 
-    public_key: Annotated[
-        str,
-        Meta(
-            description="Verifies the `v1a` signatures (Ed25519): `whpk_` and base64.",
-            examples=["whpk_A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg="],
-        ),
-    ]
+    public_key: Annotated[str, Meta(examples=["whpk_A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg="])]
+    """Verifies the `v1a` signatures (Ed25519): `whpk_` and base64."""
     created_at: Timestamp
-    expires_at: Annotated[
-        Timestamp | None, Meta(description="The time when the secret stops signing.")
-    ]
+    expires_at: Timestamp | None
+    """The time when the secret stops signing."""
 
 
 class WebhookEndpoint(Struct, frozen=True, kw_only=True):
@@ -171,27 +159,20 @@ class WebhookEndpoint(Struct, frozen=True, kw_only=True):
     livemode: bool
     url: Annotated[str, Meta(examples=[_URL])]
     description: Annotated[str, Meta(examples=["The shop's orders"])]
-    event_types: Annotated[
-        list[EventType] | None, Meta(description="null: all types.", examples=[_TYPES])
-    ]
+    event_types: Annotated[list[EventType] | None, Meta(examples=[_TYPES])]
+    """null: all types."""
     created_at: Timestamp
     disabled_at: Timestamp | None
-    disabled_reason: Annotated[
-        Disabled | None, Meta(description="`gone`: the endpoint returned 410.")
-    ]
+    disabled_reason: Disabled | None
+    """`gone`: the endpoint returned 410."""
     secrets: list[Secret]
 
 
 class NewWebhookEndpoint(WebhookEndpoint, frozen=True, kw_only=True):
     """A webhook endpoint and its new secret, which is returned only once."""
 
-    secret: Annotated[
-        str,
-        Meta(
-            description="Verifies the `v1` signatures (HMAC-SHA256): `whsec_` and base64.",
-            examples=[SharedSecret(bytes(range(32))).text],
-        ),
-    ]
+    secret: Annotated[str, Meta(examples=[SharedSecret(bytes(range(32))).text])]
+    """Verifies the `v1` signatures (HMAC-SHA256): `whsec_` and base64."""
 
 
 class DeletedWebhookEndpoint(Struct, frozen=True, kw_only=True):

@@ -88,22 +88,17 @@ class AccountView(Struct, frozen=True, kw_only=True):
     name: Annotated[str, Meta(examples=["Ridgeline Workshop"])]
     created_at: Timestamp
     status: Annotated[Literal["active", "disabled", "closed"], Meta(examples=["active"])]
-    evidence_years: Annotated[
-        int | None, Meta(description="After so many years its evidence ends; null: never.")
-    ]
-    reviewers: Annotated[
-        int,
-        Meta(description="How many people decide on a buyer who waits: 1, or 2.", examples=[1]),
-    ]
+    evidence_years: int | None
+    """After so many years its evidence ends; null: never."""
+    reviewers: Annotated[int, Meta(examples=[1])]
+    """How many people decide on a buyer who waits: 1, or 2."""
 
 
 class AccountChange(Request, frozen=True, kw_only=True):
     """Settings of an account."""
 
-    reviewers: Annotated[
-        Annotated[int, Meta(ge=1, le=2)],
-        Meta(description="2: what a first person decides, a second one makes final.", examples=[2]),
-    ]
+    reviewers: Annotated[Annotated[int, Meta(ge=1, le=2)], Meta(examples=[2])]
+    """2: what a first person decides, a second one makes final."""
 
 
 class BrandView(Struct, frozen=True, kw_only=True):
@@ -111,18 +106,14 @@ class BrandView(Struct, frozen=True, kw_only=True):
 
     name: Annotated[str, Meta(examples=["Ridgeline Workshop"])]
     color: Annotated[str | None, Meta(examples=["#1f4d3a"])]
-    logo: Annotated[str | None, Meta(description="Hex SHA-256 of the picture.")]
+    logo: str | None
+    """Hex SHA-256 of the picture."""
     contact_url: str | None
     privacy_url: str | None
     support_email: str | None
     font: str | None
-    initials: Annotated[
-        str,
-        Meta(
-            description="What buyers do: `typed` in each line, or `adopted_allowed`: typed once.",
-            examples=["typed"],
-        ),
-    ]
+    initials: Annotated[str, Meta(examples=["typed"])]
+    """What buyers do: `typed` in each line, or `adopted_allowed`: typed once."""
 
 
 class AccountDetails(AccountView, frozen=True, kw_only=True):
@@ -136,18 +127,16 @@ class BrandChange(Request, frozen=True, kw_only=True):
     """What to change; an empty text removes a part."""
 
     name: Annotated[_Shown | None, Meta(examples=["Ridgeline Workshop"])] = None
-    color: Annotated[_Shown | None, Meta(description="As #rrggbb.", examples=["#1f4d3a"])] = None
-    logo: Annotated[
-        Annotated[str, Meta(max_length=12288, extra_json_schema=STORABLE)] | None,
-        Meta(description="A PNG, JPEG or WebP picture of at most 6 KiB, in base64."),
-    ] = None
+    color: Annotated[_Shown | None, Meta(examples=["#1f4d3a"])] = None
+    """As #rrggbb."""
+    logo: Annotated[str, Meta(max_length=12288, extra_json_schema=STORABLE)] | None = None
+    """A PNG, JPEG or WebP picture of at most 6 KiB, in base64."""
     contact_url: _Shown | None = None
     privacy_url: _Shown | None = None
     support_email: _Shown | None = None
     font: Annotated[_Shown | None, Meta(description=f"One of {', '.join(FONTS)}.")] = None
-    initials: Annotated[
-        _Shown | None, Meta(description="How they are taken: `typed` or `adopted_allowed`.")
-    ] = None
+    initials: _Shown | None = None
+    """How they are taken: `typed` or `adopted_allowed`."""
 
 
 class OriginOfAccount(Request, frozen=True, kw_only=True):
@@ -170,7 +159,8 @@ class ClosedAccount(AccountView, frozen=True, kw_only=True):
     webhook_endpoints: _Count
     origins: _Count
     checkout_sessions: _Count
-    records: Annotated[int, Meta(description="What stays for evidence.", examples=[812])]
+    records: Annotated[int, Meta(examples=[812])]
+    """What stays for evidence."""
     records_with_personal_data: Annotated[int, Meta(examples=[640])]
 
 

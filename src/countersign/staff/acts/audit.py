@@ -35,22 +35,16 @@ _Time = Annotated[datetime, Meta(tz=True)]
 class AuditQuery(
     Listing[Annotated[str, cursor("that page's last entry", AUDIT_ID)]], frozen=True, kw_only=True
 ):
-    subject: Annotated[
-        _Word | None, Meta(description="Only about this one.", examples=[ACK_ID])
-    ] = None
-    actor: Annotated[
-        _Word | None,
-        Meta(description="Only by this person, key or user of the system.", examples=["root"]),
-    ] = None
-    action: Annotated[
-        AuditAction | None, Meta(description="Only this.", examples=[AuditAction.HOLD_PLACED])
-    ] = None
-    begin: Annotated[
-        _Time | None, Meta(description="At or after.", examples=["2026-11-01T00:00:00Z"])
-    ] = None
-    end: Annotated[_Time | None, Meta(description="Before.", examples=["2026-12-01T00:00:00Z"])] = (
-        None
-    )
+    subject: Annotated[_Word | None, Meta(examples=[ACK_ID])] = None
+    """Only about this one."""
+    actor: Annotated[_Word | None, Meta(examples=["root"])] = None
+    """Only by this person, key or user of the system."""
+    action: Annotated[AuditAction | None, Meta(examples=[AuditAction.HOLD_PLACED])] = None
+    """Only this."""
+    begin: Annotated[_Time | None, Meta(examples=["2026-11-01T00:00:00Z"])] = None
+    """At or after."""
+    end: Annotated[_Time | None, Meta(examples=["2026-12-01T00:00:00Z"])] = None
+    """Before."""
 
 
 class AuditView(Struct, frozen=True, kw_only=True):
@@ -58,13 +52,8 @@ class AuditView(Struct, frozen=True, kw_only=True):
 
     audit_id: Annotated[str, Meta(examples=[AUDIT_ID])]
     at: Timestamp
-    actor: Annotated[
-        str,
-        Meta(
-            description="The person (`per_…`), the key (`key_…`), or the user of the system.",
-            examples=["root"],
-        ),
-    ]
+    actor: Annotated[str, Meta(examples=["root"])]
+    """The person (`per_…`), the key (`key_…`), or the user of the system."""
     action: Annotated[AuditAction, Meta(examples=[AuditAction.HOLD_PLACED])]
     subject: Annotated[str, Meta(examples=[ACK_ID])]
     details: Annotated[dict[str, Any], Meta(examples=[{"reason": "case 24-1187"}])]

@@ -26,12 +26,8 @@ from countersign.core.gate.route import Call, Command, reason
 class BuyerReason(Request, frozen=True, kw_only=True):
     """Why."""
 
-    reason: Annotated[
-        Reference,
-        Meta(
-            description="Such as the number of a case. Kept: nothing personal.", examples=["case 7"]
-        ),
-    ]
+    reason: Annotated[Reference, Meta(examples=["case 7"])]
+    """Such as the number of a case. Kept: nothing personal."""
 
 
 class BuyerStanding(Struct, frozen=True, kw_only=True):

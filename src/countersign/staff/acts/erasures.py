@@ -52,9 +52,8 @@ class ErasurePreviewRequest(Request, frozen=True, kw_only=True):
     """What would be erased."""
 
     subject: _Subject
-    with_acknowledgments: Annotated[
-        bool, Meta(description="Of a buyer: also the acknowledgments that name the buyer.")
-    ] = False
+    with_acknowledgments: bool = False
+    """Of a buyer: also the acknowledgments that name the buyer."""
 
 
 class ErasureOrder(ErasurePreviewRequest, frozen=True, kw_only=True):
@@ -66,35 +65,28 @@ class ErasureOrder(ErasurePreviewRequest, frozen=True, kw_only=True):
 class KeptRecord(Struct, frozen=True, kw_only=True):
     """A record, or the checkout session of an order, that a legal hold keeps."""
 
-    record_id: Annotated[
-        str, Meta(description="A record, or a checkout session (chk_…).", examples=[ACK_ID])
-    ]
+    record_id: Annotated[str, Meta(examples=[ACK_ID])]
+    """A record, or a checkout session (chk_…)."""
     hold_id: Annotated[str, Meta(examples=[_HOLD])]
-    subject: Annotated[str, Meta(description="What the hold is on.", examples=[ACK_ID])]
+    subject: Annotated[str, Meta(examples=[ACK_ID])]
+    """What the hold is on."""
 
 
 class ErasurePreview(Struct, frozen=True, kw_only=True):
     """What an erasure would erase now, and what legal holds keep."""
 
     subject: Annotated[str, Meta(examples=[CBID])]
-    buyer: Annotated[
-        bool, Meta(description="Whether it is a buyer, with all its identifiers.", examples=[True])
-    ]
-    records: Annotated[
-        list[str], Meta(description="Whose personal data would go.", examples=[[ACK_ID]])
-    ]
+    buyer: Annotated[bool, Meta(examples=[True])]
+    """Whether it is a buyer, with all its identifiers."""
+    records: Annotated[list[str], Meta(examples=[[ACK_ID]])]
+    """Whose personal data would go."""
     kept: list[KeptRecord]
-    prevented_by: Annotated[
-        str | None,
-        Meta(description="Why nothing of it can be erased at the moment: the hold in words."),
-    ]
-    retention_ends_at: Annotated[
-        Timestamp | None,
-        Meta(description="The end of the longest retention period, if it is yet to come."),
-    ]
-    requested_at: Annotated[
-        Timestamp | None, Meta(description="When the buyer asked for it at /buyer; null: not.")
-    ]
+    prevented_by: str | None
+    """Why nothing of it can be erased at the moment: the hold in words."""
+    retention_ends_at: Timestamp | None
+    """The end of the longest retention period, if it is yet to come."""
+    requested_at: Timestamp | None
+    """When the buyer asked for it at /buyer; null: not."""
 
 
 class ErasureDone(Struct, frozen=True, kw_only=True):
@@ -103,19 +95,13 @@ class ErasureDone(Struct, frozen=True, kw_only=True):
     subject: Annotated[str, Meta(examples=[CBID])]
     buyer: bool
     erased_at: Timestamp
-    records: Annotated[
-        list[str], Meta(description="Whose personal data went.", examples=[[ACK_ID]])
-    ]
-    kept: Annotated[
-        list[KeptRecord], Meta(description="It is erased when the holds have been released.")
-    ]
-    copies_remain: Annotated[
-        bool,
-        Meta(
-            description="Whether a file of the embedded database still has copies, until a server "
-            "empties it within minutes. Older backups of the keys always have."
-        ),
-    ]
+    records: Annotated[list[str], Meta(examples=[[ACK_ID]])]
+    """Whose personal data went."""
+    kept: list[KeptRecord]
+    """It is erased when the holds have been released."""
+    copies_remain: bool
+    """Whether a file of the embedded database still has copies, until a server empties it within
+    minutes. Older backups of the keys always have."""
 
 
 class ErasureRequested(Struct, frozen=True, kw_only=True):
@@ -132,7 +118,8 @@ class DueRecord(Struct, frozen=True, kw_only=True):
     record_id: Annotated[str, Meta(examples=[ACK_ID])]
     account_id: Annotated[str, Meta(examples=["acct_01km9wtz3tfs8v8j2c7n5k9m0c"])]
     retention_ends_at: Timestamp
-    hold_id: Annotated[str | None, Meta(description="The hold that keeps it.")]
+    hold_id: str | None
+    """The hold that keeps it."""
 
 
 RequestsQuery = Listing[Annotated[str, cursor("that page's last buyer", CBID)]]
@@ -154,12 +141,9 @@ class DueQuery(
     kw_only=True,
 ):
     until: Annotated[
-        Annotated[datetime, Meta(tz=True)] | None,
-        Meta(
-            description="What ends until this time. Left out: what has ended.",
-            examples=["2026-12-31T00:00:00Z"],
-        ),
+        Annotated[datetime, Meta(tz=True)] | None, Meta(examples=["2026-12-31T00:00:00Z"])
     ] = None
+    """What ends until this time. Left out: what has ended."""
 
 
 ERASURES: Final = Acts("Staff: erasures", Privacy, scope=Scope.ERASURE_WRITE, console=True)

@@ -79,7 +79,8 @@ class HeldOrder(Request, frozen=True, kw_only=True):
 class HoldRequest(HeldOrder, frozen=True, kw_only=True):
     """A legal hold."""
 
-    matter_id: Annotated[_GivenMatter | None, Meta(description="The matter it is part of.")] = None
+    matter_id: _GivenMatter | None = None
+    """The matter it is part of."""
 
 
 class MatterRequest(Request, frozen=True, kw_only=True):
@@ -110,7 +111,8 @@ class MatterView(Struct, frozen=True, kw_only=True):
     name: Annotated[str, Meta(examples=["Case 24-1187"])]
     opened_at: Timestamp
     closed_at: Timestamp | None
-    holds: Annotated[int, Meta(description="How many holds of it last.", examples=[2])]
+    holds: Annotated[int, Meta(examples=[2])]
+    """How many holds of it last."""
 
 
 class WaitedErasure(Struct, frozen=True, kw_only=True):
@@ -124,19 +126,18 @@ class ReleasedHolds(Struct, frozen=True, kw_only=True):
     """The holds that ended, and what was to be erased and had waited for that."""
 
     hold_ids: Annotated[list[str], Meta(examples=[[HOLD_ID]])]
-    erased: Annotated[
-        list[str], Meta(description="Records and checkout sessions of the caller's own reach.")
-    ]
+    erased: list[str]
+    """Records and checkout sessions of the caller's own reach."""
     requested: list[WaitedErasure]
 
 
 class HoldsQuery(
     Listing[Annotated[str, cursor("that page's last hold", HOLD_ID)]], frozen=True, kw_only=True
 ):
-    status: Annotated[
-        Literal["active", "released"] | None, Meta(description="Only those.", examples=["active"])
-    ] = None
-    matter_id: Annotated[_GivenMatter | None, Meta(description="Only of this matter.")] = None
+    status: Annotated[Literal["active", "released"] | None, Meta(examples=["active"])] = None
+    """Only those."""
+    matter_id: _GivenMatter | None = None
+    """Only of this matter."""
 
 
 MattersQuery = Listing[Annotated[str, cursor("that page's last matter", MATTER_ID)]]

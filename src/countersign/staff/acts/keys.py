@@ -50,14 +50,12 @@ KeysQuery = Listing[Annotated[str, cursor("that page's last key", KEY_ID)]]
 class KeyRequest(Request, frozen=True, kw_only=True):
     """What a new key may do, and for how long."""
 
-    scopes: Annotated[
-        Annotated[list[Scope], Meta(min_length=1)] | None,
-        Meta(description="Left out: all that a vendor's server needs."),
-    ] = None
+    scopes: Annotated[list[Scope], Meta(min_length=1)] | None = None
+    """Left out: all that a vendor's server needs."""
     lifetime_seconds: Annotated[
-        Annotated[int, Meta(ge=60, le=10 * _YEAR_SECONDS)] | None,
-        Meta(description="Left out: it works until it is revoked.", examples=[_YEAR_SECONDS]),
+        Annotated[int, Meta(ge=60, le=10 * _YEAR_SECONDS)] | None, Meta(examples=[_YEAR_SECONDS])
     ] = None
+    """Left out: it works until it is revoked."""
 
 
 class KeyRotation(Request, frozen=True, kw_only=True):
@@ -74,28 +72,22 @@ class KeyView(Struct, frozen=True, kw_only=True):
     key_id: Annotated[str, Meta(examples=[KEY_ID])]
     account_id: AccountId
     livemode: bool
-    hint: Annotated[
-        str, Meta(description="Its beginning and its end.", examples=["csign_sk_test_…x7Qd"])
-    ]
+    hint: Annotated[str, Meta(examples=["csign_sk_test_…x7Qd"])]
+    """Its beginning and its end."""
     scopes: Annotated[list[str], Meta(examples=[["acks:create", "notices:read"]])]
     works: bool
     created_at: Timestamp
     expires_at: Timestamp | None
     revoked_at: Timestamp | None
-    last_used_at: Annotated[Timestamp | None, Meta(description="To the hour.")]
-    replaces: Annotated[str | None, Meta(description="The key of which it is the successor.")]
-    made_by: Annotated[
-        str,
-        Meta(
-            description="The person (`per_…`) who made it, or the key with which it was made; "
-            "`machine`: it was made on the machine.",
-            examples=["per_01km9wtz3tfs8v8j2c7n5k9m0d"],
-        ),
-    ]
-    key: Annotated[
-        str | UnsetType,
-        Meta(description="The key itself: present only in the response that makes it."),
-    ] = UNSET
+    last_used_at: Timestamp | None
+    """To the hour."""
+    replaces: str | None
+    """The key of which it is the successor."""
+    made_by: Annotated[str, Meta(examples=["per_01km9wtz3tfs8v8j2c7n5k9m0d"])]
+    """The person (`per_…`) who made it, or the key with which it was made; `machine`: it was made
+    on the machine."""
+    key: str | UnsetType = UNSET
+    """The key itself: present only in the response that makes it."""
 
 
 async def _warn(access: Access, made: Mapping[str, Any]) -> None:

@@ -80,17 +80,17 @@ class NoticeReinstatement(Request, frozen=True, kw_only=True):
     """The version that live keys get again, and the comparison with the official text."""
 
     version: _Version
-    by: Annotated[_Text, Meta(description="Who compared it.", examples=["Ada Moreno, counsel"])]
-    against: Annotated[_Text, Meta(description="URL of the official text.", examples=[_LAW])]
+    by: Annotated[_Text, Meta(examples=["Ada Moreno, counsel"])]
+    """Who compared it."""
+    against: Annotated[_Text, Meta(examples=[_LAW])]
+    """URL of the official text."""
 
 
 class NoticeReview(NoticeReinstatement, frozen=True, kw_only=True):
     """A comparison with the official text, word for word."""
 
-    rule: Annotated[
-        _Text | None,
-        Meta(description="The version of `applies_to` that was compared with the law, too."),
-    ] = None
+    rule: _Text | None = None
+    """The version of `applies_to` that was compared with the law, too."""
     gap_closed: _GapClosed = None
 
 
@@ -99,17 +99,19 @@ class NoticeWithdrawal(Request, frozen=True, kw_only=True):
 
     version: _Version
     reason: Annotated[_Text, Meta(examples=["replaced by the corrected text"])]
-    enjoined: Annotated[
-        bool, Meta(description="A court ordered it: the whole notice stops for live keys.")
-    ] = False
+    enjoined: bool = False
+    """A court ordered it: the whole notice stops for live keys."""
 
 
 class NoticeDifference(Struct, frozen=True, kw_only=True):
     """A part of two versions that is not the same."""
 
-    part: Annotated[str, Meta(description="A field, or a line.", examples=["bullet A"])]
-    before: Annotated[str | None, Meta(description="null: it was not there.")]
-    after: Annotated[str | None, Meta(description="null: it is gone.")]
+    part: Annotated[str, Meta(examples=["bullet A"])]
+    """A field, or a line."""
+    before: str | None
+    """null: it was not there."""
+    after: str | None
+    """null: it is gone."""
 
 
 class LifecycleStep(Struct, frozen=True, kw_only=True):
@@ -133,9 +135,8 @@ class NoticeLifecycle(Struct, frozen=True, kw_only=True):
     test: Annotated[NoticeStatus, Meta(examples=[NoticeStatus.IN_FORCE])]
     live: Annotated[NoticeStatus, Meta(examples=[NoticeStatus.IN_FORCE])]
     text_gaps: list[str]
-    rules: Annotated[
-        list[str], Meta(description="The versions of its `applies_to`.", examples=[["1"]])
-    ]
+    rules: Annotated[list[str], Meta(examples=[["1"]])]
+    """The versions of its `applies_to`."""
     events: list[LifecycleStep]
 
 
@@ -146,11 +147,10 @@ class CheckedNotice(Struct, frozen=True, kw_only=True):
     version: Annotated[str, Meta(examples=[_VERSION])]
     digest: _Digest
     text_gaps: list[str]
-    new: Annotated[bool, Meta(description="Whether no such version was published before.")]
-    compared_with: Annotated[
-        str | None,
-        Meta(description="The version in force for live keys, or else the newest; null: none."),
-    ]
+    new: bool
+    """Whether no such version was published before."""
+    compared_with: str | None
+    """The version in force for live keys, or else the newest; null: none."""
     differences: list[NoticeDifference]
 
 
@@ -177,13 +177,16 @@ class LifecycleQuery(
 ):
     notice_id: Annotated[
         Annotated[str, Meta(max_length=64, extra_json_schema=STORABLE)] | None,
-        Meta(description="Only of this notice.", examples=["ab1263"]),
+        Meta(examples=["ab1263"]),
     ] = None
+    """Only of this notice."""
 
 
 class CompareQuery(Request, frozen=True, kw_only=True):
-    old: Annotated[_Version | None, Meta(description="Left out: the oldest version.")] = None
-    new: Annotated[_Version | None, Meta(description="Left out: the newest version.")] = None
+    old: _Version | None = None
+    """Left out: the oldest version."""
+    new: _Version | None = None
+    """Left out: the newest version."""
 
 
 async def _say_what_is_in_force(notices: Notices, done: Mapping[str, Any]) -> None:

@@ -65,27 +65,21 @@ class Invitation(Request, frozen=True, kw_only=True):
     name: Annotated[
         str,
         Meta(
-            description="What the person is called; from staff also the id of a person (`per_…`) "
-            "who gets one more role and signs in as before.",
-            # The act judges it, without the white space around it.
             extra_json_schema={**STORABLE, "minLength": 1, "maxLength": NAME_LENGTH_MAX},
             examples=["Ada Lovelace"],
         ),
     ]
+    """What the person is called; from staff also the id of a person (`per_…`) who gets one more
+    role and signs in as before."""
     role: _Role
 
 
 class Removal(Request, frozen=True, kw_only=True):
     """What ends with a person's role."""
 
-    end_keys: Annotated[
-        list[str] | Literal["all"] | None,
-        Meta(
-            description="Which of the keys in `keys` end, by their ids, or `all`; `[]`: none. Left "
-            "out: it is refused if there are any.",
-            examples=[[KEY_ID]],
-        ),
-    ] = None
+    end_keys: Annotated[list[str] | Literal["all"] | None, Meta(examples=[[KEY_ID]])] = None
+    """Which of the keys in `keys` end, by their ids, or `all`; `[]`: none. Left out: it is refused
+    if there are any."""
 
 
 class MadeKey(Struct, frozen=True, kw_only=True):
@@ -105,39 +99,26 @@ class PersonView(Struct, frozen=True, kw_only=True):
     name: _Name
     role: _Role
     granted_at: Timestamp
-    granted_by: Annotated[
-        str,
-        Meta(description="The person (`per_…`), or the user of the system.", examples=["root"]),
-    ]
-    has_passkey: Annotated[
-        bool, Meta(description="false: the person has not come in yet, or has `has_provider`.")
-    ]
-    has_provider: Annotated[
-        bool, Meta(description="true: the person signs in at the provider of OpenID Connect.")
-    ]
-    link_until: Annotated[
-        Timestamp | None, Meta(description="Until when an unused link of the person works.")
-    ]
-    last_used_at: Annotated[
-        Timestamp | None, Meta(description="When the person signed in last, or used the passkey.")
-    ]
-    keys: Annotated[
-        list[MadeKey], Meta(description="Those that the person made there, and that work.")
-    ]
+    granted_by: Annotated[str, Meta(examples=["root"])]
+    """The person (`per_…`), or the user of the system."""
+    has_passkey: bool
+    """false: the person has not come in yet, or has `has_provider`."""
+    has_provider: bool
+    """true: the person signs in at the provider of OpenID Connect."""
+    link_until: Timestamp | None
+    """Until when an unused link of the person works."""
+    last_used_at: Timestamp | None
+    """When the person signed in last, or used the passkey."""
+    keys: list[MadeKey]
+    """Those that the person made there, and that work."""
 
 
 class PersonLink(Struct, frozen=True, kw_only=True):
     """A link by which a person comes in: present only in the response that makes it."""
 
     person_id: _PersonId
-    link: Annotated[
-        str | None,
-        Meta(
-            description="It works once. Give it to this person alone. null: the person signs in "
-            "as before.",
-            examples=[_LINK],
-        ),
-    ]
+    link: Annotated[str | None, Meta(examples=[_LINK])]
+    """It works once. Give it to this person alone. null: the person signs in as before."""
     expires_at: Timestamp | None
 
 
@@ -152,7 +133,8 @@ class EndedView(Struct, frozen=True, kw_only=True):
     """Sessions that were ended."""
 
     person_id: _PersonId
-    sessions: Annotated[int, Meta(description="How many.", examples=[2])]
+    sessions: Annotated[int, Meta(examples=[2])]
+    """How many."""
 
 
 class SessionView(Struct, frozen=True, kw_only=True):
@@ -161,8 +143,10 @@ class SessionView(Struct, frozen=True, kw_only=True):
     session_id: _SessionId
     created_at: Timestamp
     last_used_at: Timestamp
-    ends_at: Annotated[Timestamp, Meta(description="If nothing more is done in it.")]
-    is_this: Annotated[bool, Meta(description="Whether this request was made with it.")]
+    ends_at: Timestamp
+    """If nothing more is done in it."""
+    is_this: bool
+    """Whether this request was made with it."""
 
 
 def _invited(made: Mapping[str, Any]) -> str:

@@ -47,12 +47,11 @@ class ReviewsQuery(
     kw_only=True,
 ):
     status: Annotated[
-        Literal["pending", "requires_input", "failed"] | None,
-        Meta(description="Only buyers with this status.", examples=["failed"]),
+        Literal["pending", "requires_input", "failed"] | None, Meta(examples=["failed"])
     ] = None
-    verification_id: Annotated[
-        Reference | None, Meta(description="Only this attempt.", examples=[_VERIFICATION_ID])
-    ] = None
+    """Only buyers with this status."""
+    verification_id: Annotated[Reference | None, Meta(examples=[_VERIFICATION_ID])] = None
+    """Only this attempt."""
 
 
 class BuyerReview(Struct, frozen=True, kw_only=True):
@@ -60,67 +59,33 @@ class BuyerReview(Struct, frozen=True, kw_only=True):
 
     cbid: BuyerId
     status: Annotated[BuyerStatus, Meta(examples=[BuyerStatus.FAILED])]
-    provider: Annotated[
-        str,
-        Meta(
-            description="The identity provider; `sandbox` for a played attempt.",
-            examples=["stripe"],
-        ),
-    ]
-    verification_id: Annotated[
-        str, Meta(description="The record of the attempt.", examples=[_VERIFICATION_ID])
-    ]
-    account_id: Annotated[
-        str,
-        Meta(
-            description="The account whose attempt it was.",
-            examples=["acct_01km9wtz3tfs8v8j2c7n5k9m0c"],
-        ),
-    ]
+    provider: Annotated[str, Meta(examples=["stripe"])]
+    """The identity provider; `sandbox` for a played attempt."""
+    verification_id: Annotated[str, Meta(examples=[_VERIFICATION_ID])]
+    """The record of the attempt."""
+    account_id: Annotated[str, Meta(examples=["acct_01km9wtz3tfs8v8j2c7n5k9m0c"])]
+    """The account whose attempt it was."""
     attempted_at: Timestamp
-    reference: Annotated[
-        str | None,
-        Meta(
-            description="The checkout session in which the attempt was made; null "
-            "for any other attempt.",
-            examples=[CHECKOUT_SESSION_ID],
-        ),
-    ]
-    reasons: Annotated[
-        tuple[Reason, ...] | UnsetType,
-        Meta(
-            description="The reasons against it; present only if there is a reason.",
-            examples=[["zip_mismatch"]],
-        ),
-    ] = UNSET
-    proposal: Annotated[
-        ReviewProposal | UnsetType,
-        Meta(
-            description="Present only where two people decide, and one has: a second one has to "
-            "decide the same, with the same ZIP code."
-        ),
-    ] = UNSET
+    reference: Annotated[str | None, Meta(examples=[CHECKOUT_SESSION_ID])]
+    """The checkout session in which the attempt was made; null for any other attempt."""
+    reasons: Annotated[tuple[Reason, ...] | UnsetType, Meta(examples=[["zip_mismatch"]])] = UNSET
+    """The reasons against it; present only if there is a reason."""
+    proposal: ReviewProposal | UnsetType = UNSET
+    """Present only where two people decide, and one has: a second one has to decide the same, with
+    the same ZIP code."""
 
 
 class BuyerReviewRequest(Request, frozen=True, kw_only=True):
     """A decision on a buyer in the review queue."""
 
     decision: ReviewDecision
-    reason: Annotated[
-        Reference,
-        Meta(description="Why, such as the number of a case. Kept permanently: nothing personal."),
-    ]
-    zip: Annotated[
-        ZipCode | None,
-        Meta(description="With `accept_zip`, required: the ZIP code to accept."),
-    ] = None
-    document: Annotated[
-        Reference | None,
-        Meta(
-            description="With `accept_zip`, required: the kind of document that you checked, such "
-            "as a utility bill. Kept permanently: nothing personal."
-        ),
-    ] = None
+    reason: Reference
+    """Why, such as the number of a case. Kept permanently: nothing personal."""
+    zip: ZipCode | None = None
+    """With `accept_zip`, required: the ZIP code to accept."""
+    document: Reference | None = None
+    """With `accept_zip`, required: the kind of document that you checked, such as a utility bill.
+    Kept permanently: nothing personal."""
 
 
 REVIEWS: Final = Acts("Buyers", Buyers, scope=Scope.BUYERS_REVIEW, audited=True)

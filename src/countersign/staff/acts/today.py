@@ -57,8 +57,10 @@ class RefusedFor(Struct, frozen=True, kw_only=True):
     """How often orders were refused for this reason; a decision may have several."""
 
     reason: Annotated[Code, Meta(examples=["acknowledgment_too_old"])]
-    last_hours: Annotated[int, Meta(description="In the time of `hours`.", examples=[1])]
-    last_days: Annotated[int, Meta(description="In the time of `days`.", examples=[4])]
+    last_hours: Annotated[int, Meta(examples=[1])]
+    """In the time of `hours`."""
+    last_days: Annotated[int, Meta(examples=[4])]
+    """In the time of `days`."""
 
 
 class Today(Struct, frozen=True, kw_only=True):
@@ -66,15 +68,10 @@ class Today(Struct, frozen=True, kw_only=True):
 
     account_id: AccountId
     livemode: bool
-    at: Annotated[Timestamp, Meta(description="When this was counted.")]
-    most: Annotated[
-        int,
-        Meta(
-            description="A figure of so many stands for that many or more: nothing is counted "
-            "further.",
-            examples=[sql.MOST],
-        ),
-    ]
+    at: Timestamp
+    """When this was counted."""
+    most: Annotated[int, Meta(examples=[sql.MOST])]
+    """A figure of so many stands for that many or more: nothing is counted further."""
     hours: Annotated[
         list[Figures],
         Meta(description=f"The last {HOURS} hours, oldest first; the last one goes on."),
@@ -83,7 +80,8 @@ class Today(Struct, frozen=True, kw_only=True):
         list[Figures],
         Meta(description=f"The last {DAYS} days, oldest first; the last one goes on."),
     ]
-    refusals: Annotated[list[RefusedFor], Meta(description="The most frequent first.")]
+    refusals: list[RefusedFor]
+    """The most frequent first."""
     refusals_since: Annotated[
         Timestamp | None,
         Meta(
@@ -92,11 +90,12 @@ class Today(Struct, frozen=True, kw_only=True):
         ),
     ]
     open_checkout_sessions: HowMany
-    buyers_waiting: Annotated[HowMany, Meta(description="In the review queue.")]
-    deliveries_repeated: Annotated[
-        HowMany, Meta(description="Of webhooks: an attempt has failed, another one is to come.")
-    ]
-    endpoints_disabled: Annotated[int, Meta(description="Of webhooks.", examples=[0])]
+    buyers_waiting: HowMany
+    """In the review queue."""
+    deliveries_repeated: HowMany
+    """Of webhooks: an attempt has failed, another one is to come."""
+    endpoints_disabled: Annotated[int, Meta(examples=[0])]
+    """Of webhooks."""
 
 
 TODAY: Final = Acts("Staff: today", Access, scope=Scope.SEARCH_READ, console=True)
