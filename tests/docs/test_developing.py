@@ -143,8 +143,8 @@ def test_an_event_type_needs_only_the_files_that_the_page_names(tree: Path) -> N
 FIELD: Final = {
     "src/countersign/core/acknowledgments/schemas.py": [
         (
-            'GivenBuyer | None, Meta(description="The buyer identifier.")] = None\n',
-            "    shown_in: Annotated[Opaque | None, Meta(description='Its language.')] = None\n",
+            '    """The buyer identifier."""\n',
+            '    shown_in: Opaque | None = None\n    """Its language."""\n',
         ),
         ("    cbid: BuyerId | None\n", "    shown_in: str | None\n"),
     ],

@@ -1859,9 +1859,9 @@ export class Orders extends Resource {
       /** Only orders in this state. */
       state?: types.OrderState | undefined;
       /** Only orders that wait for the buyer or for a decision; false: the others. */
-      waiting?: boolean | undefined;
+      waiting?: types.Open<"false" | "true"> | undefined;
       /** Only orders that a legal hold keeps; false: the others. */
-      held?: boolean | undefined;
+      held?: types.Open<"false" | "true"> | undefined;
       /** Only orders with this notice. */
       notice_id?: string | undefined;
       /** Only orders opened at or after this time. */

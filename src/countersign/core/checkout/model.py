@@ -1,7 +1,6 @@
 """A checkout session and each step through it: states in, states out.
 
-A session collects the requested parts in one order: the identity first, so that the initials belong
-to an identity check. It is `completed` only when nothing is left to collect.
+The identity comes first, so that the initials belong to a check. It ends when all is collected.
 """
 
 from __future__ import annotations

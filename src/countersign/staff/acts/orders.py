@@ -49,6 +49,7 @@ _CURSOR: Final = Meta(
     pattern=in_full(r"^([0-9a-f]{32}|[0-9a-f]{52})\.[0-9]{1,15}$"),
 )
 ORDER_ID: Final = "ord_4g2m8x0qk7v1c9z3r5t6w8y0ab"
+_YesNo = Literal["true", "false"]
 _Part = Literal["checkout_session", "acknowledgment", "verification", "clearance", "fulfilment"]
 
 
@@ -66,9 +67,9 @@ class OrdersQuery(
     """Only orders with this order reference."""
     state: Annotated[OrderState | None, Meta(examples=["waiting_for_decision"])] = None
     """Only orders in this state."""
-    waiting: Annotated[bool | None, Meta(examples=[True])] = None
+    waiting: Annotated[_YesNo | None, Meta(examples=["true"])] = None
     """Only orders that wait for the buyer or for a decision; false: the others."""
-    held: Annotated[bool | None, Meta(examples=[True])] = None
+    held: Annotated[_YesNo | None, Meta(examples=["true"])] = None
     """Only orders that a legal hold keeps; false: the others."""
     notice_id: GivenNotice | None = None
     """Only orders with this notice."""
@@ -185,7 +186,7 @@ async def list_orders(privacy: Privacy, who: Principal, query: OrdersQuery) -> P
     found, more = await access.database.scan(_page, access.secret, who, query, now)
     orders = await _views(privacy, who, found)
     if query.held is not None:
-        orders = [one for one in orders if (one.hold_id is not None) is query.held]
+        orders = [one for one in orders if (one.hold_id is not None) is (query.held == "true")]
     return Page(data=orders, next_cursor=more)
 
 
@@ -202,7 +203,7 @@ def _page(
         keys.append(order_keys(connection, who.reach, ids))
     states = {query.state} if query.state else set(OrderState)
     if query.waiting is not None:
-        states &= WAITING if query.waiting else set(OrderState) - WAITING
+        states &= WAITING if query.waiting == "true" else set(OrderState) - WAITING
     place = None
     if query.after is not None:
         key, _, opened_at = query.after.rpartition(".")
