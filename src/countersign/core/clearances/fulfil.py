@@ -57,7 +57,6 @@ _SIGNATURE: Final = "adult_signature_obtained"
 _TIMES: Final = ("shipped_at", "delivered_at")
 _OPEN: Final = (_SIGNATURE, *_TIMES)
 _PAID: Final = "paid_at"
-_DELIVERED: Final = {_SIGNATURE, "delivered_at"}
 CLOCKS_APART: Final = timedelta(minutes=5)
 """How much earlier than its predecessor an event may be: clocks differ."""
 
@@ -185,15 +184,17 @@ async def _write(
             written = add(connection, closes=closes, confirms=odd is not None), stored.record.id
             closed_at = at if closes else closed_at
             shipped_under = use.shipped_under or (None if paid_at else stored.record.id)
-            state = {"closed_at": closed_at, "shipped_under": shipped_under}
-            state |= {"paid_at": paid_at or use.paid_at}
+            state = {
+                "closed_at": closed_at,
+                "shipped_under": shipped_under,
+                "paid_at": paid_at or use.paid_at,
+            }
             connection.execute(update(acknowledgment_uses).where(of_order).values(state))
         return FulfilmentReceipt(
             fulfilment_id=written[0], clearance_id=written[1], closed_at=to_the_second(closed_at)
         )
 
     def add(connection: Connection, *, closes: bool, confirms: bool) -> str:
-        said = {name for name, value in facts.items() if value}
         members: dict[str, Json] = {"clearance_id": stored.record.id}
         members |= {name: facts.get(name) for name in (*_OPEN, *({_PAID} & facts.keys()))}
         if confirms:
@@ -221,9 +222,7 @@ async def _write(
         }
         room.log.journal.write(connection, [record])
         connection.execute(insert(fulfilments), row)
-        state = OrderState.DELIVERED if _DELIVERED & said else OrderState.SHIPPED
-        reported = None if _PAID in said else state
-        join_with(connection, stored.record.id, record.id, at, reported)
+        join_with(connection, stored.record.id, record.id, at, _order_state(facts))
         if closes:
             closed = NewEvent(
                 who.account_id, who.mode, EventType.CLEARANCE_CLOSED, stored.record.id, at
@@ -232,6 +231,14 @@ async def _write(
         return record.id
 
     return await write(fulfil)
+
+
+def _order_state(facts: Mapping[str, Json]) -> OrderState | None:
+    """The state that a report leads to; None: a payment changes none."""
+    if _PAID in facts:
+        return None
+    arrived = facts.get(_SIGNATURE) or "delivered_at" in facts
+    return OrderState.DELIVERED if arrived else OrderState.SHIPPED
 
 
 def _refuse_erased(stored: StoredClearance, facts: Mapping[str, Json]) -> None:
