@@ -144,7 +144,8 @@ def after_attempt(buyer: Buyer, attempt: VerificationAttempt) -> Buyer:
         proofs = _with(proofs, attempt.proof)
     if proofs == buyer.proofs and buyer.status in {BuyerStatus.VERIFIED, BuyerStatus.REVOKED}:
         return buyer
-    taken = attempt.withdraws or bool(buyer.proofs)
+    again = attempt.younger_than is not None and buyer.reasons == _WITHDRAWN
+    taken = attempt.withdraws or bool(buyer.proofs) or again
     buyer = _resting_on(buyer, proofs)
     if revoked:
         return buyer
