@@ -198,6 +198,7 @@ def test_a_restore_removes_an_account_from_a_buyer_named_only_by_a_session(
         lambda opened: done(register, opened.access, first.id, "https://shop.example")
     )
     asked = {"return_url": "https://shop.example/", "cbid": cbid, "notice_id": "law"}
+    asked |= {"order_reference": "7"}
 
     def make() -> str:
         made = first.ask("/v1/checkout_sessions", asked | {"session_id": "cart-7"})

@@ -178,6 +178,7 @@ def prepared(vendor: LiveVendor) -> Known:
     verified = {"return_url": "https://shop.example/", "session_id": "cs", "shipping_zip": "94110"}
     session = vendor.test.post(CHECKOUTS, json=verified | {"collect": ["identity"]}).json()
     found["checkout_session_id"] = [one["checkout_session_id"] for one in (begun[0], session)]
+    found["order_id"] = [ack, *found["clearance_id"]]
     found["client_token"] = [begun[1]["client_token"]]
     vendor.operator.act(lambda opened: opened.log.seal.settle())
     logs = ["live/1", "test/1"]

@@ -170,7 +170,8 @@ async def acknowledge(
     session_id, reference = submission.session_id, submission.order_reference
     if await of_another_order(room.log.access, who, session_id, reference):
         raise OrderReferenceMismatch("The checkout session has another order_reference.")
-    order.order_key = await order_of_reference(room.log.access, who, session_id, reference)
+    if reference is not None:
+        order.order_key = await order_of_reference(room.log.access, who, session_id, reference)
     return await room.log.access.database.write_batched(write_together, order, _make)
 
 
