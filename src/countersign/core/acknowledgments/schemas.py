@@ -66,26 +66,20 @@ class AcknowledgmentRequest(NamesOrder, frozen=True, kw_only=True):
         Annotated[
             str,
             Meta(
-                max_length=OPAQUE_LENGTH_MAX,
-                description="The buyer's IPv4 or IPv6 address. Left out: taken from the request.",
-                extra_json_schema=_ADDRESS,
-                examples=["203.0.113.7"],
+                max_length=OPAQUE_LENGTH_MAX, extra_json_schema=_ADDRESS, examples=["203.0.113.7"]
             ),
         ]
         | None
     ) = None
+    """The buyer's IPv4 or IPv6 address. Left out: taken from the request."""
     user_agent: (
         Annotated[
             str,
-            Meta(
-                max_length=USER_AGENT_LENGTH_MAX,
-                description="The buyer's browser. Left out: the `User-Agent` of the request.",
-                extra_json_schema=STORABLE,
-                examples=[_AGENT],
-            ),
+            Meta(max_length=USER_AGENT_LENGTH_MAX, extra_json_schema=STORABLE, examples=[_AGENT]),
         ]
         | None
     ) = None
+    """The buyer's browser. Left out: the `User-Agent` of the request."""
     notice_version: Annotated[Opaque | None, Meta(examples=[CONTENT.version])] = None
     """The version that was shown; refused unless it is in force now."""
 
@@ -127,27 +121,15 @@ class Acknowledgment(Struct, frozen=True, kw_only=True):
     process: Process | None
     """How it was made; null with `vendor_api`."""
     accepted_at: Timestamp
-    test_clock: (
-        Annotated[
-            Timestamp, Meta(description="The account's test clock; present only if it was ahead.")
-        ]
-        | UnsetType
-    ) = UNSET
+    test_clock: Timestamp | UnsetType = UNSET
+    """The account's test clock; present only if it was ahead."""
     clearance_id: ClearanceId | None
     """The newest clearance granted with this acknowledgment."""
     evidence: Evidence
     erased_at: Timestamp | None
-    unreadable: (
-        Annotated[
-            bool,
-            Meta(
-                description="Present and true only in a list: what is stored of the personal "
-                "fields is damaged, and they are null here. Reading this one alone is refused as "
-                "`evidence_damaged`."
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
+    unreadable: bool | UnsetType = UNSET
+    """Present and true only in a list: what is stored of the personal fields is damaged, and they
+    are null here. Reading this one alone is refused as `evidence_damaged`."""
 
 
 class AcknowledgmentsQuery(

@@ -38,14 +38,12 @@ class OrderLine(Request, frozen=True, kw_only=True):
         Annotated[
             str,
             Meta(
-                pattern=in_full(r"^[0-9]{1,9}(\.[0-9]{1,3})?$"),
-                max_length=13,
-                description="What it costs, a decimal number; needs `currency`.",
-                examples=["189.00"],
+                pattern=in_full(r"^[0-9]{1,9}(\.[0-9]{1,3})?$"), max_length=13, examples=["189.00"]
             ),
         ]
         | None
     ) = None
+    """What it costs, a decimal number; needs `currency`."""
 
 
 class Order(Request, frozen=True, kw_only=True):
@@ -53,17 +51,9 @@ class Order(Request, frozen=True, kw_only=True):
 
     lines: Annotated[tuple[OrderLine, ...], Meta(min_length=1, max_length=LINES_MAX)]
     currency: (
-        Annotated[
-            str,
-            Meta(
-                pattern=in_full("^[A-Z]{3}$"),
-                max_length=3,
-                description="ISO 4217.",
-                examples=["USD"],
-            ),
-        ]
-        | None
+        Annotated[str, Meta(pattern=in_full("^[A-Z]{3}$"), max_length=3, examples=["USD"])] | None
     ) = None
+    """ISO 4217."""
 
 
 def checked_order(order: Order | None) -> Order | None:

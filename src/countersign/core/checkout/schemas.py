@@ -73,18 +73,8 @@ class CheckoutSessionRequest(NamesClasses, frozen=True, kw_only=True):
     session_id: Reference
     """Your checkout session: random, not an order number."""
     order_reference: Annotated[OrderReference | None, Meta(description=YOUR_REFERENCE)] = None
-    collect: (
-        Annotated[
-            list[Collected],
-            Meta(
-                min_length=1,
-                max_length=2,
-                description="What is collected; left out: the acknowledgment. The identity comes "
-                "first.",
-            ),
-        ]
-        | None
-    ) = None
+    collect: Annotated[list[Collected], Meta(min_length=1, max_length=2)] | None = None
+    """What is collected; left out: the acknowledgment. The identity comes first."""
     notice_id: Reference | None = None
     """The notice to acknowledge. Required if an acknowledgment is collected."""
     cart: Cart | None = None
@@ -145,16 +135,9 @@ class CheckoutSession(Struct, frozen=True, kw_only=True):
     created_at: Annotated[Timestamp, Meta(examples=["2026-11-20T21:30:00Z"])]
     expires_at: Annotated[Timestamp, Meta(examples=["2026-11-20T22:00:00Z"])]
     ended_at: Timestamp | None
-    unreadable: (
-        Annotated[
-            bool,
-            Meta(
-                description="Present and true only in a list: what is stored of this session is "
-                "damaged, and null or empty here."
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
+    unreadable: bool | UnsetType = UNSET
+    """Present and true only in a list: what is stored of this session is damaged, and null or empty
+    here."""
 
 
 class CheckoutSessionsQuery(
@@ -230,7 +213,8 @@ class CurrentCheckoutSession(Struct, frozen=True, kw_only=True):
 class Claimed(Request, frozen=True, kw_only=True):
     """What the browser says that the buyer did."""
 
-    line: Annotated[int, Meta(ge=1, le=1000, description="Counted from 1.")] | None = None
+    line: Annotated[int, Meta(ge=1, le=1000)] | None = None
+    """Counted from 1."""
     event: ClaimedEvent
 
 
@@ -260,16 +244,8 @@ class CurrentAcknowledgmentRequest(Request, frozen=True, kw_only=True):
     """Must be true: the sentence was agreed to."""
     consent: Given
     """Must be true: so was the electronic form."""
-    surface_digest: (
-        Annotated[
-            str,
-            Meta(
-                pattern=_SHA256,
-                description="SHA-256 of the component's file, hexadecimal, if it is known.",
-            ),
-        ]
-        | None
-    ) = None
+    surface_digest: Annotated[str, Meta(pattern=_SHA256)] | None = None
+    """SHA-256 of the component's file, hexadecimal, if it is known."""
 
 
 CREATE: Final[dict[str, Any]] = {

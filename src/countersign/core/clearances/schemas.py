@@ -78,33 +78,21 @@ class ShippingAddress(Request, frozen=True, kw_only=True, omit_defaults=True):
 class NamesClasses(NamesOrder, frozen=True, kw_only=True):
     """The base of those that say what is sold: one class, or several of one order."""
 
-    product_class: (
-        Annotated[
-            ProductClass,
-            Meta(
-                description=(
-                    "The class of the product: `accessory`, `manufacturing_machine`, `barrel`, "
-                    "or another class that a published notice names. Any other is refused with "
-                    "400, which lists the known ones. The account may require it for live "
-                    "orders."
-                ),
-            ),
-        ]
-        | None
-    ) = None
+    product_class: ProductClass | None = None
+    """The class of the product: `accessory`, `manufacturing_machine`, `barrel`, or another class
+    that a published notice names. Any other is refused with 400, which lists the known ones. The
+    account may require it for live orders."""
     product_classes: (
         Annotated[
             tuple[ProductClass, ...],
             Meta(
-                min_length=1,
-                max_length=CLASSES_MAX,
-                description="The classes of an order with several, in the place of "
-                "`product_class`: the notice has to suffice for each.",
-                examples=[["accessory", "firearm_accessory"]],
+                min_length=1, max_length=CLASSES_MAX, examples=[["accessory", "firearm_accessory"]]
             ),
         ]
         | None
     ) = None
+    """The classes of an order with several, in the place of `product_class`: the notice has to
+    suffice for each."""
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -269,26 +257,11 @@ class Clearance(Struct, frozen=True, kw_only=True):
     obligations: Obligations
     created_at: Timestamp
     expires_at: Until
-    test_clock: (
-        Annotated[
-            Timestamp,
-            Meta(
-                description="The account's test clock; present only if it was ahead. `expires_at` "
-                "refers to this clock."
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
-    paid_at: (
-        Annotated[
-            Timestamp,
-            Meta(
-                description="The payment that kept the acknowledgment; present only if it would "
-                "be too old otherwise, or its notice was not in force any more."
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
+    test_clock: Timestamp | UnsetType = UNSET
+    """The account's test clock; present only if it was ahead. `expires_at` refers to this clock."""
+    paid_at: Timestamp | UnsetType = UNSET
+    """The payment that kept the acknowledgment; present only if it would be too old otherwise, or
+    its notice was not in force any more."""
     token: Token | None
     """null: not cleared, or no longer valid."""
     fulfilments: list[Fulfilment]

@@ -74,19 +74,9 @@ class DossierQuery(Request, frozen=True, kw_only=True):
         ]
         | None
     ) = None
-    size: (
-        Annotated[
-            int,
-            Meta(
-                ge=1,
-                le=2**53 - 1,
-                examples=[815],
-                description="The size of the checkpoint of the log to prove it by. Records that "
-                "it does not hold are left out.",
-            ),
-        ]
-        | None
-    ) = None
+    size: Annotated[int, Meta(ge=1, le=2**53 - 1, examples=[815])] | None = None
+    """The size of the checkpoint of the log to prove it by. Records that it does not hold are left
+    out."""
 
 
 class _Shown(NamedTuple):

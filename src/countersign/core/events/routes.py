@@ -51,9 +51,8 @@ AfterEvent = Annotated[str, cursor("the id of its last event", EVENT_ID)]
 class EventsQuery(Listing[AfterEvent], frozen=True, kw_only=True):
     type: Annotated[EventType | None, Meta(examples=[EventType.BUYER_VERIFIED])] = None
     """Only events of this type."""
-    since: Annotated[Timestamp, Meta(description="Only events at or after this time.")] | None = (
-        None
-    )
+    since: Timestamp | None = None
+    """Only events at or after this time."""
 
 
 EVENTS: Final = Acts("Events", Events, scope=Scope.EVENTS_READ)

@@ -31,16 +31,9 @@ _rendered: dict[str, tuple[bytes, bytes]] = {}
 
 class NoticeQuery(Request, frozen=True, kw_only=True):
     version: (
-        Annotated[
-            str,
-            Meta(
-                description="An older version. Left out: the version in force for the key's mode.",
-                examples=["2026-01-01-incomplete"],
-                extra_json_schema=STORABLE,
-            ),
-        ]
-        | None
+        Annotated[str, Meta(examples=["2026-01-01-incomplete"], extra_json_schema=STORABLE)] | None
     ) = None
+    """An older version. Left out: the version in force for the key's mode."""
 
 
 NoticesQuery = Listing[Annotated[str, cursor("the id of that page's last notice", "ab1263")]]
