@@ -8,11 +8,14 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
     BigInteger,
+    ColumnElement,
     Connection,
     and_,
     case,
     delete,
     select,
+    text,
+    true,
     tuple_,
     type_coerce,
     update,
@@ -35,6 +38,8 @@ from countersign.core.orders.model import (
 _o: Final = order_acts.c
 _d: Final = disclosures.c
 _at: Final = type_coerce(_o.at, BigInteger)
+# SQLite takes a partial index only for the very words of its condition.
+_INDEXED: Final = text("order_acts.indexed")
 _PLACE: Final = (_o.account_id, _o.mode, _at, _o.member_id)
 _IN_TIME: Final = (
     *(records.c.account_id, records.c.mode, type_coerce(records.c.at, BigInteger)),
@@ -82,6 +87,16 @@ def bound_key(
     return known[-1].first.key if known else None
 
 
+def _within(reach: Reach) -> ColumnElement[bool]:
+    """The condition that acts are in reach, by which no index is chosen.
+
+    SQLite would take the primary key, and read all acts of an account.
+    """
+    if not isinstance(reach, AccountReach):
+        return true()
+    return and_(_o.account_id + "" == reach.account_id, _o.mode + "" == reach.mode)
+
+
 def join_orders(connection: Connection, acts: Iterable[OrderAct]) -> None:
     """Write these acts with the commit."""
     deferred = deferred_statements(connection)
@@ -96,7 +111,7 @@ def join_with(
     connection: Connection, of: str, member_id: str, at: datetime, state: OrderState | None = None
 ) -> None:
     """Write an act on every order of this member, which is no acknowledgment, with the commit."""
-    owners = select(_o.account_id, _o.mode, _o.key).where(_o.indexed, _o.member_id == of)
+    owners = select(_o.account_id, _o.mode, _o.key).where(_INDEXED, _o.member_id == of)
     join_orders(
         connection,
         [
@@ -110,8 +125,8 @@ def order_keys(connection: Connection, reach: Reach, ids: Iterable[str]) -> set[
     """The keys of the orders in reach of these members."""
     found = set[bytes]()
     for chunk in chunks(sorted({*ids})):
-        known = select(_o.member_id, _o.key).where(_o.indexed, _o.member_id.in_(chunk))
-        known = known.where(reach.rows(order_acts))
+        known = select(_o.member_id, _o.key).where(_INDEXED, _o.member_id.in_(chunk))
+        known = known.where(_within(reach))
         members = [*connection.execute(known)]
         found |= {bytes(key) for _, key in members}
         acks = {one for one in chunk if is_id(ACKNOWLEDGMENT, one)} - {one for one, _ in members}
@@ -129,13 +144,13 @@ def find_orders(connection: Connection, reach: Reach, keys: Collection[bytes]) -
     """The orders in reach with these keys, the newest first."""
     acts: dict[tuple[str, str, bytes], set[OrderAct]] = {}
     for chunk in chunks(sorted(keys)):
-        own = select(*_COLUMNS).where(_o.key.in_(chunk), reach.rows(order_acts))
+        own = select(*_COLUMNS).where(_o.key.in_(chunk), _within(reach))
         same = and_(*(a == b for a, b in zip(_IN_TIME, _PLACE, strict=True)))
         ids = {f"{ACKNOWLEDGMENT}_{key.decode()}" for key in chunk if len(key) == LENGTH}
         for column in (_d.session_index, _d.reference_index):
             hashed = select(_d.record_id).where(found_by(connection, column, *chunk))
             ids |= {*connection.execute(hashed.where(reach.rows(disclosures))).scalars()}
-        found = [*connection.execute(own.where(_o.indexed))]
+        found = [*connection.execute(own.where(_INDEXED))]
         for some in chunks(sorted(ids)):
             found += connection.execute(own.join(records, same).where(records.c.id.in_(some)))
         for act in map(_act, found):
@@ -167,7 +182,7 @@ def keep_found(connection: Connection, ids: Sequence[str]) -> None:
 
 def forget_members(connection: Connection, ids: Sequence[str]) -> None:
     """Delete the acts of these members, before they go."""
-    connection.execute(delete(order_acts).where(_o.indexed, _o.member_id.in_(ids)))
+    connection.execute(delete(order_acts).where(_INDEXED, _o.member_id.in_(ids)))
     for place in connection.execute(select(*_IN_TIME).where(records.c.id.in_(ids))).all():
         connection.execute(delete(order_acts).where(tuple_(*_PLACE) == tuple_(*place)))
 
