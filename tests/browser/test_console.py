@@ -24,7 +24,7 @@ from tests.support.service import Server, running, start_server
 pytestmark = [pytest.mark.browser, pytest.mark.npm, pytest.mark.usefixtures("patient")]
 EN: Final = WORDS["en"]
 OF_ACCOUNT: Final = (
-    *("today", "search", "reviews", "holds", "matters", "erasures", "retention"),
+    *("today", "search", "orders", "reviews", "holds", "matters", "erasures", "retention"),
     *("webhooks", "links", "audit"),
 )
 OF_SERVICE: Final = (

@@ -27,6 +27,7 @@ buyers:review                 a     -         a          -       l
 clearances:create             -     -         -          -       -
 clearances:read               a     l         l          l       l
 checkout_sessions:create      a     a         l          l       l
+orders:read                   a     l         l          l       l
 events:read                   a     l         l          l       l
 webhooks:manage               a     a         l          l       l
 sandbox:manage                a     a         -          -       l

@@ -43,6 +43,7 @@ from countersign.core.gate.route import (
     grouped,
 )
 from countersign.core.notices.notice_file import parse_notice_file
+from countersign.core.orders.model import OrderState
 from countersign.hosted.toolkit.screens import CONTRAST, address_of, contrast, read_door, read_form
 from countersign.operate.bootstrap import Deployment
 from countersign.staff.people import by_provider, sign_in, sql
@@ -61,6 +62,7 @@ _OWN: Final = frozenset({b"same-origin", b"none"})
 _JSON: Final = "application/json"
 _FORM_KEY_BYTES: Final = 16
 
+ORDER_STATES: Final = tuple(OrderState)
 VENDOR_SCOPES: Final = tuple(scope.value for scope in Scope if scope in OF_VENDORS)
 """The scopes of keys that a vendor's server may need."""
 STAFF_SCOPES: Final = tuple(

@@ -118,6 +118,8 @@ class ListPage:
     columns: Sequence[str]
     item_path: str = ""
     """The path of one item, with `{id}`; "": the list has all of it."""
+    item_page: str = ""
+    """The page of an item; "": this list's own."""
     new: Sequence[Act] = ()
     acts: Sequence[Act] = ()
     filters: Sequence[Field] = ()

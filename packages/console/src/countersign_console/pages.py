@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
-from countersign.server.console_host import STAFF_SCOPES, VENDOR_SCOPES, PageReply
+from countersign.server.console_host import ORDER_STATES, STAFF_SCOPES, VENDOR_SCOPES, PageReply
 from countersign_console.accounts import ACCOUNTS
 from countersign_console.audit import Audit
 from countersign_console.erasures import Erasures
@@ -44,6 +44,20 @@ def _due(record: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**record, "due": f"due_{held}"}
 
 
+_YES_NO: Final = ("true", "false")
+_ORDERS: Final = ListPage(
+    name="orders",
+    path="/v1/orders",
+    identifier="order_id",
+    item_page="search",
+    columns=("opened_at", "state", "notice_id", "hold_id"),
+    filters=(
+        Field(name="state", options=ORDER_STATES),
+        Field(name="held", options=_YES_NO),
+        Field(name="opened_after", kind="day"),
+        Field(name="opened_before", kind="day"),
+    ),
+)
 _WHY: Final = Field(name="key_reason", is_reason=True)
 _KEYS: Final = ListPage(
     name="keys",
@@ -195,6 +209,7 @@ _STAFF: Final = _people("staff:manage", "/v1/staff", "staff", "")
 _DECLARED: Final[Mapping[tuple[bool, str], tuple[str, Page]]] = {
     (False, "today"): ("search:read", Today()),
     (False, "search"): ("search:read", Orders()),
+    (False, "orders"): ("orders:read", _ORDERS),
     (False, "reviews"): ("buyers:review", Reviews()),
     (False, "holds"): ("holds:manage", _HOLDS),
     (False, "matters"): ("holds:manage", _MATTERS),
