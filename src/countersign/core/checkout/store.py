@@ -335,7 +335,8 @@ def _write_change(connection: Connection, change_: _Change) -> Session | None:
     if changed.rowcount != 1:
         return None
     state = _order_state(after)
-    if state is not None and state is not _order_state(before):
+    is_moved = after.expires_at != before.expires_at
+    if state is not None and (is_moved or state is not _order_state(before)):
         keys = {bytes(key) for _, key in indexed_keys(connection, [after.id])}
         join_orders(connection, (_act(after, key, at) for key in keys))
     event = _EVENTS.get(after.status)
