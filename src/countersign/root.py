@@ -46,6 +46,7 @@ PLACES: Final = {
     "init": "server.commands:init",
     "log": "operate.commands.log:log",
     "log check-alarm": "countersign_evidence.monitor.commands:check_alarm_file",
+    "log check-audit": "countersign_evidence.monitor.commands:check_audit_command",
     "log mirror": "countersign_evidence.monitor.commands:mirror_log",
     "log monitor": "countersign_evidence.monitor.commands:monitor",
     "members remove": "operate.commands.people:remove_member",

@@ -281,7 +281,7 @@ def test_the_timeline_is_in_order_and_names_the_clock_of_each_event() -> None:
     words = words_of(make_certificate(made_dossier(timestamps=(at,))))
     stamped = "2026-07-02 03:00:00 UTC 2026-07-01 20:00:00 PDT The checkpoint was time-stamped"
     assert f"{stamped} by the clock of timestamps/tsa.tsr, a time-stamp authority" in words
-    assert words.index("was time-stamped by") < words.index("The acknowledgment was accepted by")
+    assert words.index("was time-stamped by") < words.index("The initials were accepted by")
 
 
 def test_a_certificate_claims_no_more_than_is_checked() -> None:
@@ -345,7 +345,7 @@ def test_lines_from_several_requests_have_their_own_times() -> None:
     lines = [{**TWO_LINES["lines"][0], "initialed_at": later}, TWO_LINES["lines"][1]]
     words = hosted_words(lines=lines)
     assert "in one request" not in words
-    assert "2026-11-20 21:33:00.123 UTC 2026-11-20 13:33:00.123 PST line served" in words
+    assert "13:33:00.123 PST 180.000 s after the line was served, 2026-11-20 21:30" in words
     assert "the same in every submission" in words
     assert "other initials 2 times, last" in words
 
@@ -384,12 +384,13 @@ def test_a_component_is_the_clients_claim() -> None:
         "JavaScript ran not known",
         "Window not known",
         "Events none",
-        "Tied to session by {0}",
+        "Tied to session by a word that this reader does not know: \u201c{0}\u201d",
         "That the notice was shown in the vendor's page, which the client claims, and that the",
         "left the notice as it was.",
     ):
         assert expected in words, expected
-    assert "Shown by {surface}, of unknown origin claimed by" in hosted_words(surface="{surface}")
+    unknown = "a word that this reader does not know: \u201c{surface}\u201d, of unknown origin"
+    assert f"Shown by {unknown} claimed by" in hosted_words(surface="{surface}")
 
 
 def test_times_by_the_test_clock_are_marked() -> None:

@@ -292,6 +292,60 @@ def test_a_report_against_the_order_of_events_has_to_be_confirmed(
     assert said.count(None) == len(said) - 1
 
 
+def test_a_delivery_without_a_required_signature_has_to_be_confirmed(checkout: Checkout) -> None:
+    """Where no signature was reported yet, one can still follow; where none is asked for, none."""
+    delivered = {"delivered_at": "2099-11-22T16:05:00Z"}
+    for known, report in (
+        (delivered, {"adult_signature_obtained": False}),
+        ({"adult_signature_obtained": False}, delivered),
+    ):
+        clearance_id = _cleared_with_adult_signature(checkout)
+        assert checkout.fulfil(clearance_id, **known).status_code == 200
+        refused = checkout.fulfil(clearance_id, **report)
+        assert refusal(refused) == (409, "fulfilment_contradicted")
+        assert "the signature of an adult" in message(refused)
+        confirmed = report | {"confirm_order_of_events": True}
+        assert checkout.fulfil(clearance_id, **confirmed).status_code == 200
+        assert checkout.fulfil(clearance_id, adult_signature_obtained=True).status_code == 200
+    unasked = checkout.cleared()["clearance_id"]
+    both = delivered | {"adult_signature_obtained": False}
+    assert checkout.fulfil(unasked, **both).status_code == 200
+
+
+@pytest.mark.both_engines
+def test_a_wrong_report_is_corrected_by_a_new_one_that_names_it(checkout: Checkout) -> None:
+    """Both are kept; nothing that the wrong one stated counts, and a retry is no second one."""
+    clearance_id = checkout.cleared()["clearance_id"]
+    early = {"shipped_at": "2024-01-01T00:00:00Z", "confirm_order_of_events": True}
+    wrong = checkout.fulfil(clearance_id, **early).json()["fulfilment_id"]
+    assert refusal(checkout.fulfil(clearance_id, **SHIPPED)) == (409, "fulfilment_contradicted")
+    corrected = SHIPPED | {"corrects": wrong}
+    receipt = checkout.fulfil(clearance_id, **corrected)
+    assert receipt.status_code == 200
+    assert checkout.fulfil(clearance_id, **corrected).json() == receipt.json()
+    first, second = checkout.back(clearance_id)["fulfilments"]
+    assert first["order_of_events_confirmed"]
+    assert (second["corrects"], "corrects" in first) == (wrong, False)
+    again = checkout.fulfil(clearance_id, carrier="USPS", corrects=wrong)
+    assert refusal(again) == (409, "fulfilment_contradicted")
+    delivered = checkout.fulfil(clearance_id, delivered_at="2099-11-22T16:05:00Z")
+    assert delivered.status_code == 200
+
+
+def test_a_report_that_should_not_have_been_is_corrected_by_an_empty_one(
+    checkout: Checkout,
+) -> None:
+    """The order stays closed: it is not cleared again. Another order's report is not found here."""
+    clearance_id = checkout.cleared()["clearance_id"]
+    wrong = checkout.fulfil(clearance_id, delivered_at="2099-11-22T16:05:00Z").json()
+    nothing = checkout.fulfil(clearance_id, corrects=wrong["fulfilment_id"])
+    assert (nothing.status_code, nothing.json()["closed_at"]) == (200, wrong["closed_at"])
+    assert checkout.fulfil(clearance_id, delivered_at="2099-11-23T16:05:00Z").status_code == 200
+    other = checkout.cleared()["clearance_id"]
+    foreign = checkout.fulfil(other, carrier="UPS", corrects=wrong["fulfilment_id"])
+    assert refusal(foreign) == (409, "fulfilment_contradicted")
+
+
 def test_the_clocks_of_two_machines_may_be_five_minutes_apart(checkout: Checkout) -> None:
     """Only larger contradictions are refused; an unneeded confirmation is not stored."""
     clearance_id = checkout.cleared()["clearance_id"]

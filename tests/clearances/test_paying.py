@@ -11,7 +11,11 @@ from countersign.base.values import rfc3339
 from countersign.core.access.key import Principal
 from countersign.core.clearances.model import ClearanceRules
 from countersign.core.clearances.read import stored_clearance
-from countersign.core.clearances.schemas import ClearanceDecision, ClearanceRequest
+from countersign.core.clearances.schemas import (
+    ClearanceDecision,
+    ClearanceRequest,
+    FulfilmentReceipt,
+)
 from tests.clearances.desk import Desk, order
 from tests.http.backstage import notice_file
 
@@ -33,9 +37,9 @@ class Paying:
     def ask(self, asked: ClearanceRequest | None = None) -> ClearanceDecision:
         return self.desk.clear(self.who, asked or self.order)
 
-    def pay(self, after: timedelta = timedelta(0), **more: object) -> None:
+    def pay(self, after: timedelta = timedelta(0), **more: object) -> FulfilmentReceipt:
         at = self.desk.clock.now + after
-        self.desk.fulfil(self.who, self.first.clearance_id, paid_at=at, **more)
+        return self.desk.fulfil(self.who, self.first.clearance_id, paid_at=at, **more)
 
     def wait(self, days: int) -> None:
         self.desk.clock.advance(days * DAY)
@@ -128,3 +132,15 @@ def test_the_record_says_that_a_payment_was_needed(desk: Desk) -> None:
 def _body(desk: Desk, who: Principal, clearance_id: str) -> str:
     stored = desk.do(stored_clearance(desk.deployment.clearances, who, clearance_id))
     return stored.record.body.decode()
+
+
+def test_a_payment_that_was_reported_by_mistake_keeps_nothing(desk: Desk) -> None:
+    """A report corrects it, of nothing: the order is neither closed nor shipped by that."""
+    vendor = Paying(desk, "of-mistake")
+    wrong = vendor.pay()
+    first = vendor.first.clearance_id
+    corrected = desk.fulfil(vendor.who, first, corrects=wrong.fulfilment_id)
+    assert corrected.closed_at is None
+    assert not vendor.ask().already_shipped
+    vendor.wait(8)
+    assert vendor.ask().reasons == ("acknowledgment_too_old",)

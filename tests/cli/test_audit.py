@@ -6,7 +6,10 @@ import asyncio
 import getpass
 import json
 
+from click.testing import CliRunner
+
 from countersign.base.values import Mode
+from countersign_evidence.root import main
 from tests.cli.conftest import Bench
 from tests.sealing.inside import acknowledge_inside, opened
 
@@ -57,3 +60,22 @@ def test_every_act_of_an_operator_is_listed_with_its_actor(initialised: Bench) -
     assert initialised.read("audit", ack_id) == [e for e in answer if e["subject"] == ack_id]
     assert initialised.read("buyers", "audit", account) == initialised.read("audit", account)
     assert hold in initialised.run("audit", ack_id).stdout
+
+
+def test_an_export_is_checked_without_the_operator(initialised: Bench) -> None:
+    """By the policy that was published before; an entry taken out of it is noticed."""
+    initialised.account("vendor")
+    policy, folder = initialised.data_dir / "published.txt", initialised.data_dir / "audit"
+    policy.write_text(initialised.run("log", "policy").stdout, encoding="utf-8")
+    said = initialised.read("audit", "export", "--with-chain", str(folder))
+    assert said["heads"] >= 1
+    assert said["entries"] == len(initialised.read("audit"))
+    checked = ["check-audit", str(folder), "--policy", str(policy), "--json"]
+    found = CliRunner().invoke(main, checked)
+    assert found.exit_code == 0, found.output
+    assert json.loads(found.stdout)["sealed"] == said["entries"]
+    lines = (folder / "chain.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "chain.jsonl").write_bytes(b"".join(lines[1:]))
+    assert CliRunner().invoke(main, checked).exit_code == 1
+    for wrong in (["audit", "export"], ["audit", "--with-chain", str(folder)]):
+        assert "--with-chain DIR" in initialised.refused(*wrong).replace("\n", " ")

@@ -161,6 +161,7 @@ JUDGES: dict[str, tuple[str, ...]] = {
     "log monitor": (*_NO_LOG, "--state", "{new}", "--once"),
     "log mirror": (*_NO_LOG, "{new}"),
     "log check-alarm": ("{file}", "--policy", "{policy}"),
+    "log check-audit": ("{exported}", "--policy", "{policy}"),
     "doctor": ("--seconds", "60"),
     "status": ("--seconds", "60"),
 }
@@ -183,7 +184,7 @@ EMPTY = {
 # These need no configuration; their arguments are right or not.
 BARE = {"verify", "simulate-provider", "database grants"}
 BARE |= {"log approver-key", "log sign-approval"}
-BARE |= {"log monitor", "log mirror", "log check-alarm"}
+BARE |= {"log monitor", "log mirror", "log check-alarm", "log check-audit"}
 # They report the error.
 BARE |= {"doctor", "status"}
 
@@ -293,6 +294,12 @@ def approver_key(bench: Bench, there_is: Mapping[str, str]) -> str:
     return str(key)
 
 
+def exported(bench: Bench, there_is: Mapping[str, str]) -> str:
+    """Export the audit."""
+    bench.run("audit", "export", "--with-chain", there_is["new"])
+    return there_is["new"]
+
+
 def proposal(_: Bench, there_is: Mapping[str, str]) -> str:
     """Where `approver_key` writes the proposal."""
     return str(Path(there_is["file"]).with_name("proposal"))
@@ -388,7 +395,7 @@ MADE: dict[str, Callable[[Bench, Mapping[str, str]], str]] = {
         *(verifying, credentials, revoked, moved, waiting, reviewing, replaced_key, endpoint_id),
         *(owner, event_id, colleague, of_account),
         *(complete, enjoined, now, origin, of_origin, checkout_session_id, session),
-        *(approver_key, proposal, approval),
+        *(approver_key, proposal, approval, exported),
     )
 }
 

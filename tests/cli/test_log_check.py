@@ -16,6 +16,9 @@ from tests.cli.conftest import Bench
 from tests.cli.evidence import make_evidence, make_many
 from tests.cli.tampering import tamper
 
+_ADDED = """\
+INSERT INTO legal_holds (id, subject, reason, placed_at, account_id)
+SELECT 'hold_x', subject, reason, placed_at, account_id FROM legal_holds"""
 ATTACKS = {
     "a record changed": (
         "UPDATE records SET body = CAST(body || ' ' AS BLOB) WHERE id = :ours",
@@ -83,6 +86,39 @@ ATTACKS = {
         "UPDATE notice_events SET at = at - 86400000",
         "of the notice ab1263 was published at another time than the record of the log says",
     ),
+    "a party's description taken away": (
+        "DELETE FROM parties WHERE number = 2",
+        "describes a party, but its row is missing",
+    ),
+    "another description of a party in force": (
+        "UPDATE parties SET number = 9 WHERE number = 1",
+        "of a party is not the one of the record",
+    ),
+    "a description of a party changed": (
+        "UPDATE parties SET digest = randomblob(32) WHERE number = 1",
+        "of a party is not the one of the record",
+    ),
+    "a hold taken away": ("DELETE FROM legal_holds", "but its row is missing"),
+    "a hold added": (
+        _ADDED,
+        "the hold hold_x is a row of which the audit has no entry",
+    ),
+    "a hold on something else": (
+        "UPDATE legal_holds SET subject = 'ack_other'",
+        "is not the one that the audit has",
+    ),
+    "a hold that binds one account alone": (
+        "UPDATE legal_holds SET mode = 'test', account_id = (SELECT max(id) FROM accounts)",
+        "is not the one that the audit has",
+    ),
+    "a hold dated back": (
+        "UPDATE legal_holds SET placed_at = placed_at - 86400000",
+        "is not the one that the audit has",
+    ),
+    "a hold ended": (
+        "UPDATE legal_holds SET released_at = placed_at",
+        "ended otherwise than the audit has it",
+    ),
     "the root of a tile changed": (
         "UPDATE log_tiles SET root = zeroblob(32)",
         "the root of tile 0 of level 0 does not match its leaves",
@@ -135,6 +171,10 @@ def honest(initialised_once: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     make_evidence(bench, vendor, folder)
     erased, *_ = make_evidence(bench, vendor, folder)
     bench.run("erase", erased, "--yes")
+    kept, *_ = make_evidence(bench, vendor, folder)
+    bench.run("holds", "place", kept, "--reason", "a case")
+    for name in ("First", "Second"):
+        bench.run("operator", "describe", "--legal-name", name)
     make_many(bench, vendor, 260)
     return bench.data_dir
 

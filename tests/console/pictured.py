@@ -23,6 +23,7 @@ from countersign.operate import bootstrap
 from countersign.server.console_host import ROOT
 from countersign_console import times
 from countersign_console.menu import DEPLOYMENT
+from countersign_evidence.offline.verify import MONTHS
 from tests.checkout.surfer import Page
 from tests.cli.serving import wait_until
 from tests.console.visitor import COOKIE, NOTICE, Vendor
@@ -63,7 +64,7 @@ _NOTICES: Final = {
 _CHANGING: Final = re.compile(
     rf"^{re.escape(bootstrap._operator())}$|just now|\b\d+ \w+ ago\b|\b[a-z_]+_[0-9a-z]{{26}}\b"
     r"|\b[0-9a-f]{64}\b|\bhttp://localhost:\d+|/\S+/data\b"
-    rf"|\b\d\d? ({'|'.join(times._MONTHS['en'])})\b( \d{{4}})?|\d[\d.,:]*"
+    rf"|\b\d\d? ({'|'.join([*times._MONTHS['en'], *MONTHS.split()])})\b( \d{{4}})?|\d[\d.,:]*"
 )
 """Values that differ each time: identifiers, times, ages and figures."""
 

@@ -21,7 +21,7 @@ def test_one_file_has_all_records_of_an_order(orders: Orders) -> None:
     data = orders.dossier(one.who, one.clearance_id)
     assert kinds(data) == WHOLE
     dossier = said(data)
-    assert dossier.missing == ("a report of the delivery",)
+    assert dossier.missing == ("the time of the shipment", "a report of the delivery")
     assert len(dossier.joins) == 9
     assert verify_file(data).outcome is Conclusion.CONSISTENT
     (clearance,) = dossier.of("clearance")

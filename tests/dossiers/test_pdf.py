@@ -97,8 +97,8 @@ def test_a_judge_reads_who_what_when_and_how_in_one_document() -> None:
         "Example Operator, Inc.",
         "Example Vendor, LLC",
         "licence FFL 1-23",
-        "2026-11-20 21:31:00.123 UTC 2026-11-20 13:31:00.123 PST The acknowledgment was accepted",
-        f"2026-11-20 13:31:05 PST The order was cleared by this service's clock; {CLR}",
+        "2026-11-20 21:31:00.123 UTC 2026-11-20 13:31:00.123 PST The initials were accepted by",
+        f"2026-11-20 13:31:05 PST The order was cleared by the service's clock; {CLR}",
         "2026-11-22 09:00:00 PST The order was shipped by the vendor's report",
         "more than three firearms per calendar year in California. JD",
         "The vendor described it as follows (version 3",
@@ -205,8 +205,8 @@ def test_a_review_of_another_version_is_no_review(version: str, reviewed: bool) 
         for one in order.records
     )
     words = words_of(make_certificate(replace(order, records=records)))
-    assert ("Reviewed marked as reviewed on" in words) is reviewed
-    assert ("no review from before the acknowledgment" in words) is not reviewed
+    assert ("Reviewed the operator noted on" in words) is reviewed
+    assert ("no note from before the acknowledgment" in words) is not reviewed
 
 
 def test_a_check_at_another_address_is_said_to_have_an_unknown_responder() -> None:

@@ -200,6 +200,60 @@ TIMES: Final = [
 ]
 
 
+MOMENTS: Final = [
+    f"2026-11-20T21:{at}Z"
+    for at in ("20:00.000", "26:01.000", "29:59.999", "30:00.122", "30:00.123", "31:00.123")
+] + ["2026-11-20T21:32:00.124Z", "2026-11-25T00:00:00.000Z", "2024-01-01T00:00:00.000Z"]
+
+
+def _timed(maker: ModuleType, draw: random.Random) -> bytes:
+    """An order whose times, methods and reports break rules of the timeline, or just do not."""
+
+    def at(record: Any, **members: object) -> Any:  # noqa: ANN401 - of the maker
+        return record.changed(at=draw.choice(MOMENTS), **members)
+
+    def lines() -> dict[str, object]:
+        shown, first, last = draw.choices(MOMENTS, k=3)
+        method = draw.choice(["typed", "adopted", "adopted", "dictated"])
+        later = draw.choice([None, last])
+        own: dict[str, object] = {
+            "shown_at": shown,
+            "initialed_at": first,
+            "changed_at": later,
+            "method": method,
+        }
+        return own if method != "typed" or draw.random() < 0.5 else {}
+
+    initials = draw.choices(["JD", "J.D."], k=4)
+    *before, check, ack, _ = maker.hosted_as({n: lines() for n in range(1, 5)}, initials)
+    if draw.random() < 0.2:
+        ack = ack.changed(test_clock=draw.choice(MOMENTS))
+    duties: list[Any] = [[], ["adult_signature"], [{"type": "label"}, {"type": "adult_signature"}]]
+    cleared = maker.clearance(21, ack.id, draw.choice([check.id, None])).named(**maker.NAMED)
+    events = [
+        at(maker.notice_event(60 + n, draw.choice(["withdrawn", "enjoined", "reinstated", "read"])))
+        for n in range(draw.randint(0, 3))
+    ]
+    reports = []
+    for n in range(draw.randint(0, 4)):
+        shipped, delivered = (time[:-5] + "Z" for time in draw.choices(MOMENTS, k=2))
+        said = {
+            "shipped_at": draw.choice([None, shipped]),
+            "delivered_at": draw.choice([None, delivered]),
+            "adult_signature_obtained": draw.choice([None, True, False]),
+        }
+        if draw.random() < 0.4:
+            said["corrects"] = f"ful_01m7xdxbmvex7t29vh2x05yy{draw.randint(69, 74)}"
+        if draw.random() < 0.2:
+            said["order_of_events_confirmed"] = True
+        if draw.random() < 0.2:
+            said["paid_at"] = shipped
+        one = maker.fulfilment(70 + n, cleared.id).named(**maker.NAMED)
+        reports.append(replace(one, members={**one.members, **said}))
+    decided = at(cleared, obligations=draw.choice(duties))
+    return write_dossier(maker.dossier(*before, *events, at(check), ack, decided, *reports))
+
+
 def _chosen(maker: ModuleType, draw: random.Random) -> bytes:
     """Any records of two orders."""
     two = [*maker.ORDER, *maker.OTHERS]
@@ -224,6 +278,7 @@ def cases() -> dict[str, bytes]:
         lambda d: _disclosed(maker, d),
         *(lambda d: _decided(maker, d) for _ in range(3)),
         lambda d: _chosen(maker, d),
+        *(lambda d: _timed(maker, d) for _ in range(3)),
     ]
 
     def made() -> Iterator[tuple[str, bytes]]:

@@ -227,12 +227,14 @@ def test_the_digests_of_the_verifiers_are_published(script: Path) -> None:
     assert (root / "spec" / "verifiers.sha256").read_text(encoding="ascii") == listed
 
 
-def test_a_python_that_is_too_old_is_no_failed_check(script: Path) -> None:
+def test_a_python_that_is_too_old_is_no_failed_check(script: Path, tmp_path: Path) -> None:
     """It reads the file as far as the sentence that names the version needed, and exits with 2."""
     source = script.read_text(encoding="utf-8")
     ast.parse(source, feature_version=(3, 6))
     begin = "import sys\nsys.version_info, sys.version = (3, 9, 6), '3.9.6'\n"
-    done = run("-c", begin + source)
+    older = tmp_path / "older.py"
+    older.write_text(begin + source, encoding="utf-8")
+    done = run(older)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.endswith("needs Python 3.11 or newer. This is 3.9.6: nothing was checked.\n")
     for old in sorted(Path(sys.base_prefix).parent.glob("3.[6-9].*/bin/python3")):

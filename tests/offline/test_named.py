@@ -57,6 +57,18 @@ def test_a_check_named_by_the_clearance_and_absent_is_missing() -> None:
     assert any(case["missing"] for case in cases.values())
 
 
+def test_the_rules_that_a_dossier_breaks_are_numbered() -> None:
+    """Each has dossiers that break it and others that just do not; programs get the numbers."""
+    cases = json.loads((VECTORS / "dossier/good/named.json").read_bytes())
+    for name, case in cases.items():
+        dossier = verify_file((VECTORS / "dossier/good" / name).read_bytes()).dossier
+        assert dossier
+        assert [*dossier.broken_rules] == case["rules"], name
+        times = [fact["at"] for fact in dossier.timeline]
+        assert sorted(times, key=lambda at: at.removesuffix("Z")) == times, name
+    assert {rule for case in cases.values() for rule in case["rules"]} == {*range(1, 8)}
+
+
 def test_the_list_of_blank_code_points_is_the_published_one(
     script: Path, page_file: Path, stranger: ModuleType
 ) -> None:

@@ -152,7 +152,7 @@ def test_lines_of_one_request_are_marked(script: Path, together: bool) -> None:
         assert "(B) the same in every submission" in said
     else:
         assert "one request" not in said
-        assert "received at 2026-11-20T21:40:00.000Z, 600.000 s later" in said
+        assert "received at 2026-11-20T21:40:00.000Z, 600.000 s after that" in said
 
 
 @pytest.mark.long

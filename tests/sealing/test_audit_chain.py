@@ -18,10 +18,11 @@ from countersign.base.values import Mode, parse_rfc3339
 from countersign.core.access.account import create_account, find_account
 from countersign.core.access.audit import AuditAction
 from countersign.core.access.keys import create_key
-from countersign.core.log.audit_chain import FIRST, check_audit, digest_of, seal_audit
+from countersign.core.log.audit_chain import check_audit, digest_of, seal_audit
 from countersign.core.log.check import LogFinding, check_logs
 from countersign.operate.bootstrap import Deployment
 from countersign.operate.housekeeping import keep_house
+from countersign_evidence.audit import FIRST
 from countersign_evidence.offline import verify
 from tests.http.backstage import another_deployment
 from tests.people.crew import Console, in_console
@@ -56,7 +57,7 @@ def inside(
 
 
 async def findings(deployment: Deployment) -> list[str]:
-    return [finding async for finding in check_audit(deployment.log)]
+    return [finding async for finding, _ in check_audit(deployment.log)]
 
 
 async def heads(deployment: Deployment) -> list[str]:
@@ -153,6 +154,26 @@ def test_a_tampered_entry_is_found(how: str, tmp_path: Path) -> None:
         return await findings(deployment)
 
     assert inside(tmp_path, None, work) != []
+
+
+@pytest.mark.one_engine
+@pytest.mark.parametrize(("seconds", "is_remark"), [(0.5, True), (61, False)])
+def test_an_entry_that_is_dated_back_is_named(
+    seconds: float, is_remark: bool, tmp_path: Path
+) -> None:
+    """Up to what clocks may differ it can be honest: a remark. More is a finding."""
+
+    async def work(deployment: Deployment, clock: ShiftedClock) -> list[tuple[str, bool]]:
+        await create_account(deployment.access, "first")
+        await seal_audit(deployment.log, now_too=True)
+        clock.seconds -= seconds
+        await deployment.access.audit.note(AuditAction.ACCOUNT_RENAMED, "x")
+        await seal_audit(deployment.log, now_too=True)
+        return [finding async for finding in check_audit(deployment.log)]
+
+    ((message, found),) = inside(tmp_path, None, work)
+    assert "s earlier than one before it" in message
+    assert found is is_remark
 
 
 @pytest.mark.one_engine

@@ -77,7 +77,7 @@ def store(connection: Connection) -> None:
     for number, (actor, action, subject, details, _) in enumerate(CASES):
         values = {"id": entry_id(number), "actor": actor, "action": action, "subject": subject}
         values["details"] = json.dumps(details, sort_keys=True, separators=(",", ":"))
-        new = "VALUES (:id, 1795458893690, :actor, :action, :subject, :details)"
+        new = "VALUES (:id, 1795892893690, :actor, :action, :subject, :details)"
         connection.execute(text(f"INSERT INTO audit_log {new}"), values)
 
 

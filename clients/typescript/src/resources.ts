@@ -899,8 +899,8 @@ export class Clearances extends Resource {
    * Report the fulfilment of an order, in one step or in several.
    *
    * The order is closed when every obligation is reported; it still takes what was not reported
-   * before, such as the delivery. A report cannot be changed, and a report that repeats what is
-   * known gets the receipt of the earlier one.
+   * before, such as the delivery. A report cannot be changed, only corrected by a new one that
+   * names it; a report that repeats what is known gets the receipt of the earlier one.
    *
    * Needs the scope `clearances:create`.
    */

@@ -805,11 +805,13 @@ export interface Fulfilment {
   delivered_at: string | null;
   adult_signature_obtained: boolean | null;
   /**
-   * Present and true if the times contradict the order of events, and the vendor confirmed them.
+   * Present and true if the report contradicts the order of events, and the vendor confirmed it.
    */
   order_of_events_confirmed?: boolean;
   /** Present only in the report of a payment. */
   paid_at?: string;
+  /** Present if the report stands in the place of that earlier one. */
+  corrects?: string;
 }
 
 /** The fulfilment of an order; at least one fact is required. */
@@ -827,11 +829,16 @@ export interface FulfilmentRequest {
   /** Your order: another one than the clearance's is refused. */
   order_reference?: string | null | undefined;
   /**
-   * True if the times of this report are right, although the order was shipped before it was
-   * cleared, or delivered before it was shipped. The evidence shows that you confirmed it, and
-   * readers name it as odd.
+   * True if this report is right, although the order was shipped before it was cleared, delivered
+   * before it was shipped, or delivered without the signature that it requires. The evidence shows
+   * that you confirmed it, and readers name it as odd.
    */
   confirm_order_of_events?: boolean | null | undefined;
+  /**
+   * The earlier report of the order that was wrong. This one stands in its place: state again what
+   * was right in it.
+   */
+  corrects?: string | null | undefined;
 }
 
 /** The stored report, and whether the order is closed. */

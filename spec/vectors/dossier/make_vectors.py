@@ -11,9 +11,11 @@ format has changed; and a format that is published does not change, it gets a ne
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from hashlib import sha256
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -228,7 +230,9 @@ LIVE, LIVE_SEED = "evidence.example.com:8443/v1/log/live/1", bytes([8]) * 32
 FILLERS = (b"filler 1", b"filler 2", b"filler 3")
 
 
-def dossier(*sealed: Made, of: Sequence[Made] | None = None, live: bool = False) -> DossierContents:
+def dossier(
+    *sealed: Made, of: Sequence[Made] | None = None, live: bool = False, notice: bytes = NOTICE
+) -> DossierContents:
     """The dossier of records (all that are sealed, if none are given); the tools are stand-ins."""
     own = {"origin": LIVE, "seed": LIVE_SEED} if live else {}
     log = LOG.Log((*(record.body for record in sealed), *FILLERS), **own)
@@ -245,7 +249,7 @@ def dossier(*sealed: Made, of: Sequence[Made] | None = None, live: bool = False)
             )
             for record in chosen
         },
-        notice=NOTICE if any(record.id.startswith("ack_") for record in chosen) else None,
+        notice=notice if any(record.id.startswith("ack_") for record in chosen) else None,
         policy=live_policy() if live else LOG.policy(),
         pdf=b"%PDF-1.7 stand-in\n",
         verify_py=b"# stand-in\n",
@@ -561,6 +565,7 @@ def odd() -> dict[str, tuple[list[str], list[str], DossierContents]]:
     decided = f"before the decision on it, at {AT.format(1)}"
     shipped = "before it was shipped, at 2025-01-01T00:00:00Z"
     confirmed = "; the vendor confirmed it"
+    long_name = "\u202ex\n" * 30
     minutes = f"{120 * 60_000 + 1_000} ms from the time in its identifier"
 
     def instead(old: Made, new: Made) -> DossierContents:
@@ -605,7 +610,7 @@ def odd() -> dict[str, tuple[list[str], list[str], DossierContents]]:
             instead(FULFILLED, shown),
         ),
         "shipped-too-early": (
-            [f"{was} shipped at 2026-11-20T21:26:00Z, {decided}"],
+            [f"{was} shipped at 2026-11-20T21:26:00Z, {decided} (rule 5)"],
             [],
             instead(FULFILLED, FULFILLED.changed(shipped_at="2026-11-20T21:26:00Z")),
         ),
@@ -616,9 +621,9 @@ def odd() -> dict[str, tuple[list[str], list[str], DossierContents]]:
         ),
         "order-of-events-confirmed": (
             [
-                f"{was} shipped at 2025-01-01T00:00:00Z, {decided}{confirmed}",
-                f"{was} delivered at 2024-01-01T00:00:00Z, {decided}{confirmed}",
-                f"{was} delivered at 2024-01-01T00:00:00Z, {shipped}{confirmed}",
+                f"{was} shipped at 2025-01-01T00:00:00Z, {decided}{confirmed} (rule 5)",
+                f"{was} delivered at 2024-01-01T00:00:00Z, {decided}{confirmed} (rule 5)",
+                f"{was} delivered at 2024-01-01T00:00:00Z, {shipped}{confirmed} (rule 6)",
             ],
             [],
             instead(
@@ -635,7 +640,290 @@ def odd() -> dict[str, tuple[list[str], list[str], DossierContents]]:
             [],
             instead(CLEARED, refused),
         ),
+        "limits-of-the-writer": ([], [], instead(CLEARED, named_at_length(long_name))),
+        **out_of_order(),
     }
+
+
+def named_at_length(name: str) -> Made:
+    """The clearance with an order reference that no service takes."""
+    own = {n: v for n, v in CLEARED.members.items() if n not in {"nonce", "_sd", "_sd_alg"}}
+    fields = {"cbid": CBID, "session_id": SESSION, "order_reference": name}
+    shipping = {"zip": "not one", "address": None, "product_class": ""}
+    return made("clearance", 21, fields | {"verification": CHECK.id, "shipping": shipping}, **own)
+
+
+def at_time(record: Made, at: str) -> Made:
+    """The record as it is written at another time, which its identifier has too."""
+    since = datetime.fromisoformat(at) - datetime.fromisoformat("1970-01-01T00:00:00Z")
+    number = (since // timedelta(milliseconds=1) << 80) + (7 << 76) + (2 << 62)
+    number += int(record.id[-2:])  # those of the same time differ
+    digits = "0123456789abcdefghjkmnpqrstvwxyz"
+    text = "".join(digits[number >> 5 * place & 31] for place in reversed(range(26)))
+    return record.changed(at=at, id=record.id[:4] + text)
+
+
+def hosted_as(
+    lines: Mapping[int, Mapping[str, Json]],
+    initials: Sequence[str] = ("JD", "JD", "JD", "J.D."),
+    **process: Json,
+) -> list[Made]:
+    """The order of `hosted-adopted`, with other members in its process and some of its lines."""
+    kept = ROOT.parent / "record" / "good" / "hosted-adopted" / "input.json"
+    own = json.loads(kept.read_bytes())["process"] | process
+    own["lines"] = [line | lines.get(n, {}) for n, line in enumerate(own["lines"], 1)]
+    salts = [b64url(bytes([n]) * 16) for n in (90, 91)]
+    fields = (("initials_per_line", [*initials]), ("process", own))
+    encoded, digests = disclose([(salt, *one) for salt, one in zip(salts, fields, strict=True)])
+    operator, vendor, published, check, ack, cleared = hosted("hosted-adopted")
+    shown = {name: text for (name, _), text in zip(fields, encoded, strict=True)}
+    new = replace(ack.changed(_sd=sorted(digests)), disclosures=shown)
+    in_time = check.changed(at="2026-11-20T21:27:18.328Z")  # that of its identifier
+    return [operator, vendor, published, in_time, new, cleared]
+
+
+def out_of_order() -> dict[str, tuple[list[str], list[str], DossierContents]]:
+    """Dossiers that break a rule of the timeline (section 17.1), and others that just do not."""
+    accepted, decided = f"at {AT.format(0)}", f"at {AT.format(1)}"
+    before, after = "2026-11-20T21:20:00.000Z", "2026-11-20T22:40:00.000Z"
+    minute = "2026-11-20T21:30:00.500Z"  # less than one before the initials
+
+    def events(*found: tuple[str, str]) -> DossierContents:
+        more = [at_time(notice_event(60 + n, what), at) for n, (what, at) in enumerate(found)]
+        return dossier(*PARTIES, *more, CHECK, ACK, CLEARED, FULFILLED)
+
+    def notice_from(day: str, **members: Json) -> DossierContents:
+        notice = canonical_json({**json.loads(NOTICE), "effective_from": day})
+        ack = ACK.changed(notice_digest=sha256(notice).hexdigest(), **members)
+        return dossier(OPERATOR, VENDOR, PROCESS, CHECK, ack, CLEARED, FULFILLED, notice=notice)
+
+    def reported(*reports: Mapping[str, Json], signature: bool = False) -> DossierContents:
+        duty: list[Json] = [{"type": "adult_signature"}] * signature
+        made_ = [fulfilment(70 + n, CLEARED.id).named(**NAMED) for n in range(len(reports))]
+        nothing = dict.fromkeys(("shipped_at", "delivered_at", "adult_signature_obtained"))
+        own = [
+            replace(report, members={**report.members, **nothing, **said})
+            for report, said in zip(made_, reports, strict=True)
+        ]
+        return dossier(*PARTIES, CHECK, ACK, CLEARED.changed(obligations=duty), *own)
+
+    def decided_at(at: str, check: Made = CHECK) -> DossierContents:
+        cleared = at_time(clearance(21, ACK.id, check.id), at).named(**NAMED)
+        return dossier(*PARTIES, check, ACK, cleared)
+
+    def the(what: str, at: str, than: str, then: str, rule: int) -> list[str]:
+        return [f"{what} at {at}, before {than}, {then} (rule {rule})"]
+
+    def initials(of: str, how: str = "were received") -> str:
+        return f"initials for {of} {how}"
+
+    initialed, was = "the initials were accepted", "by the vendor's reports the order was"
+    taken, shown = "were taken from the first line", "the service served that"
+    first, early = "2026-11-20T21:28:59.731Z", "2026-11-20T21:20:00.000Z"
+    shipped, delivered = "2026-11-21T16:05:00Z", "2026-11-22T16:05:00Z"
+    unsigned = "a report of the signature of an adult, which the decision requires"
+    unsent = ["the time of the shipment", "a report of the delivery"]
+    late_check = at_time(verification(20), after).named(**NAMED)
+    pressed = "at 2026-11-20T21:29:06.410Z, which has others"
+    without = "without the signature of an adult, which the decision on it requires"
+    one, other, third = (f"ful_01m7xdxbmvex7t29vh2x05yy{n}" for n in (70, 71, 69))
+    stopped, withdrawn = "the notice was stopped by a court", "the notice was withdrawn"
+    other_words = hosted_as(
+        {2: {"method": "signed in ink"}}, surface="attested", binding="notarised"
+    )
+    of_process = f"{other_words[4].id} has a word that this reader does not know: process."
+    parts: dict[str, tuple[list[str], list[str], DossierContents]] = {
+        "notice-not-yet-in-force": (
+            [f"{initialed} {accepted}, before the notice came into force, at 2026-12-01 (rule 1)"],
+            [],
+            notice_from("2026-12-01"),
+        ),
+        "notice-in-force-somewhere": ([], [], notice_from("2026-11-21")),
+        "notice-in-force-by-test-clock": (
+            [],
+            [],
+            notice_from("2026-12-01", test_clock="2026-12-02T00:00:00.000Z"),
+        ),
+        "notice-withdrawn": (
+            the(withdrawn, before, initialed, accepted, 1),
+            [],
+            events(("withdrawn", before)),
+        ),
+        "notice-withdrawn-within-a-minute": ([], [], events(("withdrawn", minute))),
+        "notice-withdrawn-after": ([], [], events(("withdrawn", after))),
+        "notice-enjoined": (
+            the(stopped, before, initialed, accepted, 1),
+            [],
+            events(("enjoined", before)),
+        ),
+        "notice-reinstated": ([], [], events(("enjoined", before), ("reinstated", minute))),
+        "notice-reinstated-after": (
+            the(stopped, before, initialed, accepted, 1),
+            [],
+            events(("enjoined", before), ("reinstated", after)),
+        ),
+        "notice-withdrawn-and-reinstated": (
+            the(withdrawn, before, initialed, accepted, 1),
+            [],
+            events(("withdrawn", before), ("reinstated", minute)),
+        ),
+        "served-after-initials": (
+            the(initials("line 1"), first, shown, "at 2026-11-20T21:30:59.000Z", 2),
+            [],
+            dossier(*hosted_as({1: {"shown_at": "2026-11-20T21:30:59.000Z"}})),
+        ),
+        "served-within-a-minute": (
+            [],
+            [],
+            dossier(*hosted_as({1: {"shown_at": "2026-11-20T21:29:59.000Z"}})),
+        ),
+        "changed-before-initials": (
+            the(
+                f"other {initials('line 4')}",
+                early,
+                "the first ones were received",
+                "at 2026-11-20T21:29:17.666Z",
+                2,
+            ),
+            [],
+            dossier(*hosted_as({4: {"changed_at": early}})),
+        ),
+        "first-line-adopted": (
+            [f"initials for the first line were taken from the line itself at {first} (rule 3)"],
+            [],
+            dossier(*hosted_as({1: {"method": "adopted"}})),
+        ),
+        "adopted-before-the-first": (
+            the(
+                initials("lines 2 and 3", taken),
+                early,
+                "the first ones were received",
+                f"at {first}",
+                3,
+            ),
+            [],
+            dossier(
+                *hosted_as(
+                    {
+                        n: {"shown_at": early, "initialed_at": early, "changed_at": None}
+                        for n in (2, 3)
+                    }
+                )
+            ),
+        ),
+        "adopted-others": (
+            [f"{initials('line 2', taken)} {pressed}, received at {first} (rule 3)"],
+            [],
+            dossier(*hosted_as({}, initials=("JD", "XX", "JD", "J.D."))),
+        ),
+        "adopted-and-the-first-changed-later": (
+            [],
+            [],
+            dossier(
+                *hosted_as(
+                    {1: {"changed_at": "2026-11-20T21:30:13.000Z", "changes": 1}},
+                    initials=("J.D.", "JD", "JD", "J.D."),
+                )
+            ),
+        ),
+        "decided-before-initials": (
+            [
+                *the("the order was cleared", before, initialed, accepted, 4),
+                *the(
+                    "the order was cleared",
+                    before,
+                    "the identity check that the decision relied on",
+                    accepted,
+                    4,
+                ),
+            ],
+            ["a report of fulfilment"],
+            decided_at(before),
+        ),
+        "decided-before-the-check": (
+            the(
+                "the order was cleared",
+                AT.format(1),
+                "the identity check that the decision relied on",
+                f"at {after}",
+                4,
+            ),
+            [],
+            decided_at(AT.format(1), late_check),
+        ),
+        "check-of-version-1-after-the-decision": (
+            [],
+            [],
+            dossier(*(at_time(r, after) if r.id == CHECK_1.id else r for r in version_1())),
+        ),
+        "delivered-before-shipped": (
+            the(f"{was} delivered", shipped, "it was shipped", f"at {delivered}", 6),
+            [],
+            reported({"shipped_at": delivered, "delivered_at": shipped}),
+        ),
+        "delivered-without-signature": (
+            [f"{was} delivered at {delivered}, {without}, {decided} (rule 7)"],
+            [unsigned],
+            reported(
+                {"shipped_at": shipped},
+                {"delivered_at": delivered, "adult_signature_obtained": False},
+                signature=True,
+            ),
+        ),
+        "delivered-and-signed-later": (
+            [],
+            [],
+            reported(
+                {"shipped_at": shipped, "delivered_at": delivered},
+                {"adult_signature_obtained": False},
+                {"adult_signature_obtained": True},
+                signature=True,
+            ),
+        ),
+        "shipped-not-signed-yet": (
+            [],
+            [unsigned, "a report of the delivery"],
+            reported({"shipped_at": shipped}, signature=True),
+        ),
+        "no-signature-required": (
+            [],
+            [],
+            reported({"shipped_at": shipped, "delivered_at": delivered}),
+        ),
+        "signature-refused": ([], unsent, reported({"adult_signature_obtained": False})),
+        "report-of-nothing": ([], unsent, reported({}, {})),
+        "report-corrected": (
+            [],
+            ["a report of the delivery"],
+            reported(
+                {"shipped_at": "2024-01-01T00:00:00Z"},
+                {"shipped_at": shipped, "corrects": one},
+            ),
+        ),
+        "report-corrected-by-an-earlier-one": (
+            the(f"{was} shipped", "2024-01-01T00:00:00Z", "the decision on it", decided, 5),
+            [],
+            reported(
+                {"shipped_at": shipped, "corrects": other},
+                {"shipped_at": "2024-01-01T00:00:00Z"},
+            ),
+        ),
+        "report-corrected-is-not-here": (
+            [],
+            [f"the report {third}, which {one} corrects"],
+            reported({"shipped_at": shipped, "corrects": third}),
+        ),
+        "unknown-words": (
+            [
+                f"{of_process}binding \u201cnotarised\u201d",
+                f"{of_process}lines.method \u201csigned in ink\u201d",
+                f"{of_process}surface \u201cattested\u201d",
+            ],
+            [],
+            dossier(*other_words),
+        ),
+    }
+    return parts
 
 
 CHECK_1 = verification(20)
@@ -658,6 +946,7 @@ def broken_records() -> dict[str, tuple[str, DossierContents]]:
             "a report of mode live in a test log",
             sealed(FULFILLED.changed(mode="live"), FULFILLED),
         ),
+        "no-sd-alg": ("the check has no `_sd_alg`", sealed(CHECK.changed(_sd_alg=None), CHECK)),
         "version-3": ("a record of a version to come", sealed(FULFILLED.changed(v=3), FULFILLED)),
         "other-prefix": (
             "a check whose identifier begins like that of an operator",
@@ -804,6 +1093,14 @@ def with_files(contents: DossierContents, change: Callable[[dict[str, bytes]], o
     return write_container({**files, SUMS: sums(files)})
 
 
+def _renamed(files: dict[str, bytes], start: str, new: str) -> None:
+    """Gives the files of a record another name."""
+    names = {n: f"records/{new}{n[13:]}" if n.startswith(start) else n for n in files}
+    kept = {names[n]: data for n, data in files.items()}
+    files.clear()
+    files |= kept
+
+
 def _moved(files: dict[str, bytes], name: str) -> None:
     """Moves a file to the end."""
     files[name] = files.pop(name)
@@ -873,6 +1170,9 @@ def broken_files() -> dict[str, tuple[str, str, bytes]]:
         "no-proof": container("a record without its proof", lambda f: f.pop(proof)),
         "no-disclosures": container(
             "a record without its disclosures", lambda f: f.pop(f"{ack}.disclosures.json")
+        ),
+        "identifier-above-7": container(
+            "an identifier of more than 128 bits", lambda f: _renamed(f, f"{check}.", "ver_8")
         ),
         "no-pdf": container("dossier.pdf is missing", lambda f: f.pop("dossier.pdf")),
         "manifest": container(
@@ -1044,7 +1344,11 @@ def generated_files() -> dict[str, bytes]:
     for name, (_, _, contents) in odd().items():
         files[f"good/{name}.zip"] = write_dossier(contents)
     named = {
-        f"{name}.zip": {"odd": found, "missing": missing}
+        f"{name}.zip": {
+            "odd": found,
+            "missing": missing,
+            "rules": sorted({int(n) for n in re.findall(r"\(rule (\d)\)", " ".join(found))}),
+        }
         for name, (found, missing, _) in odd().items()
     }
     return {**files, "good/named.json": _pretty(named)}

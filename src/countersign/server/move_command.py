@@ -93,7 +93,7 @@ async def _check(settings: Settings) -> None:
     async with open_deployment(settings, while_moving=True) as deployment:
         async for step in check_logs(deployment.log):
             if isinstance(step, LogFinding):
-                findings.append(f"{step.log}: {step.message}")
+                findings += [] if step.is_remark else [f"{step.log}: {step.message}"]
             else:
                 said(step.checked, step.log.size, "entries")
     if findings:

@@ -1156,6 +1156,7 @@ class Clearances(Resource[S]):
         paid_at: Time | None = None,
         order_reference: str | None = None,
         confirm_order_of_events: bool | None = None,
+        corrects: str | None = None,
         idempotency_key: str | None = None,
     ) -> Call[types.FulfilmentReceipt]:
         """Report the fulfilment of an order, step by step.
@@ -1163,17 +1164,20 @@ class Clearances(Resource[S]):
         Report the fulfilment of an order, in one step or in several.
 
         The order is closed when every obligation is reported; it still takes what was not
-        reported before, such as the delivery. A report cannot be changed, and a report that
-        repeats what is known gets the receipt of the earlier one.
+        reported before, such as the delivery. A report cannot be changed, only corrected by a
+        new one that names it; a report that repeats what is known gets the receipt of the
+        earlier one.
 
         Needs the scope `clearances:create`.
 
         - `paid_at`: When the order was paid: a report of its own, while a clearance is valid. It
           keeps the acknowledgment for later decisions about the order.
         - `order_reference`: Your order: another one than the clearance's is refused.
-        - `confirm_order_of_events`: True if the times of this report are right, although the order
-          was shipped before it was cleared, or delivered before it was shipped. The evidence shows
-          that you confirmed it, and readers name it as odd.
+        - `confirm_order_of_events`: True if this report is right, although the order was shipped
+          before it was cleared, delivered before it was shipped, or delivered without the signature
+          that it requires. The evidence shows that you confirmed it, and readers name it as odd.
+        - `corrects`: The earlier report of the order that was wrong. This one stands in its place:
+          state again what was right in it.
         """
         return Call(
             method="POST",
@@ -1188,6 +1192,7 @@ class Clearances(Resource[S]):
                 "paid_at": paid_at,
                 "order_reference": order_reference,
                 "confirm_order_of_events": confirm_order_of_events,
+                "corrects": corrects,
             },
             headers={"Idempotency-Key": key_or_new(idempotency_key)},
         )

@@ -1182,11 +1182,14 @@ class Fulfilment(Result, frozen=True, kw_only=True):
     adult_signature_obtained: bool | None
 
     order_of_events_confirmed: bool | None = None
-    """Present and true if the times contradict the order of events, and the vendor confirmed them.
+    """Present and true if the report contradicts the order of events, and the vendor confirmed it.
     """
 
     paid_at: datetime | None = None
     """Present only in the report of a payment."""
+
+    corrects: str | None = None
+    """Present if the report stands in the place of that earlier one."""
 
 
 class FulfilmentReceipt(Result, frozen=True, kw_only=True):

@@ -91,6 +91,10 @@ class Dossier:
     """Witnesses whose cosignature was checked: name, and time in Unix seconds."""
     timestamps: tuple[Stamped, ...]
     key_fingerprint: str
+    timeline: tuple[Mapping[str, Any], ...] = ()
+    """The dated facts, earliest first (evidence-format, section 17.1)."""
+    broken_rules: tuple[int, ...] = ()
+    """The numbers of the rules that they break."""
     words: tuple[str, ...] = ()
     """The records, their links and gaps, for people."""
     summary: tuple[str, ...] = ()

@@ -7,7 +7,12 @@ import click
 from countersign_evidence import __version__
 from countersign_evidence.cli.arguments import explain
 from countersign_evidence.cli.support import ALONE, WITH_SERVICE
-from countersign_evidence.monitor.commands import check_alarm_file, mirror_log, monitor
+from countersign_evidence.monitor.commands import (
+    check_alarm_file,
+    check_audit_command,
+    mirror_log,
+    monitor,
+)
 from countersign_evidence.verify_command import verify
 
 
@@ -22,7 +27,7 @@ def main() -> None:
     """
 
 
-for part in (verify, monitor, mirror_log, check_alarm_file):
+for part in (verify, monitor, mirror_log, check_alarm_file, check_audit_command):
     alone = explain(copy(part), part.name or "")
     alone.help = (alone.help or "").replace(WITH_SERVICE, ALONE)
     main.add_command(alone)

@@ -156,11 +156,14 @@ def _dossier(report: rules.Report, facts: Mapping[str, Any]) -> Dossier:
     """A dossier that was verified, with its types."""
     order, checkpoint = report.order, report.note
     assert order is not None  # noqa: S101 - only of a dossier
+    view = order.as_json()
     return Dossier(
         records=tuple(order.records),
         notice=report.notice if order.acknowledgment else None,
         joins=tuple(order.joins),
         missing=tuple(order.missing),
+        timeline=tuple(view["timeline"]),
+        broken_rules=tuple(view["broken_rules"]),
         words=tuple(rules.explain_order(order)),
         summary=tuple(rules.summary(report, paper=True)),
         remarks=tuple(report.remarks),

@@ -269,7 +269,8 @@ def _view(dossier: Dossier | None) -> dict[str, Any] | None:
         {"index" if name == "position" else name: value for name, value in one._asdict().items()}
         for one in dossier.records
     ]
-    return {"records": records, "joins": dossier.joins, "missing": dossier.missing}
+    names = ("joins", "missing", "timeline", "broken_rules")
+    return {"records": records} | {name: getattr(dossier, name) for name in names}
 
 
 def _read(place: Path) -> bytes:

@@ -67,6 +67,7 @@ class _Reported(NamedTuple):
     fulfilment_id: str
     clearance_id: str
     facts: Mapping[str, Json]
+    corrects: str | None
 
 
 FULFILMENTS: Final = Acts("Clearances", Clearances, scope=Scope.CLEARANCES_CREATE)
@@ -93,11 +94,11 @@ async def fulfil_order(
     """Report the fulfilment of an order, in one step or in several.
 
     The order is closed when every obligation is reported; it still takes what was not reported
-    before, such as the delivery. A report cannot be changed, and a report that repeats what is
-    known gets the receipt of the earlier one.
+    before, such as the delivery. A report cannot be changed, only corrected by a new one that names
+    it; a report that repeats what is known gets the receipt of the earlier one.
     """
     facts, receipt = _facts(reported), None
-    if not facts:
+    if not facts and reported.corrects is None:
         names = ", ".join((*_PERSONAL, *_TIMES, _SIGNATURE, _PAID))
         raise InvalidRequest(f"At least one of these fields is required: {names}.")
     if _PAID in facts and len(facts) > 1:
@@ -108,12 +109,13 @@ async def fulfil_order(
         if None not in {named, known := stored.record.reference_index} and named != known:
             raise OrderReferenceMismatch
         earlier = [
-            _Reported(report.fulfilment_id, report.clearance_id, _facts(report))
+            _Reported(
+                report.fulfilment_id, report.clearance_id, _facts(report), report.corrects or None
+            )
             for record in stored.fulfilments
             for report in [await report_of(room, who, record)]
         ]
-        confirmed = reported.confirm_order_of_events is True
-        receipt = await _write(room, who, stored, earlier, facts, confirmed=confirmed, write=write)
+        receipt = await _write(room, who, stored, earlier, reported, write=write)
     return receipt
 
 
@@ -131,24 +133,24 @@ async def _write(
     room: Clearances,
     who: Principal,
     stored: StoredClearance,
-    earlier: list[_Reported],
-    facts: Mapping[str, Json],
+    every: list[_Reported],
+    reported: FulfilmentRequest,
     *,
-    confirmed: bool,
     write: Writing,
 ) -> FulfilmentReceipt | None:
-    """The receipt; None if another report was written after `earlier` was read."""
-    decided = decided_in(stored.record.body)
+    """The receipt; None if another report was written after `every` earlier one was read."""
+    decided, facts = decided_in(stored.record.body), _facts(reported)
     if not decided.cleared or stored.ack_id is None:
         raise ClearanceNotGranted
     _refuse_erased(stored, facts)
-    _refuse_contradiction(earlier, facts)
-    repeated = _repeated(earlier, facts)
+    earlier, repeated = _compared(every, facts, reported.corrects)
     time_ns = room.access.clock.time_ns()
     key = await room.log.vault.vault.data_key(who.account_id, time_ns)
     # Closed by at least one report, with the signature if the order asks for it.
     signature = any(duty.get("type") == ADULT_SIGNATURE for duty in decided.obligations)
-    obtained = any(said.get(_SIGNATURE) for said in (facts, *(one.facts for one in earlier)))
+    said = [facts, *(one.facts for one in earlier)]
+    obtained = any(one.get(_SIGNATURE) for one in said)
+    paid_at, state = next(filter(None, map(_paid_at, said)), None), _order_state(facts)
     at, of_order = from_ns(time_ns), acknowledgment_uses.c.ack_id == stored.ack_id
     test_clock = await room.access.test_clocks.of(who.account_id, who.mode)
     expired = stored.expires_at is None or test_clock.at(at) >= stored.expires_at
@@ -168,28 +170,23 @@ async def _write(
             return NotFound("The clearance was not found.")
         closed_at = use.closed_at
         known = [row.id for row in fulfilments_of(connection, [str(stored.ack_id)])]
-        if known != [one.fulfilment_id for one in earlier]:
+        if known != [one.fulfilment_id for one in every]:
             return None
         if repeated is not None:
             written = repeated.fulfilment_id, repeated.clearance_id
         else:
             decided_at = connection.execute(first_decision).scalar_one()
-            odd = _out_of_order(decided_at, earlier, facts)
-            unconfirmed = None if confirmed else odd
+            odd = _out_of_order(decided_at, earlier, facts, signature=signature)
+            unconfirmed = None if reported.confirm_order_of_events else odd
             refused = _refused(decided_at, facts, at, odd=unconfirmed, expired=expired)
             if refused is not None:
                 return FulfilmentContradicted(refused)
-            paid_at = _paid_at(facts)
-            closes = paid_at is None and closed_at is None and (obtained or not signature)
+            closes = state is not None and closed_at is None and (obtained or not signature)
             written = add(connection, closes=closes, confirms=odd is not None), stored.record.id
             closed_at = at if closes else closed_at
-            shipped_under = use.shipped_under or (None if paid_at else stored.record.id)
-            state = {
-                "closed_at": closed_at,
-                "shipped_under": shipped_under,
-                "paid_at": paid_at or use.paid_at,
-            }
-            connection.execute(update(acknowledgment_uses).where(of_order).values(state))
+            shipped_under = use.shipped_under or (stored.record.id if state else None)
+            used = {"closed_at": closed_at, "shipped_under": shipped_under, "paid_at": paid_at}
+            connection.execute(update(acknowledgment_uses).where(of_order).values(used))
         return FulfilmentReceipt(
             fulfilment_id=written[0], clearance_id=written[1], closed_at=to_the_second(closed_at)
         )
@@ -197,8 +194,8 @@ async def _write(
     def add(connection: Connection, *, closes: bool, confirms: bool) -> str:
         members: dict[str, Json] = {"clearance_id": stored.record.id}
         members |= {name: facts.get(name) for name in (*_OPEN, *({_PAID} & facts.keys()))}
-        if confirms:
-            members["order_of_events_confirmed"] = True
+        members |= {"order_of_events_confirmed": True} if confirms else {}
+        members |= {"corrects": reported.corrects} if reported.corrects else {}
         record = account_fact(
             key,
             room.access.entropy,
@@ -222,7 +219,7 @@ async def _write(
         }
         room.log.journal.write(connection, [record])
         connection.execute(insert(fulfilments), row)
-        join_with(connection, stored.record.id, record.id, at, _order_state(facts))
+        join_with(connection, stored.record.id, record.id, at, state)
         if closes:
             closed = NewEvent(
                 who.account_id, who.mode, EventType.CLEARANCE_CLOSED, stored.record.id, at
@@ -234,8 +231,11 @@ async def _write(
 
 
 def _order_state(facts: Mapping[str, Json]) -> OrderState | None:
-    """The state that a report leads to; None: a payment changes none."""
-    if _PAID in facts:
+    """The state that a report leads to.
+
+    None: that of a payment, or that an earlier report is wrong and nothing else, leads to none.
+    """
+    if facts.keys() <= {_PAID}:
         return None
     arrived = facts.get(_SIGNATURE) or "delivered_at" in facts
     return OrderState.DELIVERED if arrived else OrderState.SHIPPED
@@ -249,6 +249,24 @@ def _refuse_erased(stored: StoredClearance, facts: Mapping[str, Json]) -> None:
         raise Erased(f"The personal data of this order was erased. Report without {names}.")
 
 
+def _compared(
+    every: list[_Reported], facts: Mapping[str, Json], corrects: str | None
+) -> tuple[list[_Reported], _Reported | None]:
+    """The earlier reports that count, and the one that this one repeats."""
+    corrections = {one.corrects: one for one in every if one.corrects}
+    wrong = {*corrections, corrects}
+    earlier = [one for one in every if one.fulfilment_id not in wrong]
+    done = corrections.get(corrects or "")
+    if done and done.facts == facts:
+        return earlier, done
+    if corrects and (done or corrects not in {one.fulfilment_id for one in every}):
+        raise FulfilmentContradicted(
+            f"{corrects} is no report of this order, or another report has corrected it."
+        )
+    _refuse_contradiction(earlier, facts)
+    return earlier, None if corrects else _repeated(earlier, facts)
+
+
 def _refuse_contradiction(earlier: list[_Reported], facts: Mapping[str, Json]) -> None:
     for one in earlier:
         for name, value in one.facts.items():
@@ -256,16 +274,21 @@ def _refuse_contradiction(earlier: list[_Reported], facts: Mapping[str, Json]) -
             later = name == _SIGNATURE and value is False
             if not later and facts.get(name, value) != value:
                 raise FulfilmentContradicted(
-                    f"Report {one.fulfilment_id} of this order has another `{name}`."
+                    f"Report {one.fulfilment_id} of this order has another `{name}`. If that was "
+                    "wrong, name it as `corrects`."
                 )
 
 
 def _out_of_order(
-    decided_at: datetime, earlier: list[_Reported], facts: Mapping[str, Json]
+    decided_at: datetime,
+    earlier: list[_Reported],
+    facts: Mapping[str, Json],
+    *,
+    signature: bool,
 ) -> str | None:
-    """The contradiction of the newly reported times with the order of events; None: none.
+    """The rule of evidence-format, section 17.1, that the newly reported facts break; None: none.
 
-    Contradictions within earlier reports are not repeated.
+    `signature`: whether one is required. What earlier reports break is not repeated.
     """
     known = {name for one in earlier for name in one.facts}
     said = {name: value for one in earlier for name, value in one.facts.items()} | {**facts}
@@ -274,16 +297,19 @@ def _out_of_order(
         if then - at > CLOCKS_APART and not known.issuperset({before, name} - {""}):
             first = f"`{before}`" if before else "the first decision that cleared the order"
             return f"`{name}` is {rfc3339(at)}, and {first} {rfc3339(then)}"
+    unsigned = signature and said.get(_SIGNATURE) is False and "delivered_at" in said
+    if unsigned and not known.issuperset({_SIGNATURE, "delivered_at"}):
+        return "the order was delivered without the signature of an adult that it requires"
     return None
 
 
 def _refused(
     decided_at: datetime, facts: Mapping[str, Json], at: datetime, *, odd: str | None, expired: bool
 ) -> str | None:
-    """Why this report is not taken, whose times contradict the order of events as said."""
+    """Why this report is not taken, which contradicts the order of events as said."""
     if odd is not None:
         return (
-            f"By this report, {odd}. If its times are right, repeat it with "
+            f"By this report, {odd}. If it is right, repeat it with "
             "`confirm_order_of_events` true: it is kept then, and shown as odd."
         )
     paid_at = _paid_at(facts)

@@ -55,6 +55,7 @@ class _Reported(msgspec.Struct):
     delivered_at: datetime | None
     order_of_events_confirmed: bool | msgspec.UnsetType = msgspec.UNSET
     paid_at: datetime | msgspec.UnsetType = msgspec.UNSET
+    corrects: str | msgspec.UnsetType = msgspec.UNSET
 
 
 decided_in: Final = msgspec.json.Decoder(ReadDecision).decode

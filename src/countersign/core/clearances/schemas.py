@@ -169,9 +169,12 @@ class FulfilmentRequest(NamesOrder, frozen=True, kw_only=True):
     order_reference: OrderReference | None = None
     """Your order: another one than the clearance's is refused."""
     confirm_order_of_events: Annotated[bool | None, Meta(examples=[True])] = None
-    """True if the times of this report are right, although the order was shipped before it was
-    cleared, or delivered before it was shipped. The evidence shows that you confirmed it, and
-    readers name it as odd."""
+    """True if this report is right, although the order was shipped before it was cleared, delivered
+    before it was shipped, or delivered without the signature that it requires. The evidence shows
+    that you confirmed it, and readers name it as odd."""
+    corrects: FulfilmentId | None = None
+    """The earlier report of the order that was wrong. This one stands in its place: state again
+    what was right in it."""
 
 
 class ClearancesQuery(
@@ -219,10 +222,12 @@ class Fulfilment(Struct, frozen=True, kw_only=True):
     delivered_at: Timestamp | None
     adult_signature_obtained: AdultSignature | None
     order_of_events_confirmed: Annotated[bool | UnsetType, Meta(examples=[True])] = UNSET
-    """Present and true if the times contradict the order of events, and the vendor confirmed
-    them."""
+    """Present and true if the report contradicts the order of events, and the vendor confirmed
+    it."""
     paid_at: Timestamp | UnsetType = UNSET
     """Present only in the report of a payment."""
+    corrects: FulfilmentId | UnsetType = UNSET
+    """Present if the report stands in the place of that earlier one."""
 
 
 class FulfilmentReceipt(Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from typing import Any
 
 from countersign.core.paper.typeset import row, time_text
 from countersign_evidence.dossier import CLEARANCE, ERASURE, Dossier, DossierRecord
-from countersign_evidence.offline.verify import adopted
+from countersign_evidence.offline.verify import how_taken
 from countersign_evidence.process import PROCESS
 from countersign_evidence.record import ACKNOWLEDGMENT, REFERENCE_FIELD, VERIFICATION
 
@@ -54,22 +54,19 @@ def _what(dossier: Dossier, words: Mapping[str, str]) -> Iterator[str]:
         yield words["initials"].format(
             initials=", ".join(dict.fromkeys(given)) if given else f"({absent(dossier, one)})",
             count=f"{lines} line{'' if lines == 1 else 's'}",
-            presses=_presses(one, words),
+            taken=f"{taken}," if (taken := how_taken(one.shown.get(PROCESS))) else "",
             title=f"\u201c{dossier.notice['title']}\u201d" if dossier.notice else "",
         )
     for one in dossier.of(CLEARANCE):
         yield words["cleared" if one.record["cleared"] else "refused"]
 
 
-def _presses(one: DossierRecord, words: Mapping[str, str]) -> str:
-    count = len(adopted(one.shown.get(PROCESS)))
-    return words["presses"].format(count=count) if count else ""
-
-
 def _checks(dossier: Dossier, words: Mapping[str, str]) -> Iterator[str]:
     for one in dossier.of(VERIFICATION):
         result = one.shown.get("result")
-        yield words["simulated" if one.record["simulated"] else "checked"].format(
+        name = "simulated" if one.record["simulated"] else "checked"
+        yield words["elsewhere" if "endpoint" in one.record else name].format(
             provider=one.record["provider"],
+            endpoint=one.record.get("endpoint"),
             result=result["status"].replace("_", " ") if result else absent(dossier, one),
         )

@@ -7,7 +7,6 @@ template is `pdf.typ`, after the common parts.
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from functools import cache
 from importlib import resources
 from typing import Any, Final
@@ -17,8 +16,6 @@ from countersign.base.values import Mode, parse_rfc3339
 from countersign.core.dossiers.first_page import absent, first_rows
 from countersign.core.dossiers.words import (
     SENTENCES,
-    Event,
-    accepted,
     accepted_words,
     alone_in_time,
     captured_row,
@@ -31,7 +28,6 @@ from countersign.core.dossiers.words import (
     not_proved,
     notice_rows,
     notice_words,
-    process_events,
     process_rows,
     recorded_rows,
     said_of,
@@ -55,40 +51,22 @@ from countersign_evidence.dossier import (
 )
 from countersign_evidence.entry import entry_host, service_of
 from countersign_evidence.note import cosigned_at
+from countersign_evidence.offline.verify import facts_of, is_review
 from countersign_evidence.process import PROCESS
 from countersign_evidence.record import ACKNOWLEDGMENT, CBID_FIELD, VERIFICATION
 
 
-def timeline(dossier: Dossier, words: Mapping[str, Any]) -> list[dict[str, str]]:
+def timeline(dossier: Dossier) -> list[dict[str, str]]:
     """The rows of the timeline, earliest first."""
-    events = [event for one in dossier.records for event in _events(one, words)]
+    facts = facts_of(dossier.records, dossier.notice or {})
+    events = [
+        (fact.time, f"{fact.words[0].upper()}{fact.words[1:]}", f"{fact.by}; {fact.id}")
+        for fact in facts
+    ]
     witnesses = tuple((name, cosigned_at(time)) for name, time in dossier.cosigned)
     stamps = tuple((stamp.name, parse_rfc3339(stamp.at)) for stamp in dossier.timestamps)
     events += seen_events(witnesses, stamps)
     return [moment(*event) for event in sorted(events, key=lambda event: event[0])]
-
-
-def _events(one: DossierRecord, words: Mapping[str, Any]) -> Iterator[Event]:
-    happened = words["happened"]
-    if one.type == ACKNOWLEDGMENT:
-        if PROCESS in one.shown:
-            yield from process_events(one.shown[PROCESS], one.record)
-        yield accepted(one.record)
-        return
-    name = f"clearance_{one.record['cleared']}".lower() if one.type == CLEARANCE else one.type
-    what = happened[name].format(event=one.record.get("event"))
-    yield parse_rfc3339(one.record["at"]), what, f"{SENTENCES['clocks']['service']}; {one.id}"
-    for reported in ("shipped_at", "delivered_at"):
-        if at := _instant(one.record.get(reported)):
-            yield at, happened[reported], words["clocks"]["vendor"]
-
-
-def _instant(text: object) -> datetime | None:
-    """A time that a vendor reported; None if it is invalid."""
-    try:
-        return parse_rfc3339(text) if isinstance(text, str) else None
-    except ValueError:
-        return None
 
 
 _SOURCES: Final = (
@@ -172,7 +150,7 @@ def _words(dossier: Dossier) -> dict[str, Any]:
         "custodian": _WORDS["custodian"],
         "parties": [*parties, *closing_rows(buyers)],
         "clock": SENTENCES["clocks"]["own"],
-        "timeline": timeline(dossier, _WORDS),
+        "timeline": timeline(dossier),
         "joins": list(dossier.joins),
         "missing": list(dossier.missing),
         "remarks": list(dossier.remarks),
@@ -245,13 +223,8 @@ def _notice_rows(dossier: Dossier, acknowledgment: DossierRecord | None) -> list
     if acknowledgment is None or dossier.notice is None:
         return []
     words, record = _WORDS["review"], acknowledgment.record
-    reviews = [
-        one.record["at"]
-        for one in dossier.of(NOTICE_EVENT)
-        if one.record["event"] in {"reviewed", "reinstated"}
-        and one.record["at"] <= record["accepted_at"]
-        and all(one.record[name] == record[name] for name in ("notice_id", "notice_version"))
-    ]
+    events = dossier.of(NOTICE_EVENT)
+    reviews = [one.record["at"] for one in events if is_review(one, record)]
     review = (words["none"], None)
     if reviews:
         review = (words["reviewed"].format(at=time_text(max(reviews))), words["source"])

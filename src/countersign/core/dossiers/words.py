@@ -14,7 +14,13 @@ from countersign import __version__
 from countersign.base.values import Mode, parse_rfc3339
 from countersign.core.acknowledgments.model import Capture, VersionSource
 from countersign.core.paper.typeset import clocks, code_points, han_font, row, showable, time_text
-from countersign_evidence.offline.verify import seconds_of
+from countersign_evidence.offline.verify import (
+    BINDINGS,
+    METHODS,
+    in_one_request,
+    known,
+    wait_words,
+)
 from countersign_evidence.process import PROCESS, Binding, Method, Surface
 
 SENTENCES: Final = tomllib.loads(
@@ -55,18 +61,11 @@ def process_rows(
         row("Review step", f"served {time_text(reviewed)}" if reviewed else "not served"),
         row("Agreement", process["agreement"], _TICKED),
         row("Consent", process["consent"], _TICKED),
-        row(
-            "Tied to session by", SENTENCES["bindings"].get(process["binding"], process["binding"])
-        ),
+        row("Tied to session by", known(BINDINGS, process["binding"])),
         row("Identity check", process["verification"] or "none"),
         *([] if page else _surface_rows(process, digest)),
         *_claimed_rows(process),
     ]
-
-
-def in_one_request(process: Mapping[str, Any]) -> bool:
-    """Whether all lines were served together, and their first initials came together."""
-    return len({(line["shown_at"], line["initialed_at"]) for line in process["lines"]}) == 1
 
 
 def _line_rows(
@@ -74,12 +73,13 @@ def _line_rows(
 ) -> list[dict[str, Any]]:
     """When the lines were served, and initials received: once if it was one request."""
     lines = process["lines"]
-    if not in_one_request(process):
+    if not in_one_request(lines):
         return [
             row(
                 "Line",
                 f"({id_}) initials received {time_text(line['initialed_at'])}",
-                f"line served {time_text(line['shown_at'])}; {span(line)} before; {changes(line)}",
+                f"{wait_words(line)} the line was served, {time_text(line['shown_at'])}; "
+                f"{changes(line)}",
             )
             for id_, line in zip(ids or (), lines if ids else (), strict=True)
         ]
@@ -94,15 +94,10 @@ def _line_rows(
         row(
             "Initials",
             f"all lines were received in one request, {time_text(first['initialed_at'])}",
-            f"{span(first)} after this service had served them, "
+            f"{wait_words(first)} this service had served them, "
             f"{time_text(first['shown_at'])}; {'; '.join(changed) or changes(first)}; {clock}",
         )
     ]
-
-
-def span(line: Mapping[str, Any]) -> str:
-    """Seconds from serving a line to receiving its initials."""
-    return f"{seconds_of(line)} s"
 
 
 def _surface_rows(process: Mapping[str, Any], digest: str) -> list[dict[str, Any]]:
@@ -110,7 +105,7 @@ def _surface_rows(process: Mapping[str, Any], digest: str) -> list[dict[str, Any
     surface, origin = process["surface"], process["origin"] or "of unknown origin"
     shown = SENTENCES["surfaces"]["component"].format(origin=origin)
     if surface != Surface.COMPONENT:
-        shown = f"{surface}, {origin}"
+        shown = f"{known({}, surface)}, {origin}"
     return [row("Shown by", shown, _CLAIMED), row("SHA-256 of it", digest, _CLAIMED, mono=True)]
 
 
@@ -145,8 +140,7 @@ def changes(line: Mapping[str, Any]) -> str:
 
     Typing before sending is not observed.
     """
-    method = line.get("method", "")
-    how = f"; {SENTENCES['methods'].get(method, method)}" if method else ""
+    how = f"; {known(METHODS, line['method'])}" if "method" in line else ""
     if not line["changes"]:
         return f"the same in every submission{how}"
     last, count = (
@@ -195,23 +189,6 @@ def moment(at: datetime, what: str, clock: str) -> dict[str, str]:
     return {"utc": utc, "pacific": pacific, "what": what, "clock": clock}
 
 
-def accepted(record: Mapping[str, Any]) -> Event:
-    """That an acknowledgment was accepted."""
-    at = parse_rfc3339(record["accepted_at"])
-    return at, "The acknowledgment was accepted", _CLOCKS["service"]
-
-
-def process_events(process: Mapping[str, Any], record: Mapping[str, Any]) -> Iterator[Event]:
-    """The service's observations before it accepted a hosted acknowledgment."""
-    clock = _CLOCKS["test" if "test_clock" in record else "service"]
-    received = [parse_rfc3339(line["initialed_at"]) for line in process["lines"]]
-    yield parse_rfc3339(process["opened_at"]), "The notice was opened", clock
-    yield min(received), "The first initials were received", clock
-    yield max(received), "The last initials were received", clock
-    if process["reviewed_at"]:
-        yield parse_rfc3339(process["reviewed_at"]), "The review step was served", clock
-
-
 def seen_events(witnesses: Seen, timestamps: Seen) -> Iterator[Event]:
     """Times at which third parties saw the checkpoint, if they state one."""
     cosigned, stamped = "The checkpoint was cosigned", "The checkpoint was time-stamped"
@@ -253,7 +230,7 @@ def lines_of(
     given = fields.get("initials_per_line") or [None] * len(bullets)
     process = fields.get(PROCESS)
     timed = [None] * len(bullets)
-    if process and not in_one_request(process):
+    if process and not in_one_request(process["lines"]):
         timed = process["lines"]
     return [
         showable({"id": line["id"], "text": line["text"]}, keep="\n")
@@ -276,7 +253,7 @@ def _line_times(line: Mapping[str, Any] | None) -> dict[str, str] | None:
     return {
         "utc": utc,
         "pacific": pacific,
-        "note": showable(f"line served {shown}, {span(line)} before; {changes(line)}"),
+        "note": showable(f"{wait_words(line)} the line was served, {shown}; {changes(line)}"),
     }
 
 
@@ -312,6 +289,11 @@ def notice_rows(
         row("Notice", f"{record['notice_id']}, version {record['notice_version']}"),
         row("Version", SENTENCES["versions"][version]),
         row("Law", "; ".join(law) or "not given"),
+        *(
+            row(name.replace("_", " ").capitalize(), str(notice[name]))
+            for name in ("jurisdiction", "language", "effective_from")
+            if notice.get(name)
+        ),
         row("Official text", notice.get("source_url") or "not given", link=True),
         row(
             "Editorial wording",

@@ -9,22 +9,24 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
-from hashlib import sha256
 from typing import Any, Final
 
 import msgspec
 from sqlalchemy import Connection, Row, insert, select, text
 
 from countersign.base.db.tables import audit_chain, audit_log, deployment_records
+from countersign.base.errors import InternalError
 from countersign.base.values import Entropy, Mode, from_ns, rfc3339_ms
+from countersign.core.log import logs_sql, tree_sql
+from countersign.core.log.check_twins import APART
 from countersign.core.log.record import RecordType
 from countersign.core.log.room import LogRoom
+from countersign_evidence.audit import FIRST, ChainedEntry, Entry, entry_digest
 from countersign_evidence.canonical import canonical_json
+from countersign_evidence.note import checkpoint_of
+from countersign_evidence.proof import Proof, format_proof
 
 SEALED_EVERY: Final = timedelta(hours=1)
-FIRST: Final = bytes(32)
-"""The hash before the first entry."""
-_PREFIX: Final = b"countersign/audit/v1\n"
 _SALT_BYTES: Final = 16
 _PAGE: Final = 500
 _c: Final = audit_chain.c
@@ -37,15 +39,18 @@ class _Head(msgspec.Struct):
 
 def digest_of(salt: bytes, before: bytes, entry: Row[*tuple[Any, ...]]) -> bytes:
     """The digest of an entry of the chain; it covers the previous digest."""
-    members = {
-        "id": entry.id,
-        "at": rfc3339_ms(entry.at),
-        "actor": entry.actor,
-        "action": entry.action,
-        "subject": entry.subject,
-        "details": entry.details,
-    }
-    return sha256(_PREFIX + salt + before + canonical_json(members)).digest()
+    return entry_digest(salt, before, _members(entry))
+
+
+def _members(entry: Row[*tuple[Any, ...]]) -> Entry:
+    return Entry(
+        id=entry.id,
+        at=rfc3339_ms(entry.at),
+        actor=entry.actor,
+        action=entry.action,
+        subject=entry.subject,
+        details=entry.details,
+    )
 
 
 async def seal_audit(room: LogRoom, *, now_too: bool = False) -> str | None:
@@ -98,28 +103,37 @@ def _chain(connection: Connection, entropy: Entropy) -> bytes:
     return head
 
 
-async def check_audit(room: LogRoom) -> AsyncIterator[str]:
-    """Errors of the chain, and the sealed heads that it lacks."""
+async def check_audit(room: LogRoom) -> AsyncIterator[tuple[str, bool]]:
+    """Errors of the chain, and the sealed heads that it lacks; each with whether it is a remark.
+
+    An entry can be chained after a later one: its act took longer, or another machine's clock is
+    ahead. More than clocks may differ is no remark: it was dated back.
+    """
     heads = await room.database.scan(_sealed_heads)
-    before, after = FIRST, 0
+    before, after, latest = FIRST, 0, None
     while page := await room.database.scan(_page, after):
         for link in page:
             if link.position != after + 1:
-                yield f"entry {after + 1} of the audit's chain is missing"
+                yield f"entry {after + 1} of the audit's chain is missing", False
             if link.id is None:
-                yield f"the audit lacks the entry {link.entry_id}"
+                yield f"the audit lacks the entry {link.entry_id}", False
             elif digest_of(link.salt, before, link) != link.digest:
-                yield f"the audit's entry {link.entry_id} is not as it was chained"
+                yield f"the audit's entry {link.entry_id} is not as it was chained", False
+            elif latest is not None and link.at < latest:
+                when = f"{(latest - link.at).total_seconds():.3f} s earlier than one before it"
+                is_remark = latest - link.at <= APART
+                yield f"the audit's entry {link.entry_id} is dated {when}", is_remark
+            latest = max(filter(None, (latest, link.at)), default=None)
             before, after = link.digest, link.position
             heads.pop(link.digest.hex(), None)
     for record_id in heads.values():
-        yield f"the audit's chain does not have the head that the record {record_id} sealed"
+        message = f"the audit's chain does not have the head that the record {record_id} sealed"
+        yield message, False
 
 
 def _sealed_heads(connection: Connection) -> dict[str, str]:
-    r = deployment_records.c
-    found = connection.execute(select(r.id, r.body).where(r.type == RecordType.AUDIT_HEAD))
-    return {msgspec.json.decode(row.body, type=_Head).head: row.id for row in found}
+    found = _head_records(connection).items()
+    return {msgspec.json.decode(body, type=_Head).head: id_ for id_, body in found}
 
 
 def _page(connection: Connection, after: int) -> Sequence[Row[*tuple[Any, ...]]]:
@@ -131,3 +145,42 @@ def _page(connection: Connection, after: int) -> Sequence[Row[*tuple[Any, ...]]]
         .limit(_PAGE)
     )
     return connection.execute(links).all()
+
+
+async def chain_lines(room: LogRoom) -> AsyncIterator[bytes]:
+    """The entries with salts and digests, as lines of an export."""
+    after = 0
+    while page := await room.database.scan(_page, after):
+        for link in page:
+            if link.id is None:
+                raise InternalError(f"The audit lacks the entry {link.entry_id}.")
+            line = ChainedEntry(
+                digest=link.digest.hex(), entry=_members(link), salt=link.salt.hex()
+            )
+            yield canonical_json(line) + b"\n"
+        after = page[-1].position
+
+
+async def head_proofs(room: LogRoom) -> dict[str, bytes]:
+    """The proofs of all sealed heads, each by the newest checkpoint of its log, by their records.
+
+    A head that the checkpoint does not hold yet is left out.
+    """
+    heads = await room.database.scan(_head_records)
+    places = await room.database.read(tree_sql.sealed, [*heads])
+    proofs: dict[str, bytes] = {}
+    for log in await room.database.read(logs_sql.all_logs):
+        own = {id_: at.index for id_, (log_id, at) in places.items() if log_id == log.id}
+        note = await room.seal.newest(log, room.policy.quorum(log.mode)) if own else b""
+        size = checkpoint_of(note).size if own else 0
+        for id_, index in own.items():
+            if index < size:
+                path = await room.database.scan(tree_sql.inclusion, log.id, index, size)
+                proofs[id_] = format_proof(Proof(heads[id_], index, tuple(path), note))
+    return proofs
+
+
+def _head_records(connection: Connection) -> dict[str, bytes]:
+    r = deployment_records.c
+    found = connection.execute(select(r.id, r.body).where(r.type == RecordType.AUDIT_HEAD))
+    return {row.id: row.body for row in found}

@@ -44,6 +44,8 @@ class LogFinding:
     log: str
     index: int | None
     message: str
+    is_remark: bool = False
+    """It is odd, and can be honest."""
 
 
 async def check_logs(room: LogRoom) -> AsyncIterator[Progress | LogFinding]:
@@ -76,8 +78,8 @@ async def _everything(room: LogRoom) -> AsyncIterator[Progress | LogFinding]:
             yield LogFinding(mode.value, None, "the log is missing")
     async for about, message in check_records(room):
         yield LogFinding(newest[about or Mode.LIVE], None, message)
-    async for message in check_audit(room):
-        yield LogFinding(newest[Mode.LIVE], None, message)
+    async for message, is_remark in check_audit(room):
+        yield LogFinding(newest[Mode.LIVE], None, message, is_remark)
     for mode in Mode:
         finding = await _head(room, mode, newest[mode])
         if finding is not None:

@@ -10,7 +10,7 @@ they may contain anything.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from hashlib import sha256
 from itertools import zip_longest
 from typing import Final, NamedTuple, TypeAlias
@@ -28,6 +28,7 @@ from countersign.base.db.tables import (
 )
 from countersign.base.errors import DamagedValue
 from countersign.base.values import Mode, from_ms, rfc3339_ms
+from countersign.core.log.check_twins import APART, unmatched_rows
 from countersign.core.log.record import RecordType, among, open_disclosures
 from countersign.core.log.room import LogRoom
 from countersign_evidence.disclosure import b64url
@@ -123,7 +124,7 @@ async def check_records(room: LogRoom) -> AsyncIterator[tuple[Mode | None, str]]
     for record_id in await scan(_unrecorded_erasures):
         message = f"the record {record_id} counts as erased, but no erasure record names it"
         yield None, message
-    for mode, message in await scan(unmatched_events):
+    for mode, message in [*await scan(unmatched_events), *await scan(unmatched_rows)]:
         yield mode, message
 
 
@@ -266,8 +267,6 @@ def _bytes(value: object) -> bytes | None:
 # follows from rows of `notice_events`, and these are in no log: deleting a row would bring a
 # withdrawn notice back. Each row has a twin, a record in the log of each mode.
 
-_APART: Final = timedelta(minutes=1)
-"""Row and record are written in one transaction, each with a look at the clock."""
 _NO_RECORD: Final = "rule_published"
 """The event without a record: it says nothing about a text."""
 _Event: TypeAlias = tuple[str, str, str]
@@ -301,7 +300,7 @@ def unmatched_events(connection: Connection) -> list[tuple[Mode, str]]:
                     found.append((mode, f"{what} by a record of the log, but the event is missing"))
                 elif twin is None:
                     found.append((mode, f"{what} by an event of which the log has no record"))
-                elif abs(listed - twin) > _APART:
+                elif abs(listed - twin) > APART:
                     found.append((mode, f"{what} at another time than the record of the log says"))
     return found
 

@@ -28,8 +28,11 @@ from countersign.core.buyers.rules import (
     VerificationSettings,
     weakened,
 )
+from countersign.core.log.audit_chain import chain_lines, head_proofs, seal_audit
+from countersign.core.log.room import LogRoom
 from countersign.identity.registry import provider_names
-from countersign_evidence.cli.files import read_file
+from countersign_evidence.audit import CHAIN, HEADS, PROOF_ENDING
+from countersign_evidence.cli.files import read_file, written
 from countersign_evidence.cli.support import (
     asking,
     command,
@@ -105,9 +108,27 @@ def evidence(cbid: str, *, reason: str, as_json: bool) -> None:
 @click.command()
 @click.argument("subject", required=False)
 @click.option("--csv", "as_csv", is_flag=True, help="As CSV, with a line of names first.")
+@click.option(
+    "--with-chain",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="With `export`: write all entries, their chain and the proofs of its sealed heads into "
+    "this directory.",
+)
 @command
-def audit(subject: str | None, *, as_csv: bool, as_json: bool) -> None:
-    """List what operators and people did or looked at, oldest first: who, when, what and why."""
+def audit(subject: str | None, *, folder: Path | None, as_csv: bool, as_json: bool) -> None:
+    """List what operators and people did or looked at, oldest first: who, when, what and why.
+
+    With `export --with-chain DIR` it writes the audit so that others can check it without the
+    operator: countersign-evidence check-audit DIR --policy POLICY.
+    """
+    if (folder is None) == (subject == "export"):
+        raise InvalidArgument("Export the audit with: countersign audit export --with-chain DIR.")
+    if folder is not None:
+        entries, heads = _export(folder)
+        plain = f"{entries} entries and {heads} sealed heads are in {folder}"
+        show({"entries": entries, "heads": heads}, plain, as_json=as_json)
+        return
     found = _in_room(admin.audit_log)(subject)
     view = [msgspec.to_builtins(entry) | {"at": rfc3339(entry.at)} for entry in found]
     if as_csv:
@@ -121,6 +142,25 @@ def audit(subject: str | None, *, as_csv: bool, as_json: bool) -> None:
     ]
     none = "No entries."
     show_all(view, lines, none, as_json=as_json)
+
+
+@with_room(LogRoom)
+async def _export(room: LogRoom, folder: Path) -> tuple[int, int]:
+    """Write the audit into a directory; returns how many entries and sealed heads it has."""
+    (folder / HEADS).mkdir(parents=True, exist_ok=True)
+    await seal_audit(room, now_too=True)
+    await room.seal.settle()
+    entries = 0
+    with written(folder / CHAIN) as target:
+        async for line in chain_lines(room):
+            entries += target.write(line) > 0
+    proofs = await head_proofs(room)
+    for id_, proof in proofs.items():
+        with written(folder / HEADS / f"{id_}{PROOF_ENDING}") as target:
+            target.write(proof)
+    with written(folder / "policy.txt") as target:
+        target.write(await room.policy.text(Mode.LIVE))
+    return entries, len(proofs)
 
 
 buyers.add_command(audit)

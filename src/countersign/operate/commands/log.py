@@ -89,22 +89,30 @@ def _anchor_view(last: LastAnchor) -> dict[str, Any]:
 @command
 @with_room(LogRoom)
 async def check(room: LogRoom, *, as_json: bool) -> None:
-    """Check every entry, tile and checkpoint of every log against the stored records."""
+    """Check every entry, tile and checkpoint of every log against the stored records.
+
+    So are the events of notices, the descriptions of parties, holds and the audit. A remark is odd
+    and can be honest; exit status 1: there are findings.
+    """
     findings: list[LogFinding] = []
+    remarks: list[LogFinding] = []
     checked: dict[int, int] = {}
     async for step in check_logs(room):
         if isinstance(step, LogFinding):
-            findings.append(step)
+            (remarks if step.is_remark else findings).append(step)
             continue
         if step.checked // 10_000 > checked.get(step.log.id, 0) // 10_000:
             say(f"{step.log.origin}: {step.checked} of {step.log.size}")
         checked[step.log.id] = step.checked
     entries = sum(checked.values())
     lines = [
-        f"{f.log}{'' if f.index is None else f' entry {f.index}'}: {f.message}" for f in findings
+        f"{'remark: ' if f.is_remark else ''}{f.log}"
+        f"{'' if f.index is None else f' entry {f.index}'}: {f.message}"
+        for f in [*remarks, *findings]
     ]
+    found = {"findings": findings, "remarks": remarks}
     show(
-        {"entries": entries, "findings": [asdict(finding) for finding in findings]},
+        {"entries": entries} | {name: [*map(asdict, some)] for name, some in found.items()},
         "\n".join([*lines, f"{entries} entries checked, {len(findings)} findings"]),
         as_json=as_json,
     )

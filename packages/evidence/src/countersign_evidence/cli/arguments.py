@@ -9,6 +9,7 @@ from typing import Final
 import click
 
 EXPLAINED: Final = {
+    "check-audit folder": "the directory that the operator exported: the audit with its chain",
     "check-alarm file": "the file of an alarm, as `countersign log monitor` writes it",
     "mirror folder": "the directory to copy the log into",
     "mirror url": "the address of the log: that of its checkpoint, without `/checkpoint`",

@@ -1,4 +1,4 @@
-"""`countersign log monitor`, `mirror` and `check-alarm`: for watching a log from outside."""
+"""`countersign log monitor`, `mirror`, `check-alarm`, `check-audit`: for people outside."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any, Final, NoReturn
 import click
 
 from countersign_evidence.alarm import ALARM_BYTES_MAX
+from countersign_evidence.audit import CHAIN, HEADS, PROOF_ENDING, check_audit
 from countersign_evidence.check_alarm import Shown, check_alarm
 from countersign_evidence.cli.files import read_file, read_histories, read_policy
 from countersign_evidence.cli.support import Duration, command, printable, say, show
@@ -27,6 +29,7 @@ from countersign_evidence.monitor.round import Again, AlarmFound, Look, Unchecke
 from countersign_evidence.monitor.source import Unreachable, open_source
 from countersign_evidence.monitor.state import DamagedState, State
 from countersign_evidence.monitor.watch import LookStatus, Patience, Seen, follow, look
+from countersign_evidence.offline.verify import STATUS
 from countersign_evidence.policy import TEST_ORIGIN, Policy
 
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -185,6 +188,37 @@ def check_alarm_file(
         say(printable(f"observed at {judged.alarm.observed_at} at {judged.alarm.url}", keep=""))
     show(view, printable(line, keep=""), as_json=as_json)
     sys.exit(_SHOWN[judged.shown])
+
+
+@click.command("check-audit")
+@click.argument("folder", type=_FOLDER)
+@_POLICY
+@command
+def check_audit_command(folder: Path, policy_file: Path, *, as_json: bool) -> None:
+    """Check an exported audit: its chain, and the heads of it that the live log sealed.
+
+    Exit status: 0 the entries up to the newest head are as they were sealed; 1 they are not, or one
+    is dated back; 2 nothing is sealed, or it cannot be read. A remark is odd, and can be honest.
+    """
+    policy = _policy(policy_file, as_json=as_json)
+    proofs = {
+        path.name.removesuffix(PROOF_ENDING): read_file(path)
+        for path in sorted((folder / HEADS).glob(f"*{PROOF_ENDING}"))
+    }
+    try:
+        with (folder / CHAIN).open("rb") as lines:
+            found = check_audit(lines, proofs, policy)
+    except OSError as error:
+        _unchecked(f"{folder / CHAIN} cannot be read: {error.strerror}", as_json=as_json)
+    for remark in found.remarks:
+        say(f"remark: {remark}")
+    said = f"{found.entries} entries, {found.heads} sealed heads"
+    if found.sealed_by:
+        left = found.entries - found.sealed
+        after = f"; the {left} after it are the operator's word" if left else ""
+        said += f". The newest head, {found.sealed_by}, covers {found.sealed}{after}"
+    show(asdict(found), "\n".join([*found.findings, said]), as_json=as_json)
+    sys.exit(STATUS["failed" if found.findings else "ok" if found.sealed else "unchecked"])
 
 
 def _until_stopped(work: Coroutine[Any, Any, Seen]) -> Seen | None:

@@ -1469,6 +1469,17 @@ class Maybe:
         return self.check(value)
 
 
+@dataclass(frozen=True)
+class Word:
+    """The check of a text that should be one of these words: another is no failure, but named."""
+
+    words: Sequence[str]
+
+    def __call__(self, value: object) -> bool:
+        """Whether the value passes."""
+        return isinstance(value, str)
+
+
 def is_anything(_: object) -> bool:
     """Whatever it is: checked elsewhere, or not at all."""
     return True
@@ -1536,11 +1547,36 @@ def having(**checks: Check) -> Within:
     return Within(check_members, checks)
 
 
+METHODS = {
+    "typed": "typed: sent as text for this line",
+    "adopted": "adopted: a request named this line and sent no initials, and got the first line's",
+}
+BINDINGS = {
+    "none": "nothing",
+    "link": "the link of the session, which the vendor had, too",
+    "cookie": "a cookie that was set after an earlier identity check",
+    "passkey": "a passkey",
+    "identity_session": "an identity check in the same session",
+}
+EVENTS = {
+    "published": "the notice was published",
+    "reviewed": "the operator noted that the text was compared with the law",
+    "enjoined": "the notice was stopped by a court",
+    "reinstated": "the notice was brought back",
+    "withdrawn": "the notice was withdrawn",
+}
+
+
+def known(words: Mapping[str, str], word: str) -> str:
+    """What a word of the format means; an unknown one is called unknown."""
+    return words.get(word, f"a word that this reader does not know: \u201c{word}\u201d")
+
+
 # How a hosted acknowledgment was made.
 PROCESS = "process"
 is_process = having(
     checkout_session=is_text,
-    surface=is_text,
+    surface=Word(["page", "component"]),
     origin=or_null(is_text),
     rendered_digest=or_null(is_text),
     locale=is_text,
@@ -1551,7 +1587,7 @@ is_process = having(
             initialed_at=is_time,
             changed_at=or_null(is_time),
             changes=is_count,
-            method=Maybe(is_text),
+            method=Maybe(Word([*METHODS])),
         )
     ),
     reviewed_at=or_null(is_time),
@@ -1559,7 +1595,7 @@ is_process = having(
     consent=is_text,
     script=or_null(is_true_or_false),
     viewport=or_null(having(width=is_count, height=is_count)),
-    binding=is_text,
+    binding=Word([*BINDINGS]),
     verification=or_null(is_text),
     claimed=each(having(line=or_null(is_count), event=is_text, at=is_time)),
 )
@@ -1783,7 +1819,11 @@ RECORDS: dict[str, Within] = {
     "account": record_of("account", "name", *PARTY["account"][1], "previous", at=is_time),
     "capture_process": record_of("account", "statement", "version", "previous", at=is_time),
     "notice_event": record_of(
-        at=is_time, event=is_text, notice_id=is_text, notice_version=is_text, notice_digest=is_text
+        at=is_time,
+        event=Word([*EVENTS]),
+        notice_id=is_text,
+        notice_version=is_text,
+        notice_digest=is_text,
     ),
     "verification": record_of(
         *NAMING,
@@ -1791,7 +1831,7 @@ RECORDS: dict[str, Within] = {
         account=is_text,
         provider=is_text,
         simulated=is_true_or_false,
-        binding=Maybe(is_text),
+        binding=Maybe(Word(["passkey", "cookie"])),
         endpoint=Maybe(is_text),
         override=Maybe(is_text),
         test_helper=Maybe(is_true_or_false),
@@ -1820,6 +1860,7 @@ RECORDS: dict[str, Within] = {
         delivered_at=or_null(is_second),
         paid_at=Maybe(is_second),
         order_of_events_confirmed=Maybe(is_true_or_false),
+        corrects=Maybe(is_text),
     ),
     "erasure": record_of(at=is_time, account=is_text, erased=each(is_text), reason=is_text),
     "key_rotation": record_of(
@@ -1886,15 +1927,15 @@ def remarks_of(record: Mapping[str, Any], shown: Mapping[str, Any]) -> Iterator[
         # Only of an acknowledgment both always come from one reading of the clock.
         if abs(apart) >= (1 if kind == "acknowledgment" else 60_000):
             yield f"{name} of {id_} is {record[name]}, {apart} ms from the time in its identifier"
-    unknown = [("member", one) for one in unknown_in(record, RECORDS[kind])]
+    unknown = list(unknown_in(record, RECORDS[kind]))
     fields = FIELDS.get(kind, {})
     for field, value in shown.items():
         if field not in fields:
-            unknown.append(("disclosure", field))
+            unknown.append(f"disclosure that this reader does not know: {field}")
         else:
-            unknown += [("member", one) for one in unknown_in(value, fields[field], f"{field}.")]
-    for what, one in dict.fromkeys(unknown):
-        yield f"{id_} has a {what} that this reader does not know: {one}"
+            unknown += unknown_in(value, fields[field], f"{field}.")
+    for one in dict.fromkeys(unknown):
+        yield f"{id_} has a {one}"
     if record.get("cleared") is False and record.get("reasons") == []:
         yield f"{id_} is refused, and gives no reason"
     if kind == "acknowledgment":
@@ -1922,23 +1963,26 @@ def _remarks_of_capture(
 
 
 def unknown_in(value: object, check: Check, within: str = "") -> Iterator[str]:
-    """The names of the members of a value that are none of the format's."""
-    known = members_of(check.check if isinstance(check, Maybe) else check)
+    """The members of a value, and its words, that are none of the format's."""
+    check = check.check if isinstance(check, Maybe) else check
+    inside = members_of(check)
+    if isinstance(check, Word) and isinstance(value, str) and value not in check.words:
+        yield f"word that this reader does not know: {within[:-1]} \u201c{value}\u201d"
     if isinstance(value, list):
         for item in value:
             yield from unknown_in(item, check, within)
-    elif isinstance(value, dict) and known:
+    elif isinstance(value, dict) and inside:
         for name in sorted(value):
-            if name in known:
-                yield from unknown_in(value[name], known[name], f"{within}{name}.")
+            if name in inside:
+                yield from unknown_in(value[name], inside[name], f"{within}{name}.")
             else:
-                yield f"{within}{name}"
+                yield f"member that this reader does not know: {within}{name}"
 
 
 def remarks_of_notice(notice: Mapping[str, Any]) -> Iterator[str]:
     """What is odd in a notice, and no failure."""
-    for name in dict.fromkeys(unknown_in(notice, NOTICE)):
-        yield f"the notice has a member that this reader does not know: {name}"
+    for one in dict.fromkeys(unknown_in(notice, NOTICE)):
+        yield f"the notice has a {one}"
 
 
 # Of the records of parties: what is said where there was none, and where it is not here.
@@ -1962,6 +2006,182 @@ def named_by(one: Placed) -> list[tuple[str, str | None]]:
     return [(name, one.record[name]) for name in names]
 
 
+SERVICE, SANDBOX = "the service's clock", "the sandbox's test clock"
+VENDOR = "the vendor's report"
+
+
+class Fact(NamedTuple):
+    """Something that happened, by a time in a record (evidence-format, section 17.1)."""
+
+    kind: str
+    at: str  # as the record has it
+    by: str  # whose word the time is
+    id: str  # of the record
+    what: str  # in words, with {} in place of the lines
+    lines: tuple[int, ...] = ()  # counted from 1; none: it is not about lines
+
+    @property
+    def time(self) -> datetime:
+        """When it was; a day begins at midnight in UTC."""
+        return datetime.fromisoformat(self.at if "T" in self.at else f"{self.at}T00:00:00Z")
+
+    @property
+    def words(self) -> str:
+        """What happened, in words."""
+        if not self.lines:
+            return self.what
+        *others, last = map(str, self.lines)
+        lines = f"lines {', '.join(others)} and {last}" if others else f"line {last}"
+        return self.what.replace("{}", lines)
+
+
+# What a record says that happened at its `at`.
+RECORDED = {
+    "operator": "the operator was described in the log",
+    "account": "the vendor was described in the log",
+    "capture_process": "the vendor's way of taking initials was described in the log",
+    "verification": "an identity check had its result",
+    "fulfilment": "the vendor reported on the fulfilment",
+    "erasure": "personal details were deleted",
+}
+# What a vendor reports with a time: as a fact, and in the verdict.
+REPORTED = {
+    "paid_at": ("the order was paid", "paid"),
+    "shipped_at": ("the order was shipped", "shipped"),
+    "delivered_at": ("the order was delivered", "delivered"),
+}
+PARCEL = {"carrier": "a carrier", "tracking_number": "a tracking number"}
+SIGNED, CONFIRMED = "adult_signature_obtained", "order_of_events_confirmed"
+OF_LINES = {
+    "served": "the service served {}",
+    "received": "initials for {} were received",
+    "adopted": "initials for {} were taken from the first line",
+    "changed": "other initials for {} were received",
+}
+
+
+def facts_of(records: Sequence[Placed], notice: Mapping[str, Any]) -> list[Fact]:
+    """All that the records date, the earliest first; at equal times in their order."""
+    facts = [fact for one in records for fact in _facts_of(one, records, notice)]
+    return sorted(facts, key=lambda fact: fact.time)
+
+
+def _facts_of(one: Placed, records: Sequence[Placed], notice: Mapping[str, Any]) -> Iterator[Fact]:
+    record, kind, what = one.record, one.type, RECORDED.get(one.type, "")
+    if kind == "acknowledgment":
+        yield from _facts_of_initials(one, notice)
+        return
+    if kind == "notice_event":
+        event, what = record["event"], known(EVENTS, record["event"])
+        kind = "lifted" if is_lifted(one, records) else event if event in EVENTS else kind
+    elif kind == "clearance":
+        kind, what = "decided", f"the order was {'cleared' if record['cleared'] else 'refused'}"
+    elif any(by.type == "clearance" and by.field("verification") == one.id for by in records):
+        kind = "checked"
+    yield Fact(kind, record["at"], SERVICE, one.id, what)
+    for name, (did, _) in REPORTED.items() if one in counted(records) else ():
+        # The report of a payment is of nothing else.
+        if record.get(name) and (name == "paid_at" or "paid_at" not in record):
+            yield Fact(name, record[name], VENDOR, one.id, did)
+
+
+def _facts_of_initials(one: Placed, notice: Mapping[str, Any]) -> Iterator[Fact]:
+    record, day = one.record, notice.get("effective_from", "")
+    # By the clock of a sandbox the notice can be in force earlier.
+    if "test_clock" not in record and is_day(day):
+        yield Fact("effective_from", day, "the notice", one.id, "the notice came into force")
+    if PROCESS in one.shown:
+        process, by = one.shown[PROCESS], SANDBOX if "test_clock" in record else SERVICE
+        yield Fact("opened", process["opened_at"], by, one.id, "the notice was first served")
+        found: dict[tuple[str, str], list[int]] = {}
+        for number, line in enumerate(process["lines"], 1):
+            taken, changed = line.get("method") == "adopted", line["changed_at"]
+            first = "adopted" if taken and not changed else "received"
+            times = {"served": line["shown_at"], first: line["initialed_at"]}
+            times |= {"adopted" if taken else "changed": changed} if changed else {}
+            for pair in times.items():
+                found.setdefault(pair, []).append(number)
+        for (kind, at), lines in found.items():
+            yield Fact(kind, at, by, one.id, OF_LINES[kind], tuple(lines))
+        if process["reviewed_at"]:
+            yield Fact("reread", process["reviewed_at"], by, one.id, "the review step was served")
+    yield Fact("accepted", record["accepted_at"], SERVICE, one.id, "the initials were accepted")
+
+
+def is_day(value: object) -> bool:
+    """A day of the calendar, such as `2026-01-01`."""
+    return isinstance(value, str) and len(value) == 10 and is_time(f"{value}T00:00:00.000Z")
+
+
+def is_lifted(event: Placed, records: Sequence[Placed]) -> bool:
+    """Whether a court's stop had ended before the initials: a later event brought it back."""
+    accepted = [one.record["accepted_at"] for one in records if one.type == "acknowledgment"]
+    return event.record["event"] == "enjoined" and any(
+        one.position > event.position and one.record["at"] <= accepted[0]
+        for one in records
+        if one.type == "notice_event" and one.record["event"] == "reinstated"
+    )
+
+
+def counted(records: Sequence[Placed]) -> list[Placed]:
+    """The vendor's reports that no later one corrects."""
+    reports = [one for one in records if one.type == "fulfilment"]
+    return [
+        one
+        for after, one in enumerate(reports, 1)
+        if all(later.record.get("corrects") != one.id for later in reports[after:])
+    ]
+
+
+class Rule(NamedTuple):
+    """Of two facts the second is not earlier than the first, but for as much as clocks differ."""
+
+    number: int
+    first: str
+    then: str
+    apart: timedelta
+    line: int = 0  # of this line the first fact is; 0: of the same as the second
+
+
+ZONES, CLOCKS, REPORTS = timedelta(hours=14), timedelta(minutes=1), timedelta(minutes=5)
+RULES = [
+    Rule(1, "effective_from", "accepted", ZONES),
+    Rule(1, "accepted", "withdrawn", CLOCKS),
+    Rule(1, "accepted", "enjoined", CLOCKS),
+    Rule(2, "served", "received", CLOCKS),
+    Rule(2, "served", "adopted", CLOCKS),
+    Rule(2, "received", "changed", CLOCKS),
+    Rule(2, "received", "adopted", CLOCKS),
+    Rule(3, "received", "adopted", CLOCKS, line=1),
+    Rule(4, "accepted", "decided", CLOCKS),
+    Rule(4, "checked", "decided", CLOCKS),
+    Rule(5, "decided", "shipped_at", REPORTS),
+    Rule(5, "decided", "delivered_at", REPORTS),
+    Rule(6, "shipped_at", "delivered_at", REPORTS),
+]
+# The first fact of a rule, as what came too late.
+BEFORE = {
+    "effective_from": "the notice came into force",
+    "accepted": "the initials were accepted",
+    "served": "the service served that",
+    "received": "the first ones were received",
+    "decided": "the decision on it",
+    "checked": "the identity check that the decision relied on",
+    "shipped_at": "it was shipped",
+}
+
+
+class Break(NamedTuple):
+    """What breaks a rule: its number, and a sentence in which facts stand for their times."""
+
+    rule: int
+    parts: list[str | Fact]
+
+    def said(self, on: Callable[[str], str]) -> str:
+        """The sentence, with the times in these words."""
+        return "".join(part if isinstance(part, str) else on(part.at) for part in self.parts)
+
+
 class Order:
     """The records of one order: what joins them, and what is missing. `Bad` if it is not one."""
 
@@ -1983,9 +2203,14 @@ class Order:
         missing = list(self._missing())
         self.missing = [full for full, _ in missing]
         self.missing_words = [words for _, words in missing]
-        odd = list(self._out_of_order())
-        self.odd_words = [words for _, words in odd]
-        self.remarks = [*self._remarks(), *(full for full, _ in odd)]
+        self.facts = facts_of(records, notice)
+        self.broken = sorted(self._broken(), key=lambda one: one.rule)
+        odd = (f"{one.said(lambda at: f'at {at}')} (rule {one.rule})" for one in self.broken)
+        self.remarks = [*self._remarks(), *odd]
+
+    def of(self, kind: str) -> list[Placed]:
+        """The records of this type."""
+        return [one for one in self.records if one.type == kind]
 
     def _joins(self) -> Iterator[str]:
         account = self.first.record["account"]
@@ -2023,7 +2248,8 @@ class Order:
         if one.type == "verification":
             return self._checked(one)
         if one.type == "fulfilment" and clearance and record["clearance_id"] == clearance.id:
-            return f"names {clearance.id} as its clearance"
+            also = f", and corrects {record['corrects']}" if "corrects" in record else ""
+            return f"names {clearance.id} as its clearance{also}"
         if one.type == "notice_event" and record["notice_digest"] == notice:
             return f"is about the notice that was acknowledged, {record['event']}"
         if one.type == "erasure":
@@ -2067,15 +2293,27 @@ class Order:
             named = self._named_check()
             full = f"the identity check {named}, on which the clearance relied: another one is here"
             yield full, "the identity check that the decision relied on"
-        reports = [one.record for one in self.records if one.type == "fulfilment"]
-        reports = [report for report in reports if "paid_at" not in report]
-        if clearance and clearance.record["cleared"] and not reports:
-            yield "a report of fulfilment", "a report of shipment"
-        if reports and all(report["delivered_at"] is None for report in reports):
-            yield "a report of the delivery", "a report of delivery"
+        yield from self._missing_of_reports()
         if ack and "notice_event" not in kinds:
             yield "events of the notice, such as its review", REVIEW
         yield from self._missing_of_records()
+
+    def _missing_of_reports(self) -> Iterator[tuple[str, str]]:
+        reports = [one.record for one in self.reports]
+        if self.clearance and self.clearance.record["cleared"] and not reports:
+            yield "a report of fulfilment", "a report of shipment"
+        if reports and all(report["shipped_at"] is None for report in reports):
+            yield "the time of the shipment", "the time of shipment"
+        if reports and all(report["delivered_at"] is None for report in reports):
+            yield "a report of the delivery", "a report of delivery"
+        if reports and self.is_unsigned:
+            words = "a report of the signature of an adult, which the decision requires"
+            yield words, words
+        here = {one.id for one in self.records}
+        for one in self.records:
+            if one.record.get("corrects", one.id) not in here:
+                full = f"the report {one.record['corrects']}, which {one.id} corrects"
+                yield full, "a report that a later one corrects"
 
     def _missing_of_records(self) -> Iterator[tuple[str, str]]:
         """The same of single records: what is equal of several is one line."""
@@ -2123,30 +2361,61 @@ class Order:
                 if named != meant:
                     yield f"{one.id} names the notice {named}, and {ack.id} {meant}"
 
-    def _out_of_order(self) -> Iterator[tuple[str, str]]:
-        """What was done too early by the vendor's reports, in full, and in words of the verdict."""
-        reports = [one.record for one in self.records if one.type == "fulfilment"]
-        confirmed = any(report.get("order_of_events_confirmed") for report in reports)
-        shipped, delivered = (
-            sorted(report[name] for report in reports if report[name])
-            for name in ("shipped_at", "delivered_at")
-        )
-        decided = [self.clearance.record["at"]] if self.clearance else []
-        for did, at, before, then in (
-            ("shipped", shipped[:1], "the decision on it", decided),
-            ("delivered", delivered[:1], "the decision on it", decided),
-            ("delivered", delivered[:1], "it was shipped", shipped[-1:]),
-        ):
-            if not at or not then:
-                continue
-            apart = datetime.fromisoformat(then[0]) - datetime.fromisoformat(at[0])
-            if apart > CLOCKS_APART:
-                by = "by the vendor's reports the order was"
-                end = "; the vendor confirmed it" if confirmed else ""
-                yield (
-                    f"{by} {did} at {at[0]}, before {before}, at {then[0]}{end}",
-                    f"{by} {did} on {day_of(at[0])}, before {before}, on {day_of(then[0])}{end}",
-                )
+    @property
+    def reports(self) -> list[Placed]:
+        """The vendor's reports that count, but for those of a payment."""
+        return [one for one in counted(self.records) if "paid_at" not in one.record]
+
+    @property
+    def is_unsigned(self) -> bool:
+        """Whether the signature of an adult is required, and none is reported."""
+        decided: Mapping[str, Any] = self.clearance.record if self.clearance else {}
+        duties = decided["obligations"] if decided.get("cleared") else []
+        required = any(isinstance(d, dict) and d.get("type") == "adult_signature" for d in duties)
+        return required and not any(one.record[SIGNED] for one in self.reports)
+
+    def of_kind(self, kind: str, line: int = 0) -> list[Fact]:
+        """The facts of a kind, the earliest first; of a line, or of none."""
+        return [f for f in self.facts if f.kind == kind and (line in f.lines or not line)]
+
+    def _broken(self) -> Iterator[Break]:
+        """What breaks a rule; the lines that break it by the same two facts are together."""
+        found: dict[tuple[int, Fact, Fact], list[int]] = {}
+        lines = sorted({line for fact in self.facts for line in fact.lines})
+        for rule in RULES:
+            for line in lines if rule.then in OF_LINES else [0]:
+                first = self.of_kind(rule.first, rule.line or line)
+                then = self.of_kind(rule.then, line)
+                if first and then and first[-1].time - then[0].time > rule.apart:
+                    found.setdefault((rule.number, first[-1], then[0]), []).append(line)
+        for (number, late, early), own in found.items():
+            what = early._replace(lines=tuple(own) if own != [0] else ()).words
+            yield self._break(number, what, early, f", before {BEFORE[late.kind]}, ", late)
+        yield from self._taken_wrongly()
+        for fact in self.of_kind("delivered_at")[:1] if self.is_unsigned else []:
+            without = ", without the signature of an adult, which the decision on it requires, "
+            yield self._break(7, fact.words, fact, without, *self.of_kind("decided"))
+
+    def _taken_wrongly(self) -> Iterator[Break]:
+        """Initials that are taken from the first line, and are others; or are its own."""
+        given = self.acknowledgment.shown.get(INITIALS) if self.acknowledgment else None
+        firsts = [f for f in self.facts if f.kind in {"received", "changed"} and 1 in f.lines]
+        for fact in self.of_kind("adopted"):
+            if 1 in fact.lines:
+                itself = "initials for the first line were taken from the line itself"
+                yield self._break(3, itself, fact)
+            others = tuple(n for n in fact.lines if given and given[n - 1] != given[0])
+            if others and firsts and firsts[-1].time <= fact.time:
+                what = fact._replace(lines=others).words
+                yield self._break(3, what, fact, ", which has others, received ", firsts[-1])
+
+    def _break(self, rule: int, what: str, fact: Fact, *parts: str | Fact) -> Break:
+        """A sentence about a fact; a report is the vendor's word, and can be confirmed."""
+        if fact.by != VENDOR:
+            return Break(rule, [f"{what} ", fact, *parts])
+        confirmed = any(one.record.get(CONFIRMED) for one in self.reports)
+        end = ["; the vendor confirmed it"] * confirmed
+        return Break(rule, [f"by the vendor's reports {what} ", fact, *parts, *end])
 
     def _named_check(self) -> str | None:
         """The check that the clearance names, if it is not here."""
@@ -2164,8 +2433,13 @@ class Order:
 
     def as_json(self) -> dict[str, Any]:
         """The order for programs."""
-        records = [one._asdict() for one in self.records]
-        return {"records": records, "joins": self.joins, "missing": self.missing}
+        return {
+            "records": [one._asdict() for one in self.records],
+            "joins": self.joins,
+            "missing": self.missing,
+            "timeline": [fact._asdict() | {"what": fact.words} for fact in self.facts],
+            "broken_rules": sorted({one.rule for one in self.broken}),
+        }
 
 
 def explain_order(order: Order) -> Iterator[str]:
@@ -2180,6 +2454,9 @@ def explain_order(order: Order) -> Iterator[str]:
                 yield f"  {name}: {json.dumps(value, ensure_ascii=False)}"
         for name, value in one.shown.items():
             yield f"  {name} (disclosed): {json.dumps(value, ensure_ascii=False)}"
+    yield "What happened, in the order of time, and by whose word:"
+    for fact in order.facts:
+        yield f"  {fact.at}  {fact.words}, by {fact.by} ({fact.id})"
     yield "What joins these records:"
     yield from (f"  {what}" for what in order.joins)
     yield "Missing in this dossier (it cannot show that nothing else was left out):"
@@ -2226,13 +2503,38 @@ RESULTS = {
     "pending": "not decided yet",
     "requires_input": "not complete",
 }
-REVIEW = "a review of the notice"
-CLOCKS_APART = timedelta(minutes=5)  # by which what came later may seem to be earlier
+REVIEW = "the operator's note that the text was compared with the law"
+# What the order of time shows of the notice besides, before or after the initials.
+STOPS = {
+    "enjoined": "stopped by a court",
+    "reinstated": "brought back",
+    "withdrawn": "withdrawn",
+}
+REASONS = {
+    "acknowledgment_not_found": "no such acknowledgment",
+    "acknowledgment_erased": "an erased acknowledgment",
+    "session_mismatch": "another checkout session",
+    "acknowledgment_already_used": "the acknowledgment of another order",
+    "order_already_fulfilled": "fulfilled before",
+    "acknowledgment_too_old": "an acknowledgment that is too old",
+    "notice_not_in_force": "a notice that is not in force",
+    "product_class_missing": "no product class",
+    "notice_not_sufficient": "a notice that does not cover the goods",
+    "buyer_not_found": "no such buyer",
+    "buyer_mismatch": "another buyer",
+    "buyer_not_verified": "a buyer who is not verified",
+    "buyer_requires_input": "an identity check that is not complete",
+    "buyer_expired": "an identity check that has expired",
+    "buyer_revoked": "a buyer who was revoked",
+    "refused_by_vendor": "refused by the vendor",
+    "zip_mismatch": "another ZIP code",
+    "address_mismatch": "another address",
+}
 KINDS = {
     "acknowledgment": "an acknowledgment",
     "verification": "an identity check",
     "clearance": "a decision on an order",
-    "fulfilment": "a report of shipment",
+    "fulfilment": "a report by the vendor",
     "erasure": "an erasure",
 }
 PARTIES = {"operator": "the operator", "account": "the vendor"}
@@ -2246,8 +2548,14 @@ def several(count: int, one: str, more: str) -> str:
 
 def day_of(time: str) -> str:
     """A time of a record, for people."""
-    year, month, day, hour, minute = re.split("[^0-9]", time)[:5]
-    return f"{int(day)} {MONTHS.split()[int(month) - 1]} {year}, {hour}:{minute} UTC"
+    year, month, day, *clock = re.split("[^0-9]", time)[:5]
+    at = f", {':'.join(clock)} UTC" if clock else ""
+    return f"{int(day)} {MONTHS.split()[int(month) - 1]} {year}{at}"
+
+
+def on_day(time: str) -> str:
+    """The same in a sentence."""
+    return f"on {day_of(time)}"
 
 
 def summary(report: Report, *, paper: bool = False) -> list[str]:
@@ -2263,8 +2571,8 @@ def summary(report: Report, *, paper: bool = False) -> list[str]:
         "Not shown": list(_not_shown(report)),
     }
     shown, *said = [f"{name}: {'; '.join(part)}." for name, part in parts.items() if part]
-    odd = report.order.odd_words if report.order else []
-    shown = " ".join([shown, *(f"Odd: {words}." for words in odd)])
+    odd = report.order.broken if report.order else []
+    shown = " ".join([shown, *(f"Odd: {one.said(on_day)}." for one in odd)])
     return [OUTCOMES[outcome] + test, _when(report, outcome), shown, *said]
 
 
@@ -2319,26 +2627,62 @@ def _words_of(one: Placed, report: Report) -> tuple[str, str]:
     record, words = one.record, ("", "")
     if one.type == "acknowledgment":
         given = "each with initials" if INITIALS in one.shown else "without the initials"
-        by_press = len(adopted(one.shown.get(PROCESS)))
-        given += f", {by_press} of them put there by a press" if by_press else ""
         lines = several(len(report.notice["bullets"]), "one line", "lines")
-        words = (f"{lines} of the notice, {given}", "")
+        words = (f"{lines} of the notice, {given}{how_taken(one.shown.get(PROCESS))}", "")
     elif one.type == "verification":
         words = _words_of_check(one)
     elif one.type == "clearance":
-        unnamed = "" if record.get("order_named", True) else ", named by its session alone"
-        kept = ", with an acknowledgment kept by a payment on {}" if "paid_at" in record else ""
-        kept = kept.format(day_of(record.get("paid_at", "")) if kept else "")
-        words = (f"the order, {'cleared' if record['cleared'] else 'refused'}{unnamed}{kept}", "")
-    elif one.type == "fulfilment":
-        what = "delivery" if record["delivered_at"] else "shipment"
-        what = "payment" if "paid_at" in record else what
-        words = (f"a report of {what}", f"reports of {what}")
+        why = dict.fromkeys(REASONS.get(code, "another reason") for code in record["reasons"])
+        refused = f"refused ({', '.join(why)})" if why else "refused"
+        said = f"the order, {'cleared' if record['cleared'] else refused}"
+        said += "" if record.get("order_named", True) else ", named by its session alone"
+        if "paid_at" in record:
+            said += f", with an acknowledgment kept by a payment {on_day(record['paid_at'])}"
+        words = (said, "")
+    elif one.type == "fulfilment" and report.order and one is report.order.of("fulfilment")[0]:
+        words = (_reported(report.order), "")
     elif one.type == "erasure":
         words = ("an erasure of personal details", "erasures of personal details")
+    elif one.type == "notice_event" and record["event"] in STOPS:
+        side = "before" if record["at"] <= report.record["accepted_at"] else "after"
+        noted = f", with {REVIEW}" if is_review(one, report.record) else ""
+        when = f"{on_day(record['at'])}, {side} the initials{noted}"
+        words = (f"the notice, {STOPS[record['event']]} {when}", "")
     elif is_review(one, report.record):
-        words = (REVIEW, "reviews of the notice")
+        words = (REVIEW, "notes of the operator that the text was compared with the law")
     return words
+
+
+def how_taken(process: Mapping[str, Any] | None) -> str:
+    """How many initials were taken from the first line, and how quickly all came."""
+    lines = process["lines"] if process else []
+    taken, said = sum(line.get("method") == "adopted" for line in lines), ""
+    if taken:
+        request = f"{'each ' if taken > 1 else ''}at a request that named the line"
+        many = several(taken, "one of them", "of them")
+        said = f", {many} taken from the first line, {request}"
+    waits = [wait_of(line) for line in lines]
+    if lines and min(waits) >= timedelta():
+        seconds = -(-max(waits) // timedelta(seconds=1))
+        said += f", within {several(max(seconds, 1), 'a second', 'seconds')} of being served"
+    return said
+
+
+def _reported(order: Order) -> str:
+    """What the vendor's reports say together."""
+    named = [words for name, words in PARCEL.items() if any(r.field(name) for r in order.reports)]
+    parts = [" and ".join(named)] * bool(named)
+    for name, (_, did) in REPORTED.items():
+        times = dict.fromkeys(fact.at for fact in order.of_kind(name))
+        parts += [f"{did} {' and '.join(map(on_day, times))}"] * bool(times)
+    signed = {one.record[SIGNED] for one in order.reports} - {None}
+    if signed:
+        parts.append(f"{'' if True in signed else 'no '}signature of an adult obtained")
+    said = f"by the vendor's reports: {', '.join(parts)}"
+    said = said if parts else "a report by the vendor, which shows nothing of shipment or delivery"
+    wrong = len(order.of("fulfilment")) - len(counted(order.records))
+    also = several(wrong, "one report", "reports")
+    return said + (f", with {also} that a later one corrects" if wrong else "")
 
 
 def _words_of_check(one: Placed) -> tuple[str, str]:
@@ -2393,7 +2737,9 @@ def _signers_checked(report: Report, outcome: str) -> bool:
 def _not_shown(report: Report) -> Iterator[str]:
     capture = report.record.get("capture")
     kinds = {one.type for one in report.order.records} if report.order else set()
-    if capture == "hosted":
+    if capture == "hosted" and report.shown.get(PROCESS, {"surface": "page"})["surface"] != "page":
+        yield "whether a person was there, who, and what the vendor's page showed"
+    elif capture == "hosted":
         yield "who typed the initials, and whether that person read the notice"
     elif capture == "vendor_api":
         yield "whether the buyer saw the notice and typed the initials, which the vendor asserts"
@@ -2488,10 +2834,11 @@ def explain_contents(
             bound = f"SHA-256 {record[name]}" if record[name] else "none was in force"
             yield f"  record of {words}: {bound}"
     yield f"Notice {record['notice_id']}, version {record['notice_version']}: {notice['title']}"
-    yield f"  (version {VERSION_SOURCES.get(record['notice_version_source'], 'of unknown source')})"
-    for name in ("source_law", "source_bill", "source_url"):
-        if isinstance(notice.get(name), str):
-            yield f"  {name}: {notice[name]}"
+    yield f"  (version {known(VERSION_SOURCES, record['notice_version_source'])})"
+    for name in ABOUT:
+        if name in notice:
+            value = notice[name]
+            yield f"  {name}: {value if isinstance(value, str) else json.dumps(value)}"
     yield f"The notice reads: {notice['heading']}"
     for typed, bullet in zip(given, bullets, strict=True):
         yield f"  {typed:<12} ({bullet['id']}) {bullet['text']}"
@@ -2523,12 +2870,13 @@ def explain_process(process: Mapping[str, Any], ids: Sequence[str]) -> Iterator[
     yield f"  review step {f'served at {reviewed}' if reviewed else 'not served by the service'}"
     for name in ("agreement", "consent"):
         yield f"  {name}, a box that the client sent as ticked: {process[name]}"
-    yield f"  tied to the session by: {BINDINGS.get(process['binding'], process['binding'])}"
+    yield f"  tied to the session by: {known(BINDINGS, process['binding'])}"
     yield f"  identity check: {process['verification'] or 'none'}"
     yield "The client claims, and the service did not observe:"
     if not page:
         origin = process["origin"] or "an unknown origin"
-        yield f"  shown by a {process['surface']} in the vendor's page at {origin}"
+        shown = known({"component": "a component"}, process["surface"])
+        yield f"  shown by {shown} in the vendor's page at {origin}"
         yield f"  SHA-256 of what was shown: {digest}"
     ran, size = process["script"], process["viewport"]
     yield f"  JavaScript ran: {'not known' if ran is None else 'yes' if ran else 'no'}"
@@ -2541,48 +2889,44 @@ def explain_process(process: Mapping[str, Any], ids: Sequence[str]) -> Iterator[
 
 def explain_lines(lines: Sequence[Mapping[str, Any]], ids: Sequence[str]) -> Iterator[str]:
     """When lines were served, and initials received; together, if it was one request."""
-    together = len({(line["shown_at"], line["initialed_at"]) for line in lines}) == 1
+    together = in_one_request(lines)
     if together:
         yield f"  all lines were received in one request, at {lines[0]['initialed_at']},"
-        yield f"  {seconds_of(lines[0])} s after they were served, at {lines[0]['shown_at']}"
+        yield f"  {wait_words(lines[0])} they were served, at {lines[0]['shown_at']}"
     for id_, line in zip(ids, lines, strict=True):
         times = "" if together else f" served at {line['shown_at']}, initials received at "
-        times += "" if together else f"{line['initialed_at']}, {seconds_of(line)} s later,"
+        times += "" if together else f"{line['initialed_at']}, {wait_words(line)} that,"
         changed = "the same in every submission"
         if line["changes"]:
             changed = f"other initials {line['changes']} time(s), last at {line['changed_at']}"
         if "method" in line:
-            changed += f"; {METHODS.get(line['method'], line['method'])}"
+            changed += f"; {known(METHODS, line['method'])}"
         yield f"  ({id_}){times} {changed}"
 
 
-def adopted(process: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
-    """The lines for which a request had no initials, and the first line's were taken."""
-    lines = process["lines"] if process else []
-    return [line for line in lines if line.get("method") == "adopted"]
+def in_one_request(lines: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether all lines were served together, and their first initials came together."""
+    return len({(line["shown_at"], line["initialed_at"]) for line in lines}) == 1
 
 
-def seconds_of(line: Mapping[str, Any]) -> str:
-    """The seconds from serving a line to receiving initials for it."""
+def wait_of(line: Mapping[str, Any]) -> timedelta:
+    """The time from serving a line to receiving initials for it."""
     served, received = (datetime.fromisoformat(line[n]) for n in ("shown_at", "initialed_at"))
-    return f"{(received - served).total_seconds():.3f}"
+    return received - served
 
 
+def wait_words(line: Mapping[str, Any]) -> str:
+    """The same, such as `0.042 s after`; or `before`, which is odd."""
+    wait = wait_of(line).total_seconds()
+    return "before" if wait < 0 else f"{wait:.3f} s after"
+
+
+ABOUT = ["source_law", "source_bill", "source_url", "jurisdiction", "language", "effective_from"]
+ABOUT += ["obligations"]
 BOUND = {
     "operator_record": "the operator",
     "account_record": "the account",
     "capture_process": "how the vendor captures",
-}
-METHODS = {
-    "typed": "typed: sent as text for this line",
-    "adopted": "adopted: put there by a press for this line, from the first line",
-}
-BINDINGS = {
-    "none": "nothing",
-    "link": "the link of the session, which the vendor had, too",
-    "cookie": "a cookie that was set after an earlier identity check",
-    "passkey": "a passkey",
-    "identity_session": "an identity check in the same session",
 }
 VERSION_SOURCES = {
     "asserted": "asserted: the request named the version that was shown",
