@@ -8,8 +8,8 @@ the live log seals. A row that was changed, added or deleted contradicts its twi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple
+from datetime import timedelta
+from typing import Any, Final
 
 import msgspec
 from sqlalchemy import Connection, literal, select
@@ -23,7 +23,7 @@ from countersign.base.db.tables import (
     records,
 )
 from countersign.base.values import Mode
-from countersign.core.access.audit import AuditAction, named
+from countersign.core.access.audit import AuditAction, AuditEntry, entries_of, named
 from countersign.core.log.record import RecordType
 
 APART: Final = timedelta(minutes=1)
@@ -31,14 +31,10 @@ APART: Final = timedelta(minutes=1)
 _PARTIES: Final = [RecordType.OPERATOR, RecordType.ACCOUNT, RecordType.CAPTURE_PROCESS]
 _OPERATOR: Final = literal("deployment")
 """The scope of the operator's descriptions."""
-_details: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class _Description(msgspec.Struct):
     previous: str | None = None
-
-
-_read_description: Final = msgspec.json.Decoder(_Description).decode
 
 
 def unmatched_rows(connection: Connection) -> list[tuple[Mode, str]]:
@@ -54,7 +50,7 @@ def _unmatched_parties(connection: Connection) -> Iterator[tuple[Mode, str]]:
         query = select(c.id, scope, c.mode, c.type, c.digest, c.body).where(c.type.in_(_PARTIES))
         for id_, *said, body in connection.execute(query):
             try:
-                twins[id_] = (*said, _read_description(body).previous)
+                twins[id_] = (*said, msgspec.json.decode(body, type=_Description).previous)
             except (msgspec.MsgspecError, TypeError):
                 twins[id_] = (*said, None)  # it is damaged, which is a separate finding
     before: dict[tuple[str, ...], str] = {}
@@ -68,53 +64,39 @@ def _unmatched_parties(connection: Connection) -> Iterator[tuple[Mode, str]]:
         yield Mode(mode), f"the record {id_} describes a party, but its row is missing"
 
 
-class _Act(NamedTuple):
-    """An entry of the audit about a hold; a buyer who is erased is not named."""
-
-    at: datetime
-    subject: str
-    details: dict[str, Any]
-    owners: set[tuple[str, str]]
-    """The accounts and modes whose audit has it; empty: the deployment's alone."""
-
-
 def _unmatched_holds(connection: Connection) -> Iterator[str]:
     """Differences between holds and the entries of the audit that placed or released them."""
     placed, released = (
-        _acts(connection, action) for action in (AuditAction.HOLD_PLACED, AuditAction.HOLD_RELEASED)
+        _entries(connection, action)
+        for action in (AuditAction.HOLD_PLACED, AuditAction.HOLD_RELEASED)
     )
+    o = audit_owners.c
+    owned = select(o.entry_id, o.account_id, o.mode).join(audit_log, audit_log.c.id == o.entry_id)
+    owned = owned.where(audit_log.c.action == AuditAction.HOLD_PLACED)
+    owners = {tuple(owner) for owner in connection.execute(owned)}
     holds = connection.execute(select(legal_holds).order_by(legal_holds.c.id)).all()
     shown = named(connection, [(hold.subject, hold.reason) for hold in holds])
     for hold, (subject, reason) in zip(holds, shown, strict=True):
-        act, end = placed.pop(hold.id, None), released.get(hold.id)
-        if act is None:
+        entry, end = placed.pop(hold.id, None), released.get(hold.id)
+        if entry is None:
             yield f"the hold {hold.id} is a row of which the audit has no entry"
             continue
-        said = (act.subject, act.details.get("reason", reason), act.details.get("matter_id"))
+        details = entry.details
+        said = (entry.subject, details.get("reason", reason), details.get("matter_id"))
         # The deployment's binds every account: earlier releases kept those in audits of accounts.
-        moved = hold.account_id and (hold.account_id, hold.mode) not in act.owners
-        late = abs(act.at - hold.placed_at) > APART
+        moved = hold.account_id and (entry.id, hold.account_id, hold.mode) not in owners
+        late = abs(entry.at - hold.placed_at) > APART
         if said != (subject, reason, hold.matter_id) or moved or late:
             yield f"the hold {hold.id} is not the one that the audit has"
-        ended = [at for at in (hold.released_at, end and end.at) if at is not None]
+        ended = [at for at in (hold.released_at, end.at if end else None) if at]
         if len(ended) == 1 or (ended and abs(ended[0] - ended[1]) > APART):
             yield f"the hold {hold.id} ended otherwise than the audit has it"
     for hold_id in placed:
         yield f"the audit has the hold {hold_id}, but its row is missing"
 
 
-def _acts(connection: Connection, action: AuditAction) -> dict[str, _Act]:
-    """The entries of this kind, by their hold."""
+def _entries(connection: Connection, action: AuditAction) -> dict[object, AuditEntry]:
+    """The entries of this kind, by their hold; a buyer who is erased is not named."""
     query = select(audit_log).where(audit_log.c.action == action).order_by(audit_log.c.id)
-    entries, o = connection.execute(query).all(), audit_owners.c
-    shown = named(connection, [(entry.subject, entry.details) for entry in entries])
-    owned = select(o.entry_id, o.account_id, o.mode).join(audit_log, audit_log.c.id == o.entry_id)
-    owners: dict[str, set[tuple[str, str]]] = {}
-    for entry_id, *owner in connection.execute(owned.where(audit_log.c.action == action)):
-        owners.setdefault(entry_id, set()).add((owner[0], owner[1]))
-    acts: dict[str, _Act] = {}
-    for entry, (subject, text) in zip(entries, shown, strict=True):
-        details = _details(text)
-        if hold_id := details.get("hold_id"):
-            acts[hold_id] = _Act(entry.at, subject, details, owners.get(entry.id, set()))
-    return acts
+    entries = entries_of(connection, query)
+    return {one.details["hold_id"]: one for one in entries if one.details.get("hold_id")}
