@@ -18,11 +18,11 @@ from countersign.base.values import Mode, parse_rfc3339
 from countersign.core.access.account import create_account, find_account
 from countersign.core.access.audit import AuditAction
 from countersign.core.access.keys import create_key
-from countersign.core.log.audit_chain import check_audit, digest_of, seal_audit
+from countersign.core.log.audit_chain import check_audit, entry_of, seal_audit
 from countersign.core.log.check import LogFinding, check_logs
 from countersign.operate.bootstrap import Deployment
 from countersign.operate.housekeeping import keep_house
-from countersign_evidence.audit import FIRST
+from countersign_evidence.audit import FIRST, entry_digest
 from countersign_evidence.offline import verify
 from tests.http.backstage import another_deployment
 from tests.people.crew import Console, in_console
@@ -76,7 +76,7 @@ def test_the_digests_match_the_specification() -> None:
     rows: list[dict[str, Any]] = json.loads(VECTORS.read_text(encoding="utf-8"))["entries"]
     for row in rows:
         entry: Any = SimpleNamespace(**row["entry"] | {"at": parse_rfc3339(row["entry"]["at"])})
-        before = digest_of(bytes.fromhex(row["salt"]), before, entry)
+        before = entry_digest(bytes.fromhex(row["salt"]), before, entry_of(entry))
         assert before.hex() == row["digest"]
 
 

@@ -12,8 +12,9 @@ from countersign.base.db.engine import Purpose, is_embedded, open_engine
 from countersign.base.db.tables import Instant
 from countersign.base.values import Mode
 from countersign.core.access.reach import AccountReach
-from countersign.core.log.audit_chain import digest_of
+from countersign.core.log.audit_chain import entry_of
 from countersign.staff.acts.audit import AuditQuery, list_audit
+from countersign_evidence.audit import entry_digest
 from tests.storage.test_filled import ROWS, filled  # noqa: F401 - a fixture
 from tests.support.service import Deployment
 
@@ -90,7 +91,7 @@ def chain(connection: Connection) -> list[tuple[Any, ...]]:
     entries = connection.execute(query.columns(at=Instant)).all()
     new = [one for one in entries if one.id not in {link.entry_id for link in chained}]
     for number, entry in enumerate(new, last + 1):
-        before = digest_of(salt, before, entry)
+        before = entry_digest(salt, before, entry_of(entry))
         values = {"n": number, "id": entry.id, "salt": salt, "digest": before}
         connection.execute(text("INSERT INTO audit_chain VALUES (:n, :id, :salt, :digest)"), values)
     return everything(connection)

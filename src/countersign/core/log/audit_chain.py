@@ -37,20 +37,9 @@ class _Head(msgspec.Struct):
     head: str
 
 
-def digest_of(salt: bytes, before: bytes, entry: Row[*tuple[Any, ...]]) -> bytes:
-    """The digest of an entry of the chain; it covers the previous digest."""
-    return entry_digest(salt, before, _members(entry))
-
-
-def _members(entry: Row[*tuple[Any, ...]]) -> Entry:
-    return Entry(
-        id=entry.id,
-        at=rfc3339_ms(entry.at),
-        actor=entry.actor,
-        action=entry.action,
-        subject=entry.subject,
-        details=entry.details,
-    )
+def entry_of(row: Row[*tuple[Any, ...]]) -> Entry:
+    """An entry as its digest covers it. Its row may contain anything."""
+    return Entry(row.id, rfc3339_ms(row.at), row.actor, row.action, row.subject, row.details)
 
 
 async def seal_audit(room: LogRoom, *, now_too: bool = False) -> str | None:
@@ -97,7 +86,7 @@ def _chain(connection: Connection, entropy: Entropy) -> bytes:
     for entry in connection.execute(new).all():
         position += 1
         salt = entropy(_SALT_BYTES)
-        head = digest_of(salt, head, entry)
+        head = entry_digest(salt, head, entry_of(entry))
         row = {"position": position, "entry_id": entry.id, "salt": salt, "digest": head}
         connection.execute(insert(audit_chain), row)
     return head
@@ -109,7 +98,8 @@ async def check_audit(room: LogRoom) -> AsyncIterator[tuple[str, bool]]:
     An entry can be chained after a later one: its act took longer, or another machine's clock is
     ahead. More than clocks may differ is no remark: it was dated back.
     """
-    heads = await room.database.scan(_sealed_heads)
+    found = (await room.database.scan(_head_records)).items()
+    heads = {msgspec.json.decode(body, type=_Head).head: id_ for id_, body in found}
     before, after, latest = FIRST, 0, None
     while page := await room.database.scan(_page, after):
         for link in page:
@@ -117,7 +107,7 @@ async def check_audit(room: LogRoom) -> AsyncIterator[tuple[str, bool]]:
                 yield f"entry {after + 1} of the audit's chain is missing", False
             if link.id is None:
                 yield f"the audit lacks the entry {link.entry_id}", False
-            elif digest_of(link.salt, before, link) != link.digest:
+            elif entry_digest(link.salt, before, entry_of(link)) != link.digest:
                 yield f"the audit's entry {link.entry_id} is not as it was chained", False
             elif latest is not None and link.at < latest:
                 when = f"{(latest - link.at).total_seconds():.3f} s earlier than one before it"
@@ -129,11 +119,6 @@ async def check_audit(room: LogRoom) -> AsyncIterator[tuple[str, bool]]:
     for record_id in heads.values():
         message = f"the audit's chain does not have the head that the record {record_id} sealed"
         yield message, False
-
-
-def _sealed_heads(connection: Connection) -> dict[str, str]:
-    found = _head_records(connection).items()
-    return {msgspec.json.decode(body, type=_Head).head: id_ for id_, body in found}
 
 
 def _page(connection: Connection, after: int) -> Sequence[Row[*tuple[Any, ...]]]:
@@ -154,9 +139,7 @@ async def chain_lines(room: LogRoom) -> AsyncIterator[bytes]:
         for link in page:
             if link.id is None:
                 raise InternalError(f"The audit lacks the entry {link.entry_id}.")
-            line = ChainedEntry(
-                digest=link.digest.hex(), entry=_members(link), salt=link.salt.hex()
-            )
+            line = ChainedEntry(link.digest.hex(), entry_of(link), link.salt.hex())
             yield canonical_json(line) + b"\n"
         after = page[-1].position
 
