@@ -2088,7 +2088,7 @@ def _facts_of(one: Placed, records: Sequence[Placed], notice: Mapping[str, Any])
 def _facts_of_initials(one: Placed, notice: Mapping[str, Any]) -> Iterator[Fact]:
     record, day = one.record, notice.get("effective_from", "")
     # By the clock of a sandbox the notice can be in force earlier.
-    if "test_clock" not in record and is_day(day):
+    if "test_clock" not in record and is_time(f"{day}T00:00:00.000Z"):
         yield Fact("effective_from", day, "the notice", one.id, "the notice came into force")
     if PROCESS in one.shown:
         process, by = one.shown[PROCESS], SANDBOX if "test_clock" in record else SERVICE
@@ -2106,11 +2106,6 @@ def _facts_of_initials(one: Placed, notice: Mapping[str, Any]) -> Iterator[Fact]
         if process["reviewed_at"]:
             yield Fact("reread", process["reviewed_at"], by, one.id, "the review step was served")
     yield Fact("accepted", record["accepted_at"], SERVICE, one.id, "the initials were accepted")
-
-
-def is_day(value: object) -> bool:
-    """A day of the calendar, such as `2026-01-01`."""
-    return isinstance(value, str) and len(value) == 10 and is_time(f"{value}T00:00:00.000Z")
 
 
 def is_lifted(event: Placed, records: Sequence[Placed]) -> bool:
@@ -2133,31 +2128,23 @@ def counted(records: Sequence[Placed]) -> list[Placed]:
     ]
 
 
-class Rule(NamedTuple):
-    """Of two facts the second is not earlier than the first, but for as much as clocks differ."""
-
-    number: int
-    first: str
-    then: str
-    apart: timedelta
-    line: int = 0  # of this line the first fact is; 0: of the same as the second
-
-
+# Of two facts the second is not earlier than the first, but for as much as clocks differ: the
+# number of the rule, both facts, that time, and the line of the first fact (0: as the second's).
 ZONES, CLOCKS, REPORTS = timedelta(hours=14), timedelta(minutes=1), timedelta(minutes=5)
 RULES = [
-    Rule(1, "effective_from", "accepted", ZONES),
-    Rule(1, "accepted", "withdrawn", CLOCKS),
-    Rule(1, "accepted", "enjoined", CLOCKS),
-    Rule(2, "served", "received", CLOCKS),
-    Rule(2, "served", "adopted", CLOCKS),
-    Rule(2, "received", "changed", CLOCKS),
-    Rule(2, "received", "adopted", CLOCKS),
-    Rule(3, "received", "adopted", CLOCKS, line=1),
-    Rule(4, "accepted", "decided", CLOCKS),
-    Rule(4, "checked", "decided", CLOCKS),
-    Rule(5, "decided", "shipped_at", REPORTS),
-    Rule(5, "decided", "delivered_at", REPORTS),
-    Rule(6, "shipped_at", "delivered_at", REPORTS),
+    (1, "effective_from", "accepted", ZONES, 0),
+    (1, "accepted", "withdrawn", CLOCKS, 0),
+    (1, "accepted", "enjoined", CLOCKS, 0),
+    (2, "served", "received", CLOCKS, 0),
+    (2, "served", "adopted", CLOCKS, 0),
+    (2, "received", "changed", CLOCKS, 0),
+    (2, "received", "adopted", CLOCKS, 0),
+    (3, "received", "adopted", CLOCKS, 1),
+    (4, "accepted", "decided", CLOCKS, 0),
+    (4, "checked", "decided", CLOCKS, 0),
+    (5, "decided", "shipped_at", REPORTS, 0),
+    (5, "decided", "delivered_at", REPORTS, 0),
+    (6, "shipped_at", "delivered_at", REPORTS, 0),
 ]
 # The first fact of a rule, as what came too late.
 BEFORE = {
@@ -2289,8 +2276,7 @@ class Order:
             yield "a clearance", "a decision on the order"
         if "verification" not in kinds:
             yield f"an identity check{self._why_no_check()}", "an identity check"
-        elif self._named_check():
-            named = self._named_check()
+        elif named := self._named_check():
             full = f"the identity check {named}, on which the clearance relied: another one is here"
             yield full, "the identity check that the decision relied on"
         yield from self._missing_of_reports()
@@ -2382,12 +2368,11 @@ class Order:
         """What breaks a rule; the lines that break it by the same two facts are together."""
         found: dict[tuple[int, Fact, Fact], list[int]] = {}
         lines = sorted({line for fact in self.facts for line in fact.lines})
-        for rule in RULES:
-            for line in lines if rule.then in OF_LINES else [0]:
-                first = self.of_kind(rule.first, rule.line or line)
-                then = self.of_kind(rule.then, line)
-                if first and then and first[-1].time - then[0].time > rule.apart:
-                    found.setdefault((rule.number, first[-1], then[0]), []).append(line)
+        for rule, first, then, apart, of_line in RULES:
+            for line in lines if then in OF_LINES else [0]:
+                before, after = self.of_kind(first, of_line or line), self.of_kind(then, line)
+                if before and after and before[-1].time - after[0].time > apart:
+                    found.setdefault((rule, before[-1], after[0]), []).append(line)
         for (number, late, early), own in found.items():
             what = early._replace(lines=tuple(own) if own != [0] else ()).words
             yield self._break(number, what, early, f", before {BEFORE[late.kind]}, ", late)
@@ -2504,12 +2489,8 @@ RESULTS = {
     "requires_input": "not complete",
 }
 REVIEW = "the operator's note that the text was compared with the law"
-# What the order of time shows of the notice besides, before or after the initials.
-STOPS = {
-    "enjoined": "stopped by a court",
-    "reinstated": "brought back",
-    "withdrawn": "withdrawn",
-}
+# Of the notice the order of time shows these besides, before or after the initials.
+STOPS = ["enjoined", "reinstated", "withdrawn"]
 REASONS = {
     "acknowledgment_not_found": "no such acknowledgment",
     "acknowledgment_erased": "an erased acknowledgment",
@@ -2646,8 +2627,8 @@ def _words_of(one: Placed, report: Report) -> tuple[str, str]:
     elif one.type == "notice_event" and record["event"] in STOPS:
         side = "before" if record["at"] <= report.record["accepted_at"] else "after"
         noted = f", with {REVIEW}" if is_review(one, report.record) else ""
-        when = f"{on_day(record['at'])}, {side} the initials{noted}"
-        words = (f"the notice, {STOPS[record['event']]} {when}", "")
+        what = EVENTS[record["event"]].replace(" was ", ", ")
+        words = (f"{what} {on_day(record['at'])}, {side} the initials{noted}", "")
     elif is_review(one, report.record):
         words = (REVIEW, "notes of the operator that the text was compared with the law")
     return words
@@ -2658,9 +2639,8 @@ def how_taken(process: Mapping[str, Any] | None) -> str:
     lines = process["lines"] if process else []
     taken, said = sum(line.get("method") == "adopted" for line in lines), ""
     if taken:
-        request = f"{'each ' if taken > 1 else ''}at a request that named the line"
-        many = several(taken, "one of them", "of them")
-        said = f", {many} taken from the first line, {request}"
+        said = f", {several(taken, 'one of them', 'of them')} taken from the first line, "
+        said += f"{'each ' if taken > 1 else ''}at a request that named the line"
     waits = [wait_of(line) for line in lines]
     if lines and min(waits) >= timedelta():
         seconds = -(-max(waits) // timedelta(seconds=1))
