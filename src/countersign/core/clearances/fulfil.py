@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from itertools import combinations
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import UNSET
 from sqlalchemy import Connection, func, insert, select, update
@@ -61,15 +61,6 @@ CLOCKS_APART: Final = timedelta(minutes=5)
 """How much earlier than its predecessor an event may be: clocks differ."""
 
 
-class _Reported(NamedTuple):
-    """One earlier report of an order."""
-
-    fulfilment_id: str
-    clearance_id: str
-    facts: Mapping[str, Json]
-    corrects: str | None
-
-
 FULFILMENTS: Final = Acts("Clearances", Clearances, scope=Scope.CLEARANCES_CREATE)
 
 
@@ -108,14 +99,8 @@ async def fulfil_order(
         stored = await stored_clearance(room, who, clearance_id)
         if None not in {named, known := stored.record.reference_index} and named != known:
             raise OrderReferenceMismatch
-        earlier = [
-            _Reported(
-                report.fulfilment_id, report.clearance_id, _facts(report), report.corrects or None
-            )
-            for record in stored.fulfilments
-            for report in [await report_of(room, who, record)]
-        ]
-        receipt = await _write(room, who, stored, earlier, reported, write=write)
+        every = [await report_of(room, who, record) for record in stored.fulfilments]
+        receipt = await _write(room, who, stored, every, reported, write=write)
     return receipt
 
 
@@ -133,7 +118,7 @@ async def _write(
     room: Clearances,
     who: Principal,
     stored: StoredClearance,
-    every: list[_Reported],
+    every: list[Fulfilment],
     reported: FulfilmentRequest,
     *,
     write: Writing,
@@ -148,7 +133,7 @@ async def _write(
     key = await room.log.vault.vault.data_key(who.account_id, time_ns)
     # Closed by at least one report, with the signature if the order asks for it.
     signature = any(duty.get("type") == ADULT_SIGNATURE for duty in decided.obligations)
-    said = [facts, *(one.facts for one in earlier)]
+    said = [facts, *map(_facts, earlier)]
     obtained = any(one.get(_SIGNATURE) for one in said)
     paid_at, state = next(filter(None, map(_paid_at, said)), None), _order_state(facts)
     at, of_order = from_ns(time_ns), acknowledgment_uses.c.ack_id == stored.ack_id
@@ -250,14 +235,14 @@ def _refuse_erased(stored: StoredClearance, facts: Mapping[str, Json]) -> None:
 
 
 def _compared(
-    every: list[_Reported], facts: Mapping[str, Json], corrects: str | None
-) -> tuple[list[_Reported], _Reported | None]:
+    every: list[Fulfilment], facts: Mapping[str, Json], corrects: str | None
+) -> tuple[list[Fulfilment], Fulfilment | None]:
     """The earlier reports that count, and the one that this one repeats."""
     corrections = {one.corrects: one for one in every if one.corrects}
     wrong = {*corrections, corrects}
     earlier = [one for one in every if one.fulfilment_id not in wrong]
     done = corrections.get(corrects or "")
-    if done and done.facts == facts:
+    if done and _facts(done) == facts:
         return earlier, done
     if corrects and (done or corrects not in {one.fulfilment_id for one in every}):
         raise FulfilmentContradicted(
@@ -267,9 +252,9 @@ def _compared(
     return earlier, None if corrects else _repeated(earlier, facts)
 
 
-def _refuse_contradiction(earlier: list[_Reported], facts: Mapping[str, Json]) -> None:
+def _refuse_contradiction(earlier: list[Fulfilment], facts: Mapping[str, Json]) -> None:
     for one in earlier:
-        for name, value in one.facts.items():
+        for name, value in _facts(one).items():
             # "No signature" holds until one is reported.
             later = name == _SIGNATURE and value is False
             if not later and facts.get(name, value) != value:
@@ -281,7 +266,7 @@ def _refuse_contradiction(earlier: list[_Reported], facts: Mapping[str, Json]) -
 
 def _out_of_order(
     decided_at: datetime,
-    earlier: list[_Reported],
+    earlier: list[Fulfilment],
     facts: Mapping[str, Json],
     *,
     signature: bool,
@@ -290,8 +275,8 @@ def _out_of_order(
 
     `signature`: whether one is required. What earlier reports break is not repeated.
     """
-    known = {name for one in earlier for name in one.facts}
-    said = {name: value for one in earlier for name, value in one.facts.items()} | {**facts}
+    known = {name for one in earlier for name in _facts(one)}
+    said = {name: value for one in earlier for name, value in _facts(one).items()} | {**facts}
     times = [(name, parse_rfc3339(str(said[name]))) for name in _TIMES if name in said]
     for (before, then), (name, at) in combinations([("", decided_at), *times], 2):
         if then - at > CLOCKS_APART and not known.issuperset({before, name} - {""}):
@@ -324,11 +309,11 @@ def _paid_at(facts: Mapping[str, Json]) -> datetime | None:
     return parse_rfc3339(str(facts[_PAID])) if _PAID in facts else None
 
 
-def _repeated(earlier: list[_Reported], facts: Mapping[str, Json]) -> _Reported | None:
+def _repeated(earlier: list[Fulfilment], facts: Mapping[str, Json]) -> Fulfilment | None:
     """The report that states the most of these facts, if earlier reports state them all."""
     stated: dict[str, Json] = {}
     for one in earlier:
-        stated |= one.facts
+        stated |= _facts(one)
     if any(stated.get(name) != value for name, value in facts.items()):
         return None
-    return max(earlier, key=lambda one: len(facts.items() & one.facts.items()), default=None)
+    return max(earlier, key=lambda one: len(facts.items() & _facts(one).items()), default=None)
