@@ -41,6 +41,10 @@ SAID: Final = {
     "November 2026, 16:05 UTC, signature of an adult obtained",
     "report-corrected": "shipped on 21 November 2026, 16:05 UTC, with one report that a later one "
     "corrects",
+    "paid-and-shipped": "by the vendor's reports: a carrier and a tracking number, paid on 20 "
+    "November 2026, 21:20 UTC, shipped on 21 November 2026, 16:05 UTC, delivered on 22 November",
+    "payment-corrected": "by the vendor's reports: a carrier and a tracking number, shipped on 21 "
+    "November 2026, 16:05 UTC, with one report that a later one corrects",
     "notice-withdrawn-after": "the notice, withdrawn on 20 November 2026, 22:40 UTC, after the "
     "initials",
     "notice-reinstated": "the notice, stopped by a court on 20 November 2026, 21:20 UTC, before "

@@ -913,6 +913,19 @@ def out_of_order() -> dict[str, tuple[list[str], list[str], DossierContents]]:
             [f"the report {third}, which {one} corrects"],
             reported({"shipped_at": shipped, "corrects": third}),
         ),
+        "paid-not-shipped-yet": ([], ["a report of fulfilment"], reported({"paid_at": shipped})),
+        "paid-and-shipped": (
+            [],
+            [],
+            reported(
+                {"paid_at": early[:-5] + "Z"}, {"shipped_at": shipped, "delivered_at": delivered}
+            ),
+        ),
+        "payment-corrected": (
+            [],
+            ["a report of the delivery"],
+            reported({"paid_at": shipped}, {"shipped_at": shipped, "corrects": one}),
+        ),
         "unknown-words": (
             [
                 f"{of_process}binding \u201cnotarised\u201d",
