@@ -2276,7 +2276,8 @@ class Order:
             yield "a clearance", "a decision on the order"
         if "verification" not in kinds:
             yield f"an identity check{self._why_no_check()}", "an identity check"
-        elif named := self._named_check():
+        elif self._named_check():
+            named = self._named_check()
             full = f"the identity check {named}, on which the clearance relied: another one is here"
             yield full, "the identity check that the decision relied on"
         yield from self._missing_of_reports()
