@@ -346,3 +346,30 @@ def test_staff_see_the_review_queue_of_the_sandbox(desk: Desk, shop: Vendor) -> 
     with desk.person(Role.COMPLIANCE, shop.account_id, "test") as person:
         person.post(f"/v1/buyers/{cbid}/review", {"decision": "dismiss", "reason": "practice"})
         assert person.get("/v1/buyers/reviews")["data"] == []
+
+
+def test_a_list_has_every_order_once(shop: Vendor) -> None:
+    """Whatever its newest act is, with any size of page; by state, the orders of that state."""
+    bought = buy(shop, 1)
+    alone = acknowledge(shop.test, session_id="alone").json()["ack_id"]
+    refused = acknowledge(shop.test, session_id="refused").json()["ack_id"]
+    asked = {"ack_id": refused, "cbid": bought.cbid, "session_id": "refused"}
+    assert not shop.test.post("/v1/clearances", json=asked | {"shipping_zip": "10001"}).json()[
+        "cleared"
+    ]
+    states = {bought.ack_id: "shipped", alone: "acknowledged", refused: "refused"}
+    for limit in (1, 2, 50):
+        found, after = dict[str, str](), dict[str, str]()
+        while True:
+            page = shop.test.get("/v1/orders", params={"limit": limit, **after}).json()
+            assert not {one["ack_id"] for one in page["data"]} & found.keys()
+            found |= {one["ack_id"]: one["state"] for one in page["data"]}
+            if page["next_cursor"] is None:
+                break
+            after = {"after": page["next_cursor"]}
+        assert found == states
+    for ack_id, state in states.items():
+        [one] = shop.test.get("/v1/orders", params={"state": state}).json()["data"]
+        assert one["ack_id"] == ack_id
+    [one] = shop.test.get("/v1/orders", params={"session_id": bought.session}).json()["data"]
+    assert one["ack_id"] == bought.ack_id

@@ -185,9 +185,11 @@ class BatchFacts:
             if granted is None:
                 acts.append(act._replace(state=OrderState.REFUSED))
             else:
+                # Also where it is given again: another request may have been refused since.
+                given = act._replace(member_id=granted.clearance_id)
                 until = to_ms(granted.expires_at)
-                acts.append(act._replace(state=OrderState.CLEARED, due_at=until))
-            if result.verification is not None:
+                acts.append(given._replace(state=OrderState.CLEARED, due_at=until))
+            if result.verification is not None and result.is_new:
                 acts.append(act._replace(member_id=result.verification))
         join_orders(connection, acts)
 

@@ -49,9 +49,9 @@ AFTER_DUE: Final[Mapping[OrderState, OrderState]] = {
 """The state that time alone leads to: a link expires, a clearance loses its validity."""
 
 
-def replaces(fact: OrderState, before: OrderState) -> bool:
+def replaces(fact: OrderState | None, before: OrderState) -> bool:
     """Whether a new fact changes the state of an order."""
-    return before in _REPLACED[fact]
+    return fact is not None and before in _REPLACED[fact]
 
 
 class OrderAct(NamedTuple):
@@ -92,14 +92,19 @@ class JoinedOrder(NamedTuple):
         """The act that opened it."""
         return self.acts[0]
 
-    @property
-    def decisive(self) -> OrderAct:
-        """The act that led to its state."""
-        found = self.first
-        for act in self.acts:
-            if act.state and (found.state is None or replaces(act.state, found.state)):
+    def decisive(self, now: int) -> OrderAct:
+        """The act that led to its state at this time.
+
+        A link that has ended counts only where there is nothing else.
+        """
+        changes = [act for act in self.acts if act.state]
+        links = {act.member_id: act.state_at(now) for act in changes}
+        found = None
+        for act in changes:
+            is_over = links[act.member_id] is OrderState.CLOSED
+            if not is_over and (found is None or replaces(act.state, found.state_at(act.at))):
                 found = act
-        return found
+        return found or (changes or self.acts)[-1]
 
     @property
     def notice_id(self) -> str | None:

@@ -210,8 +210,6 @@ def find_page(
     acts = select(*_COLUMNS).where(reach.rows(order_acts))
     if wanted.after is not None:
         acts = acts.where(_at >= wanted.after)
-    if wanted.before is not None:
-        acts = acts.where(_at < wanted.before)
     if wanted.place is not None:
         acts = acts.where(tuple_(_at, _o.key) < tuple_(*wanted.place))
     if wanted.keys is not None:
@@ -233,7 +231,7 @@ def find_page(
     orders = {o.first.key: o for o in find_orders(connection, reach, {act.key for act in found})}
 
     def is_wanted(act: OrderAct) -> bool:
-        return act.state_at(now) in wanted.states
+        return act.state is not None and act.state_at(now) in wanted.states
 
     page = list[JoinedOrder]()
     for act in found:
@@ -241,7 +239,8 @@ def find_page(
         newest = max(filter(is_wanted, order.acts), key=lambda one: one[2:5])
         if (
             act == newest
-            and is_wanted(order.decisive)
+            and is_wanted(order.decisive(now))
+            and (wanted.after or 0) <= order.first.at < (wanted.before or now + 1)
             and wanted.notice_id in {None, order.notice_id}
         ):
             page.append(order)

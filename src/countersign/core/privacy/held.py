@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from sqlalchemy import ColumnElement, Connection, select, tuple_
 
-from countersign.base.db.tables import disclosures, records
+from countersign.base.db.tables import checkout_sessions, disclosures, records
 from countersign.base.values import VERIFICATION, is_id
 from countersign.core.access.reach import Reach
 from countersign.core.access.secrets import DeploymentSecret
@@ -51,18 +51,27 @@ def _near(connection: Connection, ids: Iterable[str]) -> Sequence[str]:
 
 
 def _checks_of(connection: Connection, order: JoinedOrder) -> set[str]:
-    """The account's checks of the buyer of an order that has none of its own.
+    """The account's checks of the buyers of an order that has none of theirs.
 
-    Such as an acknowledgment alone, or an order of an earlier release.
+    Such as that of an acknowledgment alone, or an order of an earlier release.
     """
-    if any(is_id(VERIFICATION, one) for one in order.members):
+    first, d, s = order.first, disclosures.c, checkout_sessions.c
+    checks = {one for one in order.members if is_id(VERIFICATION, one)}
+    of_buyers = select(d.cbid_index).where(d.cbid_index.is_not(None))
+    linked = select(s.cbid_index).where(s.cbid_index.is_not(None), s.id.in_(order.members))
+    named = {
+        *connection.execute(of_buyers.where(d.record_id.in_(order.members - checks))).scalars()
+    }
+    named |= {*connection.execute(linked).scalars()}
+    named -= {*connection.execute(of_buyers.where(d.record_id.in_(checks))).scalars()}
+    if not named:
         return set()
-    first = order.first
     made = (
         select(records.c.id)
         .join(disclosures, disclosures.c.record_id == records.c.id)
         .where(records.c.type == RecordType.VERIFICATION, records.c.mode == first.mode)
-        .where(records.c.account_id == first.account_id, _of_buyer(connection, order.members))
+        .where(records.c.account_id == first.account_id)
+        .where(found_by(connection, d.cbid_index, *named))
     )
     return {*connection.execute(made).scalars()}
 

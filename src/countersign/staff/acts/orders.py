@@ -259,7 +259,7 @@ def _view(one: sql.ReadOrder, held: Mapping[str, str], now: int) -> FoundOrder:
     named = [bodies[row.id]["ack_id"] for row in newest if bodies[row.id]["ack_id"] in acks]
     ack_id = next(iter(named), None) or next(reversed(acks), None)
     ack = bodies.get(ack_id or "", {})
-    state = order.decisive.state_at(now)
+    state = order.decisive(now).state_at(now)
     refused = clears[-1:] if state is OrderState.REFUSED else []
     return FoundOrder(
         order_id=order.id,
