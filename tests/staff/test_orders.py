@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import pytest
 from sqlalchemy import event
@@ -346,3 +347,95 @@ def test_staff_see_the_review_queue_of_the_sandbox(desk: Desk, shop: Vendor) -> 
     with desk.person(Role.COMPLIANCE, shop.account_id, "test") as person:
         person.post(f"/v1/buyers/{cbid}/review", {"decision": "dismiss", "reason": "practice"})
         assert person.get("/v1/buyers/reviews")["data"] == []
+
+
+def test_a_list_has_every_order_once(shop: Vendor) -> None:
+    """Whatever its newest act is, with any size of page; by state, the orders of that state."""
+    bought = buy(shop, 1)
+    alone = acknowledge(shop.test, session_id="alone").json()["ack_id"]
+    refused = acknowledge(shop.test, session_id="refused").json()["ack_id"]
+    asked = {"ack_id": refused, "cbid": bought.cbid, "session_id": "refused"}
+    assert not shop.test.post("/v1/clearances", json=asked | {"shipping_zip": "10001"}).json()[
+        "cleared"
+    ]
+    states = {bought.ack_id: "shipped", alone: "acknowledged", refused: "refused"}
+    for limit in (1, 2, 50):
+        found, after = dict[str, str](), dict[str, str]()
+        while True:
+            page = shop.test.get("/v1/orders", params={"limit": limit, **after}).json()
+            assert not {one["ack_id"] for one in page["data"]} & found.keys()
+            found |= {one["ack_id"]: one["state"] for one in page["data"]}
+            if page["next_cursor"] is None:
+                break
+            after = {"after": page["next_cursor"]}
+        assert found == states
+    for ack_id, state in states.items():
+        [one] = shop.test.get("/v1/orders", params={"state": state}).json()["data"]
+        assert one["ack_id"] == ack_id
+    [one] = shop.test.get("/v1/orders", params={"session_id": bought.session}).json()["data"]
+    assert one["ack_id"] == bought.ack_id
+
+
+def kept_kinds(person: Person, cbid: str) -> set[str]:
+    """Erase a buyer; the kinds of what holds keep."""
+    kept = person.post("/v1/erasures", {"subject": cbid, "with_acknowledgments": True})["kept"]
+    return {one["record_id"].partition("_")[0] for one in kept}
+
+
+def test_a_hold_keeps_the_check_of_each_buyer_that_an_order_names(
+    compliance: Person, shop: Vendor
+) -> None:
+    """Also where a decision about another buyer was refused."""
+    first, second = (
+        verify(shop.test, provider_identity_session_id=name, shipping_zip="94110").json()["cbid"]
+        for name in ("first", "second")
+    )
+    ack_id = acknowledge(shop.test, session_id="both", cbid=first).json()["ack_id"]
+    asked = {"ack_id": ack_id, "cbid": second, "session_id": "both", "shipping_zip": "94110"}
+    assert not shop.test.post("/v1/clearances", json=asked).json()["cleared"]
+    compliance.post("/v1/holds", {"subject": ack_id, "reason": "case 1"})
+    assert kept_kinds(compliance, first) >= {"ack", "ver"}
+    assert "ver" in kept_kinds(compliance, second)
+
+
+def test_a_hold_on_the_order_of_a_link_keeps_the_check_of_its_buyer(
+    compliance: Person, shop: Vendor
+) -> None:
+    """Before anything is initialed; by the identifier of the order."""
+    cbid = verify(shop.test, shipping_zip="94110").json()["cbid"]
+    asked = {"return_url": "https://shop.example/", "notice_id": "ab1263", "session_id": "link"}
+    link = shop.test.post("/v1/checkout_sessions", json=asked | {"cbid": cbid}).json()
+    order = shop.test.get(f"/v1/orders/{link['checkout_session_id']}").json()
+    assert (order["state"], order["ack_id"]) == ("waiting_for_buyer", None)
+    hold = compliance.post("/v1/holds", {"subject": order["order_id"], "reason": "case 1"})
+    assert kept_kinds(compliance, cbid) == {"chk", "ver"}
+    shown = shop.test.get(f"/v1/orders/{order['order_id']}").json()
+    assert {part["hold_id"] for part in shown["parts"]} == {hold["hold_id"]}
+
+
+def test_a_payment_is_no_shipment(shop: Vendor) -> None:
+    """It changes no state, and the report of a shipment is still missing."""
+    session = "paid"
+    cbid = verify(shop.test, shipping_zip="94110").json()["cbid"]
+    ack_id = acknowledge(shop.test, session_id=session, cbid=cbid).json()["ack_id"]
+    asked = {"ack_id": ack_id, "cbid": cbid, "session_id": session, "shipping_zip": "94110"}
+    cleared = shop.test.post("/v1/clearances", json=asked).json()
+    report = f"/v1/clearances/{cleared['clearance_id']}/fulfilment"
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    assert shop.test.post(report, json={"paid_at": now}).status_code == 200
+    order = shop.test.get(f"/v1/orders/{ack_id}").json()
+    assert order["state"] == "cleared"
+    assert "fulfilment" in order["missing"]
+    assert [step["what"] for step in order["timeline"]].count("payment_reported") == 1
+
+
+def test_each_session_of_a_reference_leads_to_its_order(shop: Vendor) -> None:
+    """Also the second one, which joined the order that the reference was bound to."""
+    acks = [
+        acknowledge(shop.test, session_id=session, order_reference="R-7").json()["ack_id"]
+        for session in ("desk", "phone")
+    ]
+    for named in ({"session_id": "desk"}, {"session_id": "phone"}, {"order_reference": "R-7"}):
+        [order] = shop.test.get("/v1/orders", params=named).json()["data"]
+        members = {part["id"] for part in order["parts"]}
+        assert members == {*acks}

@@ -103,7 +103,7 @@ def test_an_order_is_found_without_a_scan_of_the_accounts_acts(
         orders.find_orders(connection, reach, [key, key_of_member(ack)])
         orders.order_keys(connection, reach, [ack, link])
         orders.bound_key(connection, reach, key, b"r" * 16)
-        orders.forget_members(connection, [ack, link])
+        orders.delete_acts(connection, [ack, link])
         event.remove(engine, *listen)
         plans = [connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {s}", v).all() for s, v in asked]
     engine.dispose()

@@ -1838,9 +1838,9 @@ export class Orders extends Resource {
   }
 
   /**
-   * List orders, newest first.
+   * List orders, the latest act first.
    *
-   * The account's orders, newest first, each with its parts and its timeline.
+   * The account's orders, that of the latest act first, each with its parts and its timeline.
    *
    * A page with filters can be short: go on until `next_cursor` is null.
    *

@@ -253,8 +253,8 @@ export interface Acknowledgment {
   evidence: Evidence;
   erased_at: string | null;
   /**
-   * Present and true only in a list: what is stored of the personal fields is damaged, and they are
-   * null here. Reading this one alone is refused as `evidence_damaged`.
+   * Present and true only in a list: the stored personal fields are damaged, and they are null
+   * here. Reading this one alone is refused as `evidence_damaged`.
    */
   unreadable?: boolean;
 }
@@ -822,8 +822,8 @@ export interface FulfilmentRequest {
   delivered_at?: string | null | undefined;
   adult_signature_obtained?: boolean | null | undefined;
   /**
-   * When the order was paid: a report of its own, while a clearance is valid. It keeps the
-   * acknowledgment for later decisions about the order.
+   * Time of payment, in a report of its own while a clearance is valid. It keeps the acknowledgment
+   * for later decisions about the order.
    */
   paid_at?: string | null | undefined;
   /** Your order: another one than the clearance's is refused. */
@@ -1632,7 +1632,7 @@ export interface OrderStep {
   /**
    * Such as `link_made`, `identity_check_started`, `identity_check_verified`, `identity_check_made`
    * (with a result that was erased), `acknowledged`, `cleared`, `not_cleared`,
-   * `fulfilment_reported`, `order_closed`, `session_completed`, `erased`.
+   * `fulfilment_reported`, `payment_reported`, `order_closed`, `session_completed`, `erased`.
    */
   what: string;
   id: string;

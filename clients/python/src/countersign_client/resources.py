@@ -1170,8 +1170,8 @@ class Clearances(Resource[S]):
 
         Needs the scope `clearances:create`.
 
-        - `paid_at`: When the order was paid: a report of its own, while a clearance is valid. It
-          keeps the acknowledgment for later decisions about the order.
+        - `paid_at`: Time of payment, in a report of its own while a clearance is valid. It keeps
+          the acknowledgment for later decisions about the order.
         - `order_reference`: Your order: another one than the clearance's is refused.
         - `confirm_order_of_events`: True if this report is right, although the order was shipped
           before it was cleared, delivered before it was shipped, or delivered without the signature
@@ -2222,9 +2222,9 @@ class Orders(Resource[S]):
         opened_after: Time | None = None,
         opened_before: Time | None = None,
     ) -> Call[Page[types.FoundOrder]]:
-        """List orders, newest first.
+        """List orders, the latest act first.
 
-        The account's orders, newest first, each with its parts and its timeline.
+        The account's orders, that of the latest act first, each with its parts and its timeline.
 
         A page with filters can be short: go on until `next_cursor` is null.
 

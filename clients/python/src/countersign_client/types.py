@@ -700,8 +700,8 @@ class Acknowledgment(Result, frozen=True, kw_only=True):
     erased_at: datetime | None
 
     unreadable: bool | None = None
-    """Present and true only in a list: what is stored of the personal fields is damaged, and they
-    are null here. Reading this one alone is refused as `evidence_damaged`.
+    """Present and true only in a list: the stored personal fields are damaged, and they are null
+    here. Reading this one alone is refused as `evidence_damaged`.
     """
 
 
@@ -1796,7 +1796,8 @@ class OrderStep(Result, frozen=True, kw_only=True):
     what: str
     """Such as `link_made`, `identity_check_started`, `identity_check_verified`,
     `identity_check_made` (with a result that was erased), `acknowledged`, `cleared`,
-    `not_cleared`, `fulfilment_reported`, `order_closed`, `session_completed`, `erased`.
+    `not_cleared`, `fulfilment_reported`, `payment_reported`, `order_closed`,
+    `session_completed`, `erased`.
     """
 
     id: str

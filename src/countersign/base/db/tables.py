@@ -982,12 +982,12 @@ order_acts: Final = _in_mode(
     # The keyed hash of the vendor's session, else of the order's reference, else the text of the
     # first act's identifier. It stays after an erasure.
     Column("key", LargeBinary, nullable=False),
-    # What it made, or changed: a session, a check or a record. A check can belong to many orders.
+    # The session, check or record that it wrote. A check can belong to many orders.
     Column("member_id", String(40), nullable=False),
     Column("notice_id", String(64)),
-    # The state that it leads to; NULL: it changes none.
+    # The resulting state; NULL: unchanged.
     Column("state", String(20)),
-    # When time alone changes that.
+    # The deadline after which that state changes by itself.
     Column("due_at", Instant),
     # Whether it is found by its key or member. An acknowledgment is found by its disclosures until
     # they are erased: random keys are expensive on the embedded database.

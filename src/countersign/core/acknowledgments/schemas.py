@@ -128,7 +128,7 @@ class Acknowledgment(Struct, frozen=True, kw_only=True):
     evidence: Evidence
     erased_at: Timestamp | None
     unreadable: bool | UnsetType = UNSET
-    """Present and true only in a list: what is stored of the personal fields is damaged, and they
+    """Present and true only in a list: the stored personal fields are damaged, and they
     are null here. Reading this one alone is refused as `evidence_damaged`."""
 
 

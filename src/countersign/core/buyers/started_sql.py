@@ -17,7 +17,7 @@ from countersign.core.access.reach import AccountReach
 from countersign.core.buyers.identity_check import UNDECIDED, IdentityCheck, state_of
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.buyers.sql import decoded_reasons, encoded_reasons
-from countersign.core.orders.sql import join_with
+from countersign.core.orders.sql import write_act_with
 
 
 class StartedCheck(NamedTuple):
@@ -137,7 +137,7 @@ def settle(
         )
     )
     if outcome.verification is not None:
-        join_with(connection, known.reference, outcome.verification, at)
+        write_act_with(connection, known.reference, outcome.verification, at)
 
 
 def give_up(

@@ -43,7 +43,7 @@ from countersign.core.checkout.room import Checkout
 from countersign.core.events.model import EventType, NewEvent
 from countersign.core.events.sql import write_events
 from countersign.core.orders.model import OrderAct, OrderState
-from countersign.core.orders.sql import forget_members, indexed_keys, join_orders
+from countersign.core.orders.sql import delete_acts, indexed_keys, write_acts
 from countersign.core.vault.vault import NONCE_BYTES, DataKey, Place
 from countersign_evidence.record import CBID_FIELD
 
@@ -119,7 +119,7 @@ def write_new(connection: Connection, new: Sequence[NewSession]) -> Sequence[Non
         )
     _insert(connection, rows)
     _insert_keys(connection, [(item.session.id, item.shred_key) for item in new])
-    join_orders(connection, (_act(one.session, one.order_key) for one in new))
+    write_acts(connection, (_act(one.session, one.order_key) for one in new))
     keep_answers(connection, [item.kept for item in new if item.kept is not None])
     return [None] * len(new)
 
@@ -338,7 +338,7 @@ def _write_change(connection: Connection, change_: _Change) -> Session | None:
     is_moved = after.expires_at != before.expires_at
     if state is not None and (is_moved or state is not _order_state(before)):
         keys = {bytes(key) for _, key in indexed_keys(connection, [after.id])}
-        join_orders(connection, (_act(after, key, at) for key in keys))
+        write_acts(connection, (_act(after, key, at) for key in keys))
     event = _EVENTS.get(after.status)
     if after.status is not before.status and event is not None:
         write_events(connection, [NewEvent(after.account_id, after.mode, event, after.id, at)])
@@ -370,7 +370,7 @@ def delete_ended(connection: Connection, before: datetime, limit: int) -> int:
     """Delete at most `limit` sessions that ended before this time; returns how many."""
     old = select(_c.id).where(_c.ended_at < before).limit(limit)
     ids = [*connection.execute(old).scalars()]
-    forget_members(connection, ids)
+    delete_acts(connection, ids)
     connection.execute(delete(shred_keys).where(shred_keys.c.record_id.in_(ids)))
     connection.execute(delete(checkout_sessions).where(_c.id.in_(ids)))
     _forget_mails(connection, ids)

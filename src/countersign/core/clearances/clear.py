@@ -238,7 +238,7 @@ def clear_together(
     room.log.journal.defer(connection, deferred, records)
     _insert_clearances.defer(connection, deferred, [_row(*one) for one in written])
     facts.defer(connection, deferred)
-    facts.join(connection, written)
+    facts.write_acts(connection, [(item.new, result) for _, item, result in decided])
     # Asking the system for a few bytes releases the interpreter each time.
     drawn, kept = BytesIO(room.access.entropy(NONCE_BYTES * len(decided))), []
     for place, item, result in decided:

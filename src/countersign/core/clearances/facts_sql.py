@@ -34,7 +34,7 @@ from countersign.core.clearances.model import (
 from countersign.core.clearances.room import Clearances
 from countersign.core.log.record import RecordType
 from countersign.core.orders.model import OrderAct, OrderState
-from countersign.core.orders.sql import indexed_keys, join_orders, key_of
+from countersign.core.orders.sql import indexed_keys, key_of, write_acts
 from countersign.core.parties import Bound, PartiesInForce
 
 _update_use: Final = DriverStatement(
@@ -167,7 +167,7 @@ class BatchFacts:
             _update_use.defer(connection, deferred, use.order_index, use.clearance_id, id_)
         self._tries.write()
 
-    def join(
+    def write_acts(
         self, connection: Connection, decided: Sequence[tuple[NewClearance, ClearanceResult]]
     ) -> None:
         """Join decisions and their checks to the order of their acknowledgment or session."""
@@ -185,11 +185,13 @@ class BatchFacts:
             if granted is None:
                 acts.append(act._replace(state=OrderState.REFUSED))
             else:
+                # Also where it is given again: another request may have been refused since.
+                given = act._replace(member_id=granted.clearance_id)
                 until = to_ms(granted.expires_at)
-                acts.append(act._replace(state=OrderState.CLEARED, due_at=until))
-            if result.verification is not None:
+                acts.append(given._replace(state=OrderState.CLEARED, due_at=until))
+            if result.verification is not None and result.is_new:
                 acts.append(act._replace(member_id=result.verification))
-        join_orders(connection, acts)
+        write_acts(connection, acts)
 
     def _buyer(self, new: NewClearance) -> Buyer | None:
         buyer = self._buyers.get(new.order.cbid)

@@ -47,7 +47,7 @@ from countersign.core.gate.act import Acts, Writing
 from countersign.core.log.record import RecordType, account_fact
 from countersign.core.notices.rule import ADULT_SIGNATURE
 from countersign.core.orders.model import OrderState
-from countersign.core.orders.sql import join_with
+from countersign.core.orders.sql import write_act_with
 from countersign.core.parties import bound_now
 from countersign_evidence.canonical import Json
 
@@ -204,7 +204,7 @@ async def _write(
         }
         room.log.journal.write(connection, [record])
         connection.execute(insert(fulfilments), row)
-        join_with(connection, stored.record.id, record.id, at, state)
+        write_act_with(connection, stored.record.id, record.id, at, state)
         if closes:
             closed = NewEvent(
                 who.account_id, who.mode, EventType.CLEARANCE_CLOSED, stored.record.id, at

@@ -164,7 +164,7 @@ class FulfilmentRequest(NamesOrder, frozen=True, kw_only=True):
     delivered_at: Timestamp | None = None
     adult_signature_obtained: AdultSignature | None = None
     paid_at: Annotated[Timestamp | None, Meta(examples=["2026-11-20T21:40:00Z"])] = None
-    """When the order was paid: a report of its own, while a clearance is valid. It keeps the
+    """Time of payment, in a report of its own while a clearance is valid. It keeps the
     acknowledgment for later decisions about the order."""
     order_reference: OrderReference | None = None
     """Your order: another one than the clearance's is refused."""

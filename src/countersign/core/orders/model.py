@@ -1,4 +1,4 @@
-"""An order: its states, and how the acts on it change them."""
+"""An order: its acts, and its state after them."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ _REPLACED: Final[Mapping[OrderState, frozenset[OrderState]]] = {
     _S.SHIPPED: _UNSHIPPED,
     _S.DELIVERED: _UNSHIPPED | {_S.SHIPPED},
 }
-"""By new fact, the states that it replaces."""
+"""Replaced states, by new state."""
 AFTER_DUE: Final[Mapping[OrderState, OrderState]] = {
     **dict.fromkeys(_ASKING, _S.CLOSED),
     _S.CLEARED: _S.ACKNOWLEDGED,
 }
-"""The state that time alone leads to: a link expires, a clearance loses its validity."""
+"""The states after a deadline: a link expires, a clearance loses its validity."""
 
 
-def replaces(fact: OrderState, before: OrderState) -> bool:
-    """Whether a new fact changes the state of an order."""
-    return before in _REPLACED[fact]
+def replaces(new: OrderState | None, before: OrderState) -> bool:
+    """Whether a new state replaces the one before."""
+    return new is not None and before in _REPLACED[new]
 
 
 class OrderAct(NamedTuple):
@@ -63,14 +63,14 @@ class OrderAct(NamedTuple):
     """In Unix milliseconds, as `due_at`."""
     key: bytes
     member_id: str
-    """What it made or changed."""
+    """The session, check or record that it wrote."""
     notice_id: str | None = None
     state: OrderState | None = None
-    """None: that stays as it is."""
+    """The resulting state; None: unchanged."""
     due_at: int | None = None
 
     def state_at(self, now: int) -> OrderState:
-        """The state that it leads to, at this time."""
+        """The resulting state at this time."""
         state = self.state or OrderState.OPEN
         is_over = self.due_at is not None and self.due_at <= now
         return AFTER_DUE.get(state, state) if is_over else state
@@ -92,14 +92,16 @@ class JoinedOrder(NamedTuple):
         """The act that opened it."""
         return self.acts[0]
 
-    @property
-    def decisive(self) -> OrderAct:
-        """The act that led to its state."""
-        found = self.first
-        for act in self.acts:
-            if act.state and (found.state is None or replaces(act.state, found.state)):
+    def decisive(self, now: int) -> OrderAct:
+        """The act behind its state at this time. An ended link counts only alone."""
+        changes = [act for act in self.acts if act.state]
+        links = {act.member_id: act.state_at(now) for act in changes}
+        found = None
+        for act in changes:
+            is_over = links[act.member_id] is OrderState.CLOSED
+            if not is_over and (found is None or replaces(act.state, found.state_at(act.at))):
                 found = act
-        return found
+        return found or (changes or self.acts)[-1]
 
     @property
     def notice_id(self) -> str | None:
@@ -124,11 +126,11 @@ def order_id(key: bytes) -> str:
 
 
 def key_of_member(member_id: str) -> bytes:
-    """The key of an order that is named by neither session nor reference: that of its first act."""
+    """The key of an order without session and reference: the identifier of its first act."""
     return member_id[-LENGTH:].encode()
 
 
 def keys_of_id(id_: str) -> tuple[bytes, bytes]:
-    """The keys that an order with this identifier can have."""
+    """Both possible keys behind this identifier."""
     text = id_.removeprefix(f"{ORDER}_")
     return base32_value(text).to_bytes(_KEY_BYTES, "big"), text.encode()

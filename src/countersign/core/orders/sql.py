@@ -38,7 +38,7 @@ from countersign.core.orders.model import (
 _o: Final = order_acts.c
 _d: Final = disclosures.c
 _at: Final = type_coerce(_o.at, BigInteger)
-# SQLite takes a partial index only for the very words of its condition.
+# SQLite chooses a partial index only for the literal text of its condition.
 _INDEXED: Final = text("order_acts.indexed")
 _PLACE: Final = (_o.account_id, _o.mode, _at, _o.member_id)
 _IN_TIME: Final = (
@@ -61,7 +61,7 @@ indexed_keys: Final = SelectAmong(
 )
 """Of each of these members whose order is not named by its own session or reference."""
 _SCANNED_MAX: Final = 5_000
-"""Acts that a page of a list looks at."""
+"""Acts scanned for one page of a list."""
 
 
 def key_of(session_index: bytes | None, reference_index: bytes | None, member_id: str) -> bytes:
@@ -88,16 +88,16 @@ def bound_key(
 
 
 def _within(reach: Reach) -> ColumnElement[bool]:
-    """The condition that acts are in reach, by which no index is chosen.
+    """Acts in reach, as a condition that no index serves.
 
-    SQLite would take the primary key, and read all acts of an account.
+    SQLite would choose the primary key, and read all acts of an account.
     """
     if not isinstance(reach, AccountReach):
         return true()
     return and_(_o.account_id + "" == reach.account_id, _o.mode + "" == reach.mode)
 
 
-def join_orders(connection: Connection, acts: Iterable[OrderAct]) -> None:
+def write_acts(connection: Connection, acts: Iterable[OrderAct]) -> None:
     """Write these acts with the commit."""
     deferred = deferred_statements(connection)
     if deferred is None:
@@ -107,12 +107,12 @@ def join_orders(connection: Connection, acts: Iterable[OrderAct]) -> None:
         _join.defer(connection, deferred, *place, notice_id, state and state.value, due_at)
 
 
-def join_with(
+def write_act_with(
     connection: Connection, of: str, member_id: str, at: datetime, state: OrderState | None = None
 ) -> None:
-    """Write an act on every order of this member, which is no acknowledgment, with the commit."""
+    """Write an act on every order of a clearance, check or checkout session, with the commit."""
     owners = select(_o.account_id, _o.mode, _o.key).where(_INDEXED, _o.member_id == of)
-    join_orders(
+    write_acts(
         connection,
         [
             OrderAct(account_id, Mode(mode), to_ms(at), bytes(key), member_id, state=state)
@@ -170,7 +170,7 @@ def _act(row: Any) -> OrderAct:  # noqa: ANN401 - of _COLUMNS
     return OrderAct(account_id, Mode(mode), at, bytes(key), member_id, notice_id, stands, due_at)
 
 
-def keep_found(connection: Connection, ids: Sequence[str]) -> None:
+def index_acts(connection: Connection, ids: Sequence[str]) -> None:
     """Index the acts of these acknowledgments, before their keyed hashes are erased."""
     places = select(*_IN_TIME).where(
         records.c.id.in_(ids), records.c.type == RecordType.ACKNOWLEDGMENT
@@ -180,7 +180,7 @@ def keep_found(connection: Connection, ids: Sequence[str]) -> None:
         connection.execute(own.values(indexed=True))
 
 
-def forget_members(connection: Connection, ids: Sequence[str]) -> None:
+def delete_acts(connection: Connection, ids: Sequence[str]) -> None:
     """Delete the acts of these members, before they go."""
     connection.execute(delete(order_acts).where(_INDEXED, _o.member_id.in_(ids)))
     for place in connection.execute(select(*_IN_TIME).where(records.c.id.in_(ids))).all():
@@ -196,7 +196,7 @@ class Wanted(NamedTuple):
     after: int | None = None
     before: int | None = None
     place: tuple[int, bytes] | None = None
-    """Time and key of the act that the previous page ended with."""
+    """The cursor: time and key of the last act of the previous page."""
 
 
 def find_page(
@@ -204,14 +204,12 @@ def find_page(
 ) -> tuple[list[JoinedOrder], tuple[int, bytes] | None]:
     """The wanted orders of an account and mode, by their newest act of such a state.
 
-    Second, the place that the next page comes after; None: it is the last page. A page looks at a
-    limited number of acts, and may be short.
+    Second, the cursor of the next page; None: it is the last. The scan is bounded, so a page may be
+    short.
     """
     acts = select(*_COLUMNS).where(reach.rows(order_acts))
     if wanted.after is not None:
         acts = acts.where(_at >= wanted.after)
-    if wanted.before is not None:
-        acts = acts.where(_at < wanted.before)
     if wanted.place is not None:
         acts = acts.where(tuple_(_at, _o.key) < tuple_(*wanted.place))
     if wanted.keys is not None:
@@ -233,15 +231,19 @@ def find_page(
     orders = {o.first.key: o for o in find_orders(connection, reach, {act.key for act in found})}
 
     def is_wanted(act: OrderAct) -> bool:
-        return act.state_at(now) in wanted.states
+        return act.state is not None and act.state_at(now) in wanted.states
 
     page = list[JoinedOrder]()
     for act in found:
         order = orders[act.key]
         newest = max(filter(is_wanted, order.acts), key=lambda one: one[2:5])
         if (
-            act == newest
-            and is_wanted(order.decisive)
+            # Acts of one millisecond share a place: the page may end between them.
+            act[2:4] == newest[2:4]
+            and order not in page
+            and is_wanted(order.decisive(now))
+            and (wanted.after is None or wanted.after <= order.first.at)
+            and (wanted.before is None or order.first.at < wanted.before)
             and wanted.notice_id in {None, order.notice_id}
         ):
             page.append(order)

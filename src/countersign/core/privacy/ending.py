@@ -48,7 +48,7 @@ from countersign.core.access.reach import DEPLOYMENT, AccountReach
 from countersign.core.buyers.providers import drop_provider, remove_settings
 from countersign.core.checkout.expiry import end_all, still_open
 from countersign.core.log import tree_sql
-from countersign.core.orders.sql import forget_members, orders_of
+from countersign.core.orders.sql import delete_acts, orders_of
 from countersign.core.privacy import erase_sql as sql
 from countersign.core.privacy.erase import carry_out, erased_entries, make_erasure
 from countersign.core.privacy.held import find_held
@@ -244,7 +244,7 @@ def _end(
     connection.execute(insert(ended_records), notes)
     gone = [record.record_id for record in going]
     for chunk in chunks(gone):
-        forget_members(connection, chunk)
+        delete_acts(connection, chunk)
         for column in personal_columns("evidence"):
             connection.execute(delete(column.table).where(column.in_(chunk)))
     audit = privacy.access.audit.entry(AuditAction.EVIDENCE_ENDED, account_id, records=len(gone))

@@ -56,7 +56,7 @@ from countersign.core.buyers.sql import buyers_by_cbid, erased_name, write_buyer
 from countersign.core.checkout.store import erase_contents
 from countersign.core.log.blind_runs import found_by
 from countersign.core.log.record import RecordType
-from countersign.core.orders.sql import keep_found
+from countersign.core.orders.sql import index_acts
 from countersign.core.privacy.model import (
     Erasable,
     ErasableBuyer,
@@ -205,7 +205,7 @@ def find_accounts_of(
 def destroy_disclosures(connection: Connection, part: RecordErasure) -> None:
     """Destroy the disclosures and evidence of these records with their keys."""
     for chunk in chunks(part.record_ids):
-        keep_found(connection, chunk)
+        index_acts(connection, chunk)
         for table in (column.table for column in personal_columns("content")):
             connection.execute(delete(table).where(table.c.record_id.in_(chunk)))
         written = select(erasures.c.record_id).where(erasures.c.record_id.in_(chunk))

@@ -7,7 +7,8 @@ from typing import TypeAlias
 
 from sqlalchemy import ColumnElement, Connection, select, tuple_
 
-from countersign.base.db.tables import disclosures, records
+from countersign.base.db.statements import chunks
+from countersign.base.db.tables import checkout_sessions, disclosures, records
 from countersign.base.values import VERIFICATION, is_id
 from countersign.core.access.reach import Reach
 from countersign.core.access.secrets import DeploymentSecret
@@ -29,7 +30,8 @@ def find_held(
     if not active:
         return {}
     orders = orders_of(connection, reach, [*ids, *_near(connection, ids)])
-    members = {order: order.members | _checks_of(connection, order) for order in orders}
+    checks = _checks_of(connection, orders)
+    members = {order: order.members | own for order, own in zip(orders, checks, strict=True)}
     on_it = find_holding(connection, secret, active, sorted({*ids}.union(*members.values())))
     held = dict(on_it)
     for order, own in members.items():
@@ -50,21 +52,39 @@ def _near(connection: Connection, ids: Iterable[str]) -> Sequence[str]:
     return connection.execute(near).scalars().all()
 
 
-def _checks_of(connection: Connection, order: JoinedOrder) -> set[str]:
-    """The account's checks of the buyer of an order that has none of its own.
+def _checks_of(connection: Connection, orders: Sequence[JoinedOrder]) -> list[frozenset[str]]:
+    """For each order, the account's checks of its buyers, where it has none of theirs.
 
-    Such as an acknowledgment alone, or an order of an earlier release.
+    Such as that of an acknowledgment alone, or an order of an earlier release.
     """
-    if any(is_id(VERIFICATION, one) for one in order.members):
-        return set()
-    first = order.first
-    made = (
-        select(records.c.id)
-        .join(disclosures, disclosures.c.record_id == records.c.id)
-        .where(records.c.type == RecordType.VERIFICATION, records.c.mode == first.mode)
-        .where(records.c.account_id == first.account_id, _of_buyer(connection, order.members))
-    )
-    return {*connection.execute(made).scalars()}
+    d, s, named = disclosures.c, checkout_sessions.c, dict[str, bytes]()
+    for chunk in chunks(sorted({one for order in orders for one in order.members})):
+        for id_, index in (s.id, s.cbid_index), (d.record_id, d.cbid_index):
+            found = select(id_, index).where(id_.in_(chunk), index.is_not(None))
+            named |= {member: bytes(buyer) for member, buyer in connection.execute(found)}
+    buyers = [_unchecked(order, named) for order in orders]
+    checks: dict[tuple[str, str, bytes], set[str]] = {}
+    for indexes in chunks(sorted({one for some in buyers for one in some})):
+        made = select(records.c.id, d.account_id, d.mode, d.cbid_index)
+        made = made.join(disclosures, d.record_id == records.c.id)
+        made = made.where(records.c.type == RecordType.VERIFICATION)
+        made = made.where(found_by(connection, d.cbid_index, *indexes))
+        for id_, account_id, mode, buyer in connection.execute(made):
+            checks.setdefault((account_id, mode, bytes(buyer)), set()).add(id_)
+    return [
+        frozenset(
+            check
+            for buyer in some
+            for check in checks.get((order.first.account_id, order.first.mode, buyer), ())
+        )
+        for order, some in zip(orders, buyers, strict=True)
+    ]
+
+
+def _unchecked(order: JoinedOrder, named: Mapping[str, bytes]) -> set[bytes]:
+    """The keyed hashes of buyers of an order without a check in it."""
+    known = order.members & named.keys()
+    return {named[one] for one in known} - {named[one] for one in known if is_id(VERIFICATION, one)}
 
 
 def _of_buyer(connection: Connection, record_ids: Iterable[str]) -> ColumnElement[bool]:

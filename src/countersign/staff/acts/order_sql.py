@@ -39,6 +39,7 @@ from countersign.base.values import (
 )
 from countersign.core.access.key import Principal
 from countersign.core.access.secrets import DeploymentSecret
+from countersign.core.acknowledgments.acknowledge import CHECKOUT_FIELD
 from countersign.core.log.blind_runs import found_by
 from countersign.core.orders.model import ORDER, JoinedOrder, keys_of_id
 from countersign.core.orders.sql import find_orders, order_keys
@@ -94,12 +95,26 @@ def find(
         return order_keys(connection, who.reach, _erased_by(connection, who, text)), "identifier"
     if is_id(BUYER, text) or is_id(SANDBOX_BUYER, text):
         cbids = identifiers_of(connection, text)
-        ids = by_index(connection, secret, who, CBID_FIELD, cbids)
-        return order_keys(connection, who.reach, ids), "buyer"
+        return _keys_by(connection, secret, who, [CBID_FIELD], cbids), "buyer"
+    named = keys_of_session(connection, secret, who, text)
+    return named | keys_of_reference(connection, secret, who, text), "text"
+
+
+def keys_of_session(
+    connection: Connection, secret: DeploymentSecret, who: Principal, session_id: str
+) -> set[bytes]:
+    """The keys of the orders of a vendor's session: its own, and those of its references."""
     owners = accounts_of(connection, who.reach)
-    named = {secret.blind_index(owner, SESSION_FIELD, text) for owner in owners}
-    ids = by_index(connection, secret, who, REFERENCE_FIELD, [text])
-    return named | order_keys(connection, who.reach, ids), "text"
+    own = {secret.blind_index(owner, SESSION_FIELD, session_id) for owner in owners}
+    fields: list[Field] = [SESSION_FIELD, CHECKOUT_FIELD]
+    return own | _keys_by(connection, secret, who, fields, [session_id])
+
+
+def keys_of_reference(
+    connection: Connection, secret: DeploymentSecret, who: Principal, reference: str
+) -> set[bytes]:
+    """The keys of the orders with this reference."""
+    return _keys_by(connection, secret, who, [REFERENCE_FIELD], [reference])
 
 
 def _erased_by(connection: Connection, who: Principal, fact_id: str) -> Sequence[str]:
@@ -110,21 +125,21 @@ def _erased_by(connection: Connection, who: Principal, fact_id: str) -> Sequence
     return erased
 
 
-def by_index(
+def _keys_by(
     connection: Connection,
     secret: DeploymentSecret,
     who: Principal,
-    field: Field,
+    fields: Sequence[Field],
     values: Sequence[str],
-) -> set[str]:
-    """Records and checkout sessions with one of these values in this field, the newest."""
+) -> set[bytes]:
+    """The keys of the newest orders with one of these values in one of these fields."""
     owners, found = accounts_of(connection, who.reach), set[str]()
     for column in personal_columns("order", "session"):
         t = column.table.c
         own = [
             secret.blind_index(owner, name, value)
             for name in column.info[PERSONAL_INFO].fields
-            if name == field
+            if name in fields
             for owner in owners
             for value in values
         ]
@@ -134,7 +149,7 @@ def by_index(
             named = found_by(connection, column, *own) if is_hashed else column.in_(own)
             wanted = select(id_).where(named, t.mode == who.mode).order_by(id_.desc())
             found |= {*connection.execute(wanted.limit(_FOUND_MAX)).scalars()}
-    return found
+    return order_keys(connection, who.reach, found)
 
 
 def read(connection: Connection, who: Principal, keys: Collection[bytes]) -> list[ReadOrder]:

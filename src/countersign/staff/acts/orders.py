@@ -35,12 +35,11 @@ from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.gate.act import Acts
 from countersign.core.log.record import RecordType
 from countersign.core.orders.model import WAITING, OrderState
-from countersign.core.orders.sql import Wanted, find_page, order_keys
+from countersign.core.orders.sql import Wanted, find_page
 from countersign.core.privacy.held import find_held
 from countersign.core.privacy.room import Privacy
 from countersign.staff.acts import order_sql as sql
 from countersign.staff.acts.accounts import AccountId
-from countersign_evidence.record import REFERENCE_FIELD, SESSION_FIELD
 
 _HOLD: Final = "hold_01km9wtz3tfs8v8j2c7n5k9m0d"
 _CURSOR: Final = Meta(
@@ -110,7 +109,7 @@ class OrderStep(Struct, frozen=True, kw_only=True):
     what: Annotated[str, Meta(examples=["acknowledged"])]
     """Such as `link_made`, `identity_check_started`, `identity_check_verified`,
     `identity_check_made` (with a result that was erased), `acknowledged`, `cleared`, `not_cleared`,
-    `fulfilment_reported`, `order_closed`, `session_completed`, `erased`."""
+    `fulfilment_reported`, `payment_reported`, `order_closed`, `session_completed`, `erased`."""
     id: Annotated[str, Meta(examples=[ACK_ID])]
     reasons: list[str]
     """Stable codes, where it was refused."""
@@ -175,9 +174,9 @@ async def search(privacy: Privacy, who: Principal, wanted: SearchRequest) -> Sea
     return SearchResult(found_by=by, orders=orders, more=len(stored) > len(orders))
 
 
-@ORDERS.act("GET /v1/orders", "List orders, newest first")
+@ORDERS.act("GET /v1/orders", "List orders, the latest act first")
 async def list_orders(privacy: Privacy, who: Principal, query: OrdersQuery) -> Page[FoundOrder]:
-    """The account's orders, newest first, each with its parts and its timeline.
+    """The account's orders, that of the latest act first, each with its parts and its timeline.
 
     A page with filters can be short: go on until `next_cursor` is null.
     """
@@ -196,18 +195,16 @@ def _page(
     """The orders of a page, and where the next one begins."""
     keys = list[set[bytes]]()
     if query.session_id is not None:
-        keys.append({secret.blind_index(who.account_id, SESSION_FIELD, query.session_id)})
+        keys.append(sql.keys_of_session(connection, secret, who, query.session_id))
     if query.order_reference is not None:
-        values = [query.order_reference]
-        ids = sql.by_index(connection, secret, who, REFERENCE_FIELD, values)
-        keys.append(order_keys(connection, who.reach, ids))
+        keys.append(sql.keys_of_reference(connection, secret, who, query.order_reference))
     states = {query.state} if query.state else set(OrderState)
     if query.waiting is not None:
         states &= WAITING if query.waiting == "true" else set(OrderState) - WAITING
     place = None
     if query.after is not None:
-        key, _, opened_at = query.after.rpartition(".")
-        place = int(opened_at), bytes.fromhex(key)
+        key, _, at = query.after.rpartition(".")
+        place = int(at), bytes.fromhex(key)
     wanted = Wanted(
         keys=set.intersection(*keys) if keys else None,
         states=states,
@@ -259,7 +256,7 @@ def _view(one: sql.ReadOrder, held: Mapping[str, str], now: int) -> FoundOrder:
     named = [bodies[row.id]["ack_id"] for row in newest if bodies[row.id]["ack_id"] in acks]
     ack_id = next(iter(named), None) or next(reversed(acks), None)
     ack = bodies.get(ack_id or "", {})
-    state = order.decisive.state_at(now)
+    state = order.decisive(now).state_at(now)
     refused = clears[-1:] if state is OrderState.REFUSED else []
     return FoundOrder(
         order_id=order.id,
@@ -277,21 +274,24 @@ def _view(one: sql.ReadOrder, held: Mapping[str, str], now: int) -> FoundOrder:
         capture=ack.get("capture"),
         cleared=bool(granted),
         hold_id=next((held[id_] for id_ in sorted(order.members) if id_ in held), None),
-        missing=[*_missing(one, has_ack=bool(acks), has=bool(clears), granted=bool(granted))],
+        missing=[*_missing(one, bodies, asked=bool(clears), granted=bool(granted))],
         parts=[*_parts(one, bodies, held)],
         timeline=sorted(_steps(one, bodies), key=lambda step: step.at),
     )
 
 
-def _missing(one: sql.ReadOrder, *, has_ack: bool, has: bool, granted: bool) -> Iterator[str]:
-    kinds = {row.type for row in one.records}
-    if not has_ack:
+def _missing(
+    one: sql.ReadOrder, bodies: Mapping[str, Any], *, asked: bool, granted: bool
+) -> Iterator[str]:
+    happened = {_happened(row, bodies[row.id]) for row in one.records}
+    if "acknowledged" not in happened:
         yield "acknowledgment"
-    if not granted and not any(check.status == "verified" for check in one.checks):
+    is_checked = "identity_check_verified" in happened
+    if not granted and not is_checked and all(check.status != "verified" for check in one.checks):
         yield "identity_check"
     if not granted:
-        yield "granted_clearance" if has else "clearance"
-    if RecordType.FULFILMENT not in kinds:
+        yield "granted_clearance" if asked else "clearance"
+    if "fulfilment_reported" not in happened:
         yield "fulfilment"
     if any(row.leaf_index is None for row in one.records):
         yield "seal"
@@ -362,7 +362,7 @@ def _happened(row: Row[Any], body: Mapping[str, Any]) -> str:
         case RecordType.CLEARANCE:
             return "cleared" if body["cleared"] else "not_cleared"
         case RecordType.FULFILMENT:
-            return "fulfilment_reported"
+            return "payment_reported" if "paid_at" in body else "fulfilment_reported"
         case _:
             return "acknowledged"
 

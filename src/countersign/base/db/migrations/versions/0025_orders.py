@@ -1,7 +1,7 @@
-"""Every act on an order has a row; those of before are joined by the same keys.
+"""A row for each act on an order, also for the acts of earlier releases, by the same keys.
 
-An order of before is that of its acknowledgment: two acknowledgments of one session are one order.
-What no acknowledgment leads to is an order of its own.
+Two acknowledgments of one session are one order; an act without an acknowledgment is an order of
+its own.
 """
 
 from alembic import op
