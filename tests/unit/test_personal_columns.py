@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
-from sqlalchemy import LargeBinary
+import pytest
+from sqlalchemy import Column, LargeBinary, MetaData, String, Table
+from sqlalchemy.types import TypeEngine
 
 import countersign
+from countersign.base.db import tables
 from countersign.base.db.tables import (
     PERSONAL_INFO,
     Field,
@@ -58,6 +61,20 @@ def test_each_column_of_bytes_declares_its_owner() -> None:
     assert all(PERSONAL_INFO in column.info for column in columns if column.name == "cbid")
     made = [c for c in columns if c.name.endswith("_index") and PERSONAL_INFO in c.info]
     assert all(column.info[PERSONAL_INFO].fields for column in made)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("cbid", String), ("reference_index", LargeBinary)])
+def test_an_undeclared_table_of_orders_or_buyers_stops_each_erasure(
+    name: str, kind: type[TypeEngine[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What no declaration covers, no erasure would erase."""
+    with_notes = MetaData()
+    Table(
+        "vendor_notes", with_notes, Column("id", String(40), primary_key=True), Column(name, kind)
+    )
+    monkeypatch.setattr(tables, "metadata", with_notes)
+    with pytest.raises(LookupError, match=f"vendor_notes.{name}"):
+        personal_columns.__wrapped__("content")
 
 
 def test_no_keyed_hash_is_made_under_another_field() -> None:

@@ -154,14 +154,18 @@ _OF_TRIES: Final = "buyer", "remembered_buyer", "provider_session"
 
 @cache
 def personal_columns(*subjects: GoesWith, name: str = "") -> tuple[Column[Any], ...]:
-    """The columns erased with these, named `name` if given; referenced tables come last."""
-    return tuple(
-        column
-        for table in reversed(metadata.sorted_tables)
-        for column in table.c
-        if PERSONAL_INFO in column.info and column.info[PERSONAL_INFO].subject in subjects
-        if name in {"", column.name}
-    )
+    """The columns erased with these, named `name` if given; referenced tables come last.
+
+    Raises LookupError if a table names orders or buyers and does not declare when they are erased.
+    """
+    columns = [column for table in reversed(metadata.sorted_tables) for column in table.c]
+    for column in columns:
+        is_hash = column.name.endswith("_index") and isinstance(column.type, LargeBinary)
+        if PERSONAL_INFO not in column.info and (is_hash or column.name == "cbid"):
+            raise LookupError(f"nothing erases {column}, which names orders or buyers")
+    declared = [column for column in columns if PERSONAL_INFO in column.info]
+    own = [column for column in declared if column.info[PERSONAL_INFO].subject in subjects]
+    return tuple(column for column in own if name in {"", column.name})
 
 
 def blanks(table: Table, subject: GoesWith) -> dict[str, object]:
