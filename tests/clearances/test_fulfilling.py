@@ -346,6 +346,23 @@ def test_a_report_that_should_not_have_been_is_corrected_by_an_empty_one(
     assert refusal(foreign) == (409, "fulfilment_contradicted")
 
 
+def test_a_corrected_report_no_longer_decides_the_state_of_its_order(checkout: Checkout) -> None:
+    named = {"session_id": "cart-delivered-by-mistake"}
+    asked = checkout.decision(checkout.initialed(**named), checkout.buyer(), **named)
+    clearance_id = asked["clearance_id"]
+
+    def state() -> str:
+        order: dict[str, str] = checkout.client.get(f"/v1/orders/{clearance_id}").json()
+        return order["state"]
+
+    wrong = checkout.fulfil(clearance_id, delivered_at="2099-11-22T16:05:00Z").json()
+    assert state() == "delivered"
+    shipped = checkout.fulfil(clearance_id, **SHIPPED, corrects=wrong["fulfilment_id"]).json()
+    assert state() == "shipped"
+    assert checkout.fulfil(clearance_id, corrects=shipped["fulfilment_id"]).status_code == 200
+    assert state() == "cleared"
+
+
 def test_the_clocks_of_two_machines_may_be_five_minutes_apart(checkout: Checkout) -> None:
     """Only larger contradictions are refused; an unneeded confirmation is not stored."""
     clearance_id = checkout.cleared()["clearance_id"]

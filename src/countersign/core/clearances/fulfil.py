@@ -154,8 +154,8 @@ async def _write(
         if use is None:  # the evidence of the order has ended since it was read
             return NotFound("The clearance was not found.")
         closed_at = use.closed_at
-        known = [row.id for row in fulfilments_of(connection, [str(stored.ack_id)])]
-        if known != [one.fulfilment_id for one in every]:
+        rows = {row.id: row for row in fulfilments_of(connection, [str(stored.ack_id)])}
+        if [*rows] != [one.fulfilment_id for one in every]:
             return None
         if repeated is not None:
             written = repeated.fulfilment_id, repeated.clearance_id
@@ -172,13 +172,17 @@ async def _write(
             shipped_under = use.shipped_under or (stored.record.id if state else None)
             used = {"closed_at": closed_at, "shipped_under": shipped_under, "paid_at": paid_at}
             connection.execute(update(acknowledgment_uses).where(of_order).values(used))
+            if wrong := rows.get(reported.corrects or ""):  # the order leaves the state it led to
+                write_act_with(connection, stored.record.id, wrong.id, wrong.at)
         return FulfilmentReceipt(
             fulfilment_id=written[0], clearance_id=written[1], closed_at=to_the_second(closed_at)
         )
 
     def add(connection: Connection, *, closes: bool, confirms: bool) -> str:
-        members: dict[str, Json] = {"clearance_id": stored.record.id}
-        members |= {name: facts.get(name) for name in (*_OPEN, *({_PAID} & facts.keys()))}
+        members: dict[str, Json] = {
+            "clearance_id": stored.record.id,
+            **{name: facts.get(name) for name in (*_OPEN, *({_PAID} & facts.keys()))},
+        }
         members |= {"order_of_events_confirmed": True} if confirms else {}
         members |= {"corrects": reported.corrects} if reported.corrects else {}
         record = account_fact(
@@ -192,24 +196,23 @@ async def _write(
             members=members | bound_now(connection, who.account_id, who.mode).members(),
             personal=[(name, facts.get(name)) for name in _PERSONAL],
         )
-        row = {
-            "id": record.id,
-            "account_id": who.account_id,
-            "mode": who.mode,
-            "clearance_id": stored.record.id,
-            "ack_id": stored.ack_id,
-            "adult_signature": bool(facts.get(_SIGNATURE)),
-            "closes": closes,
-            "at": at,
-        }
         room.log.journal.write(connection, [record])
-        connection.execute(insert(fulfilments), row)
+        connection.execute(
+            insert(fulfilments).values(
+                id=record.id,
+                account_id=who.account_id,
+                mode=who.mode,
+                clearance_id=stored.record.id,
+                ack_id=stored.ack_id,
+                adult_signature=bool(facts.get(_SIGNATURE)),
+                closes=closes,
+                at=at,
+            )
+        )
         write_act_with(connection, stored.record.id, record.id, at, state)
         if closes:
-            closed = NewEvent(
-                who.account_id, who.mode, EventType.CLEARANCE_CLOSED, stored.record.id, at
-            )
-            write_events(connection, [closed])
+            id_, kind = stored.record.id, EventType.CLEARANCE_CLOSED
+            write_events(connection, [NewEvent(who.account_id, who.mode, kind, id_, at)])
         return record.id
 
     return await write(fulfil)
