@@ -439,3 +439,38 @@ def test_each_session_of_a_reference_leads_to_its_order(shop: Vendor) -> None:
         [order] = shop.test.get("/v1/orders", params=named).json()["data"]
         members = {part["id"] for part in order["parts"]}
         assert members == {*acks}
+
+
+def test_an_order_says_when_its_name_was_used_again(shop: Vendor) -> None:
+    """By another buyer, or after a shipment; a second click of the same buyer is neither."""
+
+    def reused(ack_id: str) -> list[str]:
+        timeline = shop.test.get(f"/v1/orders/{ack_id}").json()["timeline"]
+        return [step["id"] for step in timeline if step["what"] == "name_used_again"]
+
+    buyers = [
+        verify(shop.test, provider_identity_session_id=session).json()["cbid"]
+        for session in ("vs_first", "vs_other")
+    ]
+    first, again, other = (
+        acknowledge(shop.test, session_id="shared", cbid=cbid).json()["ack_id"]
+        for cbid in (buyers[0], buyers[0], buyers[1])
+    )
+    assert reused(first) == reused(again) == [other]
+    bought = buy(shop, 1)
+    copied = acknowledge(
+        shop.test, session_id="copied", order_reference=bought.reference, cbid=bought.cbid
+    )
+    assert reused(bought.ack_id) == [copied.json()["ack_id"]]
+
+
+def test_of_an_order_with_many_parts_the_newest_are_shown(shop: Vendor) -> None:
+    """Such as that of a vendor who names all of them alike."""
+    named = [
+        acknowledge(shop.test, session_id="checkout").json()["ack_id"]
+        for _ in range(order_sql.PARTS_MAX + 1)
+    ]
+    order = shop.test.get(f"/v1/orders/{named[0]}").json()
+    assert {part["id"] for part in order["parts"]} == {*named[1:]}
+    assert order["more_parts"]
+    assert not shop.test.get(f"/v1/orders/{buy(shop, 1).ack_id}").json()["more_parts"]

@@ -1594,7 +1594,10 @@ export interface FoundOrder {
    * `granted_clearance`, `fulfilment`, `seal`, `personal_data`.
    */
   missing: string[];
+  /** The newest; `timeline` and `missing` are of these. */
   parts: OrderPart[];
+  /** Whether it has more than 100 parts. */
+  more_parts: boolean;
   timeline: OrderStep[];
 }
 
@@ -1632,7 +1635,8 @@ export interface OrderStep {
   /**
    * Such as `link_made`, `identity_check_started`, `identity_check_verified`, `identity_check_made`
    * (with a result that was erased), `acknowledged`, `cleared`, `not_cleared`,
-   * `fulfilment_reported`, `payment_reported`, `order_closed`, `session_completed`, `erased`.
+   * `fulfilment_reported`, `payment_reported`, `order_closed`, `session_completed`, `erased`,
+   * `name_used_again` (an acknowledgment of another buyer, or after a shipment).
    */
   what: string;
   id: string;

@@ -1761,6 +1761,10 @@ class FoundOrder(Result, frozen=True, kw_only=True):
     """
 
     parts: tuple[OrderPart, ...]
+    """The newest; `timeline` and `missing` are of these."""
+
+    more_parts: bool
+    """Whether it has more than 100 parts."""
 
     timeline: tuple[OrderStep, ...]
 
@@ -1797,7 +1801,8 @@ class OrderStep(Result, frozen=True, kw_only=True):
     """Such as `link_made`, `identity_check_started`, `identity_check_verified`,
     `identity_check_made` (with a result that was erased), `acknowledged`, `cleared`,
     `not_cleared`, `fulfilment_reported`, `payment_reported`, `order_closed`,
-    `session_completed`, `erased`.
+    `session_completed`, `erased`, `name_used_again` (an acknowledgment of another buyer, or
+    after a shipment).
     """
 
     id: str

@@ -13,7 +13,9 @@ from countersign_console.visit import Refused, Visit
 _GOOD: Final = frozenset(
     {"acknowledged", "cleared", "session_completed", "identity_check_verified"}
 )
-_BAD: Final = frozenset({"not_cleared", "session_declined", "identity_check_failed"})
+_BAD: Final = frozenset(
+    {"not_cleared", "session_declined", "identity_check_failed", "name_used_again"}
+)
 _HOLD: Final = Act(
     name="place_hold",
     path="/v1/holds",

@@ -47,6 +47,8 @@ from countersign.core.privacy.person_sql import accounts_of, identifiers_of
 from countersign_evidence.record import CBID_FIELD, REFERENCE_FIELD, SESSION_FIELD
 
 ORDERS_MAX: Final = 20
+PARTS_MAX: Final = 100
+"""Members of one order: a vendor may use one session for all."""
 _FOUND_MAX: Final = 200
 _MEMBERS: Final = (
     *(ACKNOWLEDGMENT, CLEARANCE, FULFILMENT, VERIFICATION, CHECKOUT_SESSION, EARLIER_SESSION),
@@ -57,8 +59,9 @@ _RECORDS: Final = (
     select(
         *(records.c.id, records.c.type, records.c.at, records.c.body),
         *(erasures.c.at.label("erased_at"), log_entries.c.leaf_index),
-        verifications.c.status.label("checked"),
+        *(verifications.c.status.label("checked"), disclosures.c.cbid_index),
     )
+    .outerjoin(disclosures, disclosures.c.record_id == records.c.id)
     .outerjoin(erasures, erasures.c.record_id == records.c.id)
     .outerjoin(log_entries, log_entries.c.record_id == records.c.id)
     .outerjoin(verifications, verifications.c.id == records.c.id)
@@ -69,9 +72,10 @@ _Row: TypeAlias = Row[*tuple[Any, ...]]
 
 
 class ReadOrder(NamedTuple):
-    """An order with the rows of its members."""
+    """An order with the rows of its newest members."""
 
     order: JoinedOrder
+    members: Collection[str]
     sessions: Sequence[_Row]
     checks: Sequence[_Row]
     records: Sequence[_Row]
@@ -160,24 +164,28 @@ def read(connection: Connection, who: Principal, keys: Collection[bytes]) -> lis
 
 def read_members(connection: Connection, found: Sequence[JoinedOrder]) -> list[ReadOrder]:
     """These orders with the rows of their members, in a few queries."""
-    members = sorted({member for order in found for member in order.members})
+    shown = [
+        [*dict.fromkeys(act.member_id for act in reversed(order.acts))][:PARTS_MAX]
+        for order in found
+    ]
     sessions, checks, stored, uses = list[_Row](), list[_Row](), list[_Row](), list[_Row]()
-    for chunk in chunks(members):
+    for chunk in chunks(sorted({member for members in shown for member in members})):
         started, bound = started_checks.c.reference, acknowledgment_uses.c.ack_id
         sessions += connection.execute(_SESSIONS.where(_s.id.in_(chunk)))
         checks += connection.execute(select(started_checks).where(started.in_(chunk)))
         stored += connection.execute(_RECORDS.where(records.c.id.in_(chunk)))
         uses += connection.execute(select(acknowledgment_uses).where(bound.in_(chunk)))
     made = list[ReadOrder]()
-    for order in found:
-        own = [one for one in checks if one.reference in order.members]
-        bound_to = [use for use in uses if use.ack_id in order.members]
+    for order, members in zip(found, map(frozenset, shown), strict=True):
+        own = [one for one in checks if one.reference in members]
+        bound_to = [use for use in uses if use.ack_id in members]
         cbids = [use.cbid for use in bound_to] + [one.cbid for one in reversed(own)]
         read_order = ReadOrder(
             order,
-            [one for one in sessions if one.id in order.members],
+            members,
+            [one for one in sessions if one.id in members],
             sorted(own, key=lambda one: one.started_at),
-            [one for one in stored if one.id in order.members],
+            [one for one in stored if one.id in members],
             next(filter(None, cbids), None),
             max((use.closed_at for use in bound_to if use.closed_at), default=None),
         )

@@ -109,7 +109,8 @@ class OrderStep(Struct, frozen=True, kw_only=True):
     what: Annotated[str, Meta(examples=["acknowledged"])]
     """Such as `link_made`, `identity_check_started`, `identity_check_verified`,
     `identity_check_made` (with a result that was erased), `acknowledged`, `cleared`, `not_cleared`,
-    `fulfilment_reported`, `payment_reported`, `order_closed`, `session_completed`, `erased`."""
+    `fulfilment_reported`, `payment_reported`, `order_closed`, `session_completed`, `erased`,
+    `name_used_again` (an acknowledgment of another buyer, or after a shipment)."""
     id: Annotated[str, Meta(examples=[ACK_ID])]
     reasons: list[str]
     """Stable codes, where it was refused."""
@@ -144,6 +145,10 @@ class FoundOrder(Struct, frozen=True, kw_only=True):
     """What a complete order has and this one lacks: `acknowledgment`, `identity_check`,
     `clearance`, `granted_clearance`, `fulfilment`, `seal`, `personal_data`."""
     parts: list[OrderPart]
+    """The newest; `timeline` and `missing` are of these."""
+    more_parts: Annotated[
+        bool, Meta(description=f"Whether it has more than {sql.PARTS_MAX} parts.")
+    ]
     timeline: list[OrderStep]
 
 
@@ -235,7 +240,7 @@ async def _views(
     privacy: Privacy, who: Principal, found: Sequence[sql.ReadOrder]
 ) -> list[FoundOrder]:
     """The orders with their holds, as they stand now."""
-    ids = [id_ for one in found for id_ in one.order.members]
+    ids = [id_ for one in found for id_ in one.members]
     database, secret = privacy.access.database, privacy.access.secret
     kept = await database.scan(find_held, secret, ids, who.reach)
     held = {id_: hold for id_, (hold, _) in kept.items()}
@@ -273,9 +278,10 @@ def _view(one: sql.ReadOrder, held: Mapping[str, str], now: int) -> FoundOrder:
         notice_version=ack.get("notice_version"),
         capture=ack.get("capture"),
         cleared=bool(granted),
-        hold_id=next((held[id_] for id_ in sorted(order.members) if id_ in held), None),
+        hold_id=next((held[id_] for id_ in sorted(one.members) if id_ in held), None),
         missing=[*_missing(one, bodies, asked=bool(clears), granted=bool(granted))],
         parts=[*_parts(one, bodies, held)],
+        more_parts=len(order.members) > len(one.members),
         timeline=sorted(_steps(one, bodies), key=lambda step: step.at),
     )
 
@@ -351,8 +357,23 @@ def _steps(one: sql.ReadOrder, bodies: Mapping[str, Any]) -> Iterator[OrderStep]
             yield _step(row.at, what, row.id, bodies[row.id].get("reasons", ()))
         if row.erased_at is not None:
             yield _step(row.erased_at, "erased", row.id)
+    for row in _reusing(one, bodies):
+        yield _step(row.at, "name_used_again", row.id)
     if one.closed_at is not None:
         yield _step(one.closed_at, "order_closed", one.order.id)
+
+
+def _reusing(one: sql.ReadOrder, bodies: Mapping[str, Any]) -> Iterator[Row[Any]]:
+    """The acknowledgments under the name of an order that had shipped, or of another buyer."""
+    buyers, is_shipped = set[bytes](), False
+    for row in one.records:
+        happened = _happened(row, bodies[row.id])
+        is_shipped = is_shipped or happened == "fulfilment_reported"
+        if happened == "acknowledged":
+            named = {row.cbid_index} - {None}
+            if is_shipped or (buyers and not named <= buyers):
+                yield row
+            buyers |= named
 
 
 def _happened(row: Row[Any], body: Mapping[str, Any]) -> str:
