@@ -79,18 +79,17 @@ def load(server: Server, key: str, stop: threading.Event) -> None:
 def test_a_log_killed_and_restarted_under_load_is_consistent(
     embedded: Deployment, tmp_path: Path
 ) -> None:
-    """Each look is at another size; without a server the log is unreachable, no more."""
+    """It grows between two looks; without a server the log is unreachable, no more."""
     key = embedded.key(embedded.account("vendor"))
-    sizes = set()
     server = start_server(embedded)
     port = server.url.rpartition(":")[2]
     outsider = Outsider(tmp_path, server, "test/1")
     for _ in range(3):
-        stop = threading.Event()
+        stop, sizes = threading.Event(), set[str]()
         thread = threading.Thread(target=load, args=(server, key, stop))
         thread.start()
         try:
-            for _ in range(4):
+            while len(sizes) < 2:
                 found = outsider.look()
                 assert found["status"] == "consistent", found
                 sizes.add(found["message"])
@@ -103,7 +102,6 @@ def test_a_log_killed_and_restarted_under_load_is_consistent(
         outsider.url = outsider.url.replace(f":{port}/", f":{server.url.rpartition(':')[2]}/")
         port = server.url.rpartition(":")[2]
     server.stop()
-    assert len(sizes) > 3
     assert not list((tmp_path / "state" / "alarms").iterdir())
 
 
