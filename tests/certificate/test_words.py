@@ -312,18 +312,18 @@ def test_how_the_initials_of_a_hosted_acknowledgment_were_made() -> None:
     for expected in (
         "How the initials were captured",
         "from a client that had the token of a checkout session, initials for every line",
-        "Served a page of this service",
-        f"{PROCESS_JSON['rendered_digest']} of the page as it was served",
-        "all lines were received in one request, 2026-11-20 21:31:00.123 UTC",
-        "60.000 s after this service had served them, 2026-11-20 21:30:00.123 UTC",
-        "line 2: other initials 2 times, last 2026-11-20 21:32:00.123 UTC",
-        f"Agreement {PROCESS_JSON['agreement']} a box that the client sent as ticked",
-        f"Consent {PROCESS_JSON['consent']} a box that the client sent as ticked",
-        "Tied to session by a cookie that was set after an earlier identity check",
-        "JavaScript ran yes claimed by the client; not observed by this service",
-        "Window 360 x 740 CSS pixels claimed by the client",
-        "Events 2, received from 2026-11-20 21:31:00.123 UTC = 2026-11-20 13:31:00.123 PST to",
-        "PST claimed by the client; not observed by this service; each is in the disclosure",
+        "as the service observed it:",
+        "served: a page of the service",
+        f"SHA-256 of what was served: {PROCESS_JSON['rendered_digest']}",
+        "all lines were received in one request, at 2026-11-20 21:31:00.123 UTC",
+        "60.000 s after they were served, at 2026-11-20 21:30:00.123 UTC",
+        "(B) other initials 2 time(s), last at 2026-11-20 21:32:00.123 UTC",
+        f"agreement, a box that the client sent as ticked: {PROCESS_JSON['agreement']}",
+        f"consent, a box that the client sent as ticked: {PROCESS_JSON['consent']}",
+        "tied to the session by: a cookie that was set after an earlier identity check",
+        "The client claims, and the service did not observe: \u2022 JavaScript ran: yes",
+        "window: 360 x 740 CSS pixels",
+        "reviewed; received at 2026-11-20 21:33:00.123 UTC = 2026-11-20 13:33:00.123 PST",
         "taken from a header that a proxy of this service sent",
         "taken from a header that the client sent",
         "that it was a browser or a person",
@@ -345,9 +345,8 @@ def test_lines_from_several_requests_have_their_own_times() -> None:
     lines = [{**TWO_LINES["lines"][0], "initialed_at": later}, TWO_LINES["lines"][1]]
     words = hosted_words(lines=lines)
     assert "in one request" not in words
-    assert "13:33:00.123 PST 180.000 s after the line was served, 2026-11-20 21:30" in words
-    assert "the same in every submission" in words
-    assert "other initials 2 times, last" in words
+    assert "13:33:00.123 PST, 180.000 s after that, the same in every submission" in words
+    assert "60.000 s after that, other initials 2 time(s), last at" in words
 
 
 def test_changes_while_typing_are_shown_as_claimed_by_the_client() -> None:
@@ -356,7 +355,9 @@ def test_changes_while_typing_are_shown_as_claimed_by_the_client() -> None:
     claim = {"line": 1, "event": "changed", "at": "2026-11-20T21:30:30.000Z"}
     words = hosted_words(lines=lines, claimed=[claim, claim, {**claim, "line": 2}])
     assert "the same in every submission" in words
-    assert "Changed while typing line 1: 2 times; line 2: 1 time claimed by the client" in words
+    _, _, claimed = words.partition("The client claims, and the service did not observe:")
+    assert claimed.count("changed line 1; received at") == 2
+    assert claimed.count("changed line 2; received at") == 1
 
 
 @pytest.mark.parametrize("binding", ["identity_session", "passkey", "cookie"])
@@ -377,30 +378,25 @@ def test_a_component_is_the_clients_claim() -> None:
         reviewed_at=None, script=None, viewport=None, claimed=[], binding="{0}",
     )  # fmt: skip
     for expected in (
-        "Served the text of the notice, to a client that had the session's token",
-        "Shown by an element of this service in the vendor's page, https://shop.example claimed by",
-        f"{'ab' * 32} claimed by the client; not observed by this service",
-        "Review step not served",
-        "JavaScript ran not known",
-        "Window not known",
-        "Events none",
-        "Tied to session by a word that this reader does not know: \u201c{0}\u201d",
+        "served: the text of the notice, to a client that had the session's token",
+        "shown by a component in the vendor's page at https://shop.example",
+        f"SHA-256 of what was shown: {'ab' * 32}",
+        "review step not served by the service",
+        "JavaScript ran: not known \u2022 window: not known",
+        "tied to the session by: a word that this reader does not know: \u201c{0}\u201d",
         "That the notice was shown in the vendor's page, which the client claims, and that the",
         "left the notice as it was.",
     ):
         assert expected in words, expected
-    unknown = "a word that this reader does not know: \u201c{surface}\u201d, of unknown origin"
-    assert f"Shown by {unknown} claimed by" in hosted_words(surface="{surface}")
+    unknown = "a word that this reader does not know: \u201c{surface}\u201d in the vendor's page"
+    assert f"shown by {unknown} at an unknown origin" in hosted_words(surface="{surface}")
 
 
 def test_times_by_the_test_clock_are_marked() -> None:
     """The record's time is always real; the times of the process follow the sandbox's clock."""
     advanced = hosted_words({**HOSTED, "test_clock": "2026-11-20T21:30:00.000Z"})
-    accepted, _, opened = advanced.partition("Notice opened")
-    assert "by this service's own clock" in accepted + opened.partition("Accepted")[2]
-    assert opened.lstrip().startswith(
-        "2026-11-20 21:30:00.123 UTC = 2026-11-20 13:30:00.123 PST by the sandbox's test clock"
-    )
+    assert "The times are by the sandbox's test clock. How the initials were made" in advanced
+    assert "by this service's own clock" in advanced.partition("Accepted")[2]
     assert "test clock" not in hosted_words()
 
 

@@ -19,6 +19,7 @@ from countersign.core.dossiers.words import (
     accepted_words,
     alone_in_time,
     captured_row,
+    clock_of,
     closing_rows,
     described,
     how_rows,
@@ -28,7 +29,7 @@ from countersign.core.dossiers.words import (
     not_proved,
     notice_rows,
     notice_words,
-    process_rows,
+    process_words,
     recorded_rows,
     said_of,
     said_rows,
@@ -156,7 +157,7 @@ def _words(dossier: Dossier) -> dict[str, Any]:
         "remarks": list(dossier.remarks),
         "notice_rows": _notice_rows(dossier, acknowledgment),
         "captured": _captured(dossier, acknowledgment),
-        "process": _process(acknowledgment),
+        "process": _process(dossier, acknowledgment),
         "sections": [
             {"title": f"{_WORDS['titles'][one.type]} {one.id}", "rows": _rows(dossier, one)}
             for one in dossier.records
@@ -280,10 +281,11 @@ def _capture(dossier: Dossier, acknowledgment: DossierRecord | None) -> list[dic
     ]
 
 
-def _process(acknowledgment: DossierRecord | None) -> list[dict[str, Any]]:
-    if acknowledgment is None or PROCESS not in acknowledgment.shown:
+def _process(dossier: Dossier, acknowledgment: DossierRecord | None) -> list[str]:
+    if acknowledgment is None or dossier.notice is None or PROCESS not in acknowledgment.shown:
         return []
-    return process_rows(acknowledgment.shown[PROCESS], None, acknowledgment.record)
+    ids, record = [line["id"] for line in dossier.notice["bullets"]], acknowledgment.record
+    return process_words(acknowledgment.shown[PROCESS], ids, clock_of(record))
 
 
 def _rows(dossier: Dossier, one: DossierRecord) -> list[dict[str, Any]]:

@@ -4,33 +4,25 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from importlib import resources
 from typing import Any, Final
 
 from countersign import __version__
-from countersign.base.values import Mode, parse_rfc3339
+from countersign.base.values import Mode
 from countersign.core.acknowledgments.model import Capture, VersionSource
 from countersign.core.paper.typeset import clocks, code_points, han_font, row, showable, time_text
-from countersign_evidence.offline.verify import (
-    BINDINGS,
-    METHODS,
-    in_one_request,
-    known,
-    wait_words,
-)
-from countersign_evidence.process import PROCESS, Binding, Method, Surface
+from countersign_evidence.offline.verify import explain_process
+from countersign_evidence.process import PROCESS, Binding, Surface
 
 SENTENCES: Final = tomllib.loads(
     (resources.files(__package__) / "acknowledged.toml").read_text("utf-8")
 )
 SERVICE_CLOCK: Final = "by this service's own clock, on its operator's word"
 TEST_CLOCK: Final = "by the sandbox's test clock"
-_TICKED: Final = "a box that the client sent as ticked"
 _TWO: Final = "by line: initials and agreement came from two clients"
-_CLAIMED: Final = "claimed by the client; not observed by this service"
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
 def clock_of(record: Mapping[str, Any]) -> str:
@@ -38,116 +30,13 @@ def clock_of(record: Mapping[str, Any]) -> str:
     return TEST_CLOCK if "test_clock" in record else SERVICE_CLOCK
 
 
-def process_rows(
-    process: Mapping[str, Any], ids: Sequence[str] | None, record: Mapping[str, Any]
-) -> list[dict[str, Any]]:
-    """The service's observations, then the client's claims; each row says which.
+def process_words(process: Mapping[str, Any], ids: Sequence[str], clock: str) -> list[str]:
+    """How the initials were made, as a reader says it, by this clock.
 
-    `process` was checked by a reader; `ids` are those of the notice's lines, None if the lines are
-    elsewhere. Its times are by the clock of the sandbox if the record has that clock's time.
+    `process` was checked by a reader; `ids` are those of the notice's lines.
     """
-    page, reviewed = process["surface"] == Surface.PAGE, process["reviewed_at"]
-    clock, words = clock_of(record), SENTENCES["surfaces"]
-    digest = process["rendered_digest"] or "not known"
-    served = [row("Served", words["page" if page else "other"])]
-    if page:
-        served.append(row("SHA-256 of it", digest, "of the page as it was served", mono=True))
-    return [
-        row("Hosted session", process["checkout_session"]),
-        *served,
-        row("Interface", f"in the language {process['locale']}"),
-        row("Notice opened", time_text(process["opened_at"]), clock),
-        *_line_rows(process, ids, clock),
-        row("Review step", f"served {time_text(reviewed)}" if reviewed else "not served"),
-        row("Agreement", process["agreement"], _TICKED),
-        row("Consent", process["consent"], _TICKED),
-        row("Tied to session by", known(BINDINGS, process["binding"])),
-        row("Identity check", process["verification"] or "none"),
-        *([] if page else _surface_rows(process, digest)),
-        *_claimed_rows(process),
-    ]
-
-
-def _line_rows(
-    process: Mapping[str, Any], ids: Sequence[str] | None, clock: str
-) -> list[dict[str, Any]]:
-    """When the lines were served, and initials received: once if it was one request."""
-    lines = process["lines"]
-    if not in_one_request(lines):
-        return [
-            row(
-                "Line",
-                f"({id_}) initials received {time_text(line['initialed_at'])}",
-                f"{wait_words(line)} the line was served, {time_text(line['shown_at'])}; "
-                f"{changes(line)}",
-            )
-            for id_, line in zip(ids or (), lines if ids else (), strict=True)
-        ]
-    numbered = ids or [str(number) for number in range(1, len(lines) + 1)]
-    changed = [
-        f"line {id_}: {changes(line)}"
-        for id_, line in zip(numbered, lines, strict=True)
-        if line["changes"] or line.get("method") == Method.ADOPTED
-    ]
-    first = lines[0]
-    return [
-        row(
-            "Initials",
-            f"all lines were received in one request, {time_text(first['initialed_at'])}",
-            f"{wait_words(first)} this service had served them, "
-            f"{time_text(first['shown_at'])}; {'; '.join(changed) or changes(first)}; {clock}",
-        )
-    ]
-
-
-def _surface_rows(process: Mapping[str, Any], digest: str) -> list[dict[str, Any]]:
-    """The place of the notice as claimed by the client, if this service served no page."""
-    surface, origin = process["surface"], process["origin"] or "of unknown origin"
-    shown = SENTENCES["surfaces"]["component"].format(origin=origin)
-    if surface != Surface.COMPONENT:
-        shown = f"{known({}, surface)}, {origin}"
-    return [row("Shown by", shown, _CLAIMED), row("SHA-256 of it", digest, _CLAIMED, mono=True)]
-
-
-def _claimed_rows(process: Mapping[str, Any]) -> list[dict[str, Any]]:
-    ran, viewport, claimed = process["script"], process["viewport"], process["claimed"]
-    changed = Counter(claim["line"] for claim in claimed if claim["event"] == "changed")
-    typed = [
-        f"line {line or 'of no number'}: {many} {'time' if many == 1 else 'times'}"
-        for line, many in changed.items()
-    ]
-    return [
-        row("JavaScript ran", "not known" if ran is None else "yes" if ran else "no", _CLAIMED),
-        row(
-            "Window",
-            f"{viewport['width']} x {viewport['height']} CSS pixels" if viewport else "not known",
-            _CLAIMED,
-        ),
-        *([row("Changed while typing", "; ".join(typed), _CLAIMED)] if typed else []),
-        row(
-            "Events",
-            f"{len(claimed)}, received from {time_text(claimed[0]['at'])} to "
-            f"{time_text(claimed[-1]['at'])}"
-            if claimed
-            else "none",
-            f"{_CLAIMED}; each is in the disclosure {PROCESS}",
-        ),
-    ]
-
-
-def changes(line: Mapping[str, Any]) -> str:
-    """How often other initials were received for a line, and how the last ones were entered.
-
-    Typing before sending is not observed.
-    """
-    how = f"; {known(METHODS, line['method'])}" if "method" in line else ""
-    if not line["changes"]:
-        return f"the same in every submission{how}"
-    last, count = (
-        f", last {time_text(line['changed_at'])}" if line["changed_at"] else "",
-        line["changes"],
-    )
-    return f"other initials {count} {'time' if count == 1 else 'times'}{last}{how}"
+    said = [_TIME.sub(lambda at: time_text(at[0]), line) for line in explain_process(process, ids)]
+    return [f"The times are {clock}.", *said]
 
 
 _WORDS: Final = SENTENCES["parties"]
@@ -228,10 +117,6 @@ def lines_of(
 ) -> list[dict[str, Any]]:
     """The lines with their initials; where letters could be mistaken, with their code points."""
     given = fields.get("initials_per_line") or [None] * len(bullets)
-    process = fields.get(PROCESS)
-    timed = [None] * len(bullets)
-    if process and not in_one_request(process["lines"]):
-        timed = process["lines"]
     return [
         showable({"id": line["id"], "text": line["text"]}, keep="\n")
         | {
@@ -239,22 +124,9 @@ def lines_of(
             "initials": None if text is None else showable(text),
             "note": absent if text is None else code_points(text),
             "han": han_font(text or ""),
-            "times": _line_times(times),
         }
-        for line, text, times in zip(bullets, given, timed, strict=True)
+        for line, text in zip(bullets, given, strict=True)
     ]
-
-
-def _line_times(line: Mapping[str, Any] | None) -> dict[str, str] | None:
-    if line is None:
-        return None
-    utc, pacific = clocks(parse_rfc3339(line["initialed_at"]))
-    shown, _ = clocks(parse_rfc3339(line["shown_at"]))
-    return {
-        "utc": utc,
-        "pacific": pacific,
-        "note": showable(f"{wait_words(line)} the line was served, {shown}; {changes(line)}"),
-    }
 
 
 def notice_words(notice: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a tree of JSON values

@@ -2872,8 +2872,9 @@ def explain_lines(lines: Sequence[Mapping[str, Any]], ids: Sequence[str]) -> Ite
     """When lines were served, and initials received; together, if it was one request."""
     together = in_one_request(lines)
     if together:
-        yield f"  all lines were received in one request, at {lines[0]['initialed_at']},"
-        yield f"  {wait_words(lines[0])} they were served, at {lines[0]['shown_at']}"
+        served, received = lines[0]["shown_at"], lines[0]["initialed_at"]
+        waited = f"{wait_words(lines[0])} they were served, at {served}"
+        yield f"  all lines were received in one request, at {received}, {waited}"
     for id_, line in zip(ids, lines, strict=True):
         times = "" if together else f" served at {line['shown_at']}, initials received at "
         times += "" if together else f"{line['initialed_at']}, {wait_words(line)} that,"
