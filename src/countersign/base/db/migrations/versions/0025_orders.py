@@ -4,6 +4,8 @@ Two acknowledgments of one session are one order; an act without an acknowledgme
 its own.
 """
 
+from pathlib import Path
+
 from alembic import op
 
 revision = "0025_orders"
@@ -11,78 +13,10 @@ down_revision = "0024_named_orders"
 branch_labels = None
 depends_on = None
 
-_MADE = """
-CREATE TABLE order_acts (
-  account_id VARCHAR(40) NOT NULL,
-  mode VARCHAR(4) NOT NULL CONSTRAINT ck_order_acts_mode CHECK (mode IN ('test', 'live')),
-  at BIGINT NOT NULL,
-  key {bytes} NOT NULL,
-  member_id VARCHAR(40) NOT NULL,
-  notice_id VARCHAR(64),
-  state VARCHAR(20),
-  due_at BIGINT,
-  indexed BOOLEAN NOT NULL,
-  CONSTRAINT pk_order_acts PRIMARY KEY (account_id, mode, at, key, member_id)
-){storage}
-
-CREATE INDEX ix_order_acts_key ON order_acts (key) WHERE indexed
-
-CREATE INDEX ix_order_acts_member_id ON order_acts (member_id) WHERE indexed
-
-INSERT INTO order_acts SELECT a.account_id, a.mode, a.at,
- coalesce(d.session_index, d.reference_index, {own}(substr(a.id, 5){as_bytes})),
- a.id, a.notice_id, 'acknowledged', NULL, (1 = 0)
-FROM records AS a LEFT JOIN disclosures AS d ON d.record_id = a.id WHERE a.type = 'acknowledgment'
-
-INSERT INTO order_acts SELECT c.account_id, c.mode, c.at,
- coalesce(o.key, d.session_index, d.reference_index, {own}(substr(c.id, 5){as_bytes})),
- c.id, NULL, CASE WHEN c.expires_at IS NULL THEN 'refused' ELSE 'cleared' END, c.expires_at, (1 = 1)
-FROM clearances AS c LEFT JOIN disclosures AS d ON d.record_id = c.id
-LEFT JOIN records AS a ON a.id = c.ack_id AND a.account_id = c.account_id AND a.mode = c.mode
-LEFT JOIN order_acts AS o ON o.account_id = a.account_id AND o.mode = a.mode AND o.at = a.at
- AND o.member_id = a.id
-
-INSERT INTO order_acts SELECT f.account_id, f.mode, f.at, o.key, f.id, NULL,
- CASE WHEN f.adult_signature OR {text} LIKE '%"delivered_at":"%' THEN 'delivered'
- ELSE 'shipped' END, NULL, (1 = 1)
-FROM fulfilments AS f JOIN records AS r ON r.id = f.id
-JOIN order_acts AS o ON o.indexed AND o.member_id = f.clearance_id
-
-INSERT INTO order_acts SELECT s.account_id, s.mode, s.created_at,
- coalesce(o.key, c.key, {own}(substr(s.id, 5){as_bytes})), s.id, NULL,
- CASE s.status WHEN 'open' THEN 'waiting_for_buyer' WHEN 'completed' THEN 'open' ELSE 'closed' END,
- CASE WHEN s.status = 'open' THEN s.expires_at END, (1 = 1)
-FROM checkout_sessions AS s
-LEFT JOIN order_acts AS c ON c.indexed AND c.member_id = s.clearance_id
-LEFT JOIN records AS a ON a.id = s.ack_id
-LEFT JOIN order_acts AS o ON o.account_id = a.account_id AND o.mode = a.mode AND o.at = a.at
- AND o.member_id = a.id
-
-INSERT INTO order_acts
-SELECT o.account_id, o.mode, s.changed_at, o.key, s.verification_id, NULL, NULL, NULL, (1 = 1)
-FROM started_checks AS s JOIN order_acts AS o ON o.indexed AND o.member_id = s.reference
-WHERE s.verification_id IS NOT NULL ON CONFLICT DO NOTHING
-"""
-_ENGINES = {
-    "sqlite": {
-        "bytes": "BLOB",
-        "storage": " WITHOUT ROWID",
-        "own": "CAST",
-        "as_bytes": " AS BLOB",
-        "text": "CAST(r.body AS TEXT)",
-    },
-    "postgresql": {
-        "bytes": "BYTEA",
-        "storage": "",
-        "own": "convert_to",
-        "as_bytes": ", 'UTF8'",
-        "text": "convert_from(r.body, 'UTF8')",
-    },
-}
-
 
 def upgrade() -> None:
-    """Make the table and fill it."""
-    statements = _MADE.format(**_ENGINES[op.get_bind().dialect.name])
-    for statement in statements.strip().split("\n\n"):
+    """Run the statements of the engine's file, which are separated by empty lines."""
+    engine = op.get_bind().dialect.name
+    statements = Path(__file__).with_name(f"{revision}.{engine}.sql").read_text(encoding="utf-8")
+    for statement in statements.split("\n\n"):
         op.execute(statement)
