@@ -20,7 +20,6 @@ from countersign.core.events.model import EventType
 from countersign.core.events.routes import AfterEvent, Event
 from countersign.core.webhooks.model import (
     DESCRIPTION_LENGTH_MAX,
-    OVERLAP,
     OVERLAP_MAX,
     URL_LENGTH_MAX,
     DeliveryStatus,
@@ -34,31 +33,10 @@ _URL: Final = "https://shop.example.com/countersign"
 _TYPES: Final = [EventType.ACKNOWLEDGMENT_CREATED, EventType.BUYER_VERIFIED]
 _OVERLAP_SECONDS_MAX: Final = int(OVERLAP_MAX.total_seconds())
 
-Url = Annotated[
-    str,
-    Meta(
-        max_length=URL_LENGTH_MAX,
-        description="The https URL that gets the events.",
-        examples=[_URL],
-        extra_json_schema=STORABLE,
-    ),
-]
-Description = Annotated[
-    str,
-    Meta(
-        max_length=DESCRIPTION_LENGTH_MAX,
-        description="A note for your own use.",
-        extra_json_schema=STORABLE,
-    ),
-]
+Url = Annotated[str, Meta(max_length=URL_LENGTH_MAX, examples=[_URL], extra_json_schema=STORABLE)]
+Description = Annotated[str, Meta(max_length=DESCRIPTION_LENGTH_MAX, extra_json_schema=STORABLE)]
 EventTypes = Annotated[
-    list[EventType],
-    Meta(
-        description="The event types to send. Left out: all, including types of later releases.",
-        min_length=1,
-        max_length=len(EventType),
-        examples=[_TYPES],
-    ),
+    list[EventType], Meta(min_length=1, max_length=len(EventType), examples=[_TYPES])
 ]
 
 
@@ -71,15 +49,20 @@ class WebhookEndpointRequest(Request, frozen=True, kw_only=True):
     """A new webhook endpoint."""
 
     url: Url
+    """The https URL that gets the events."""
     description: Description | None = None
+    """A note for your own use."""
     event_types: EventTypes | None = None
+    """The event types to send. Left out: all, including types of later releases."""
 
 
 class WebhookEndpointChange(Request, frozen=True, kw_only=True):
     """The changes to a webhook endpoint. A field that is left out does not change."""
 
     url: Url | None = None
+    """The https URL that gets the events."""
     description: Description | None = None
+    """A note for your own use."""
     event_types: EventTypes | None = None
     """The only event types to send from now on."""
     every_event_type: bool | None = None
@@ -104,18 +87,8 @@ class WebhookEndpointChange(Request, frozen=True, kw_only=True):
 class SecretRotation(Request, frozen=True, kw_only=True):
     """How to rotate a secret."""
 
-    overlap_seconds: (
-        Annotated[
-            int,
-            Meta(
-                ge=0,
-                le=_OVERLAP_SECONDS_MAX,
-                description="How long the old secret signs together with the new one. Left out: "
-                f"a day ({int(OVERLAP.total_seconds())} s).",
-            ),
-        ]
-        | None
-    ) = None
+    overlap_seconds: Annotated[int, Meta(ge=0, le=_OVERLAP_SECONDS_MAX)] | None = None
+    """How long the old secret signs together with the new one. Left out: a day (86400 s)."""
 
 
 class Recovery(Request, frozen=True, kw_only=True):
