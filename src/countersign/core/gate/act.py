@@ -62,7 +62,10 @@ class Writing:
 
 
 def _writing(room: Any, call: Call) -> Writing:  # noqa: ANN401 - that of the act
-    return Writing(room.access.database, call.remembering(encode))
+    database, entry = room.access.database, call.entry
+    if entry is None:
+        return Writing(database)
+    return Writing(database, lambda outcome: entry(encode(outcome)))
 
 
 _KNOWN: Final[Mapping[Any, _Take]] = {

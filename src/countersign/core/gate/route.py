@@ -26,7 +26,7 @@ from countersign.base.errors import (
 from countersign.base.http.schemas import ErrorBody, ErrorDetail, Request
 from countersign.base.values import Mode
 from countersign.core.access.audit import Audit
-from countersign.core.access.idempotency import KEY_LENGTH_MAX, Keep, Remember
+from countersign.core.access.idempotency import KEY_LENGTH_MAX, Keep
 from countersign.core.access.key import BRAND, Principal, Scope
 from countersign.core.access.reach import AccountReach, DeploymentReach
 
@@ -135,8 +135,6 @@ def reason(call: Call) -> str:
     )
 
 
-T = TypeVar("T")
-
 Header: TypeAlias = tuple[bytes, bytes]
 
 JSON: Final[Header] = (b"content-type", b"application/json; charset=utf-8")
@@ -200,23 +198,6 @@ class Call:
     query: Any = None
     """The parameters of the query, as the `query` of the route."""
 
-    def remembering(self, render: Callable[[T], bytes]) -> Remember[T]:
-        """Called by a service inside its transaction to store the response; None: no key."""
-        entry = self.entry
-        if entry is None:
-            return None
-        return lambda outcome: entry(render(outcome))
-
-    async def kept(
-        self, view: Callable[[T], Any], act: Callable[[Remember[T]], Awaitable[T]]
-    ) -> Reply:
-        """Do an act: `view` is returned of its outcome, and kept in its transaction."""
-
-        def render(outcome: T) -> bytes:
-            return encode(view(outcome))
-
-        return Reply(render(await act(self.remembering(render))))
-
 
 def etag_of(body: bytes) -> bytes:
     """The strong entity tag of these bytes (RFC 9110 §8.8.3)."""
@@ -240,7 +221,6 @@ def _matches(if_none_match: bytes, etag: bytes) -> bool:
 
 
 _REALM: Final = 'Bearer realm="countersign"'
-_encode: Final = msgspec.json.Encoder().encode
 
 
 def error_reply(refusal: Refusal, help_base: str) -> Reply:
@@ -262,7 +242,7 @@ def error_reply(refusal: Refusal, help_base: str) -> Reply:
         challenge = f'{_REALM}, error="insufficient_scope", scope="{refusal.scope}"'
         headers.append((b"www-authenticate", challenge.encode()))
     body = ErrorBody(error=ErrorDetail(code=refusal.code, message=refusal.message))
-    return Reply(_encode(body), tuple(headers), refusal.status)
+    return Reply(encode(body), tuple(headers), refusal.status)
 
 
 ON_LOOP_MAX: Final = 300
