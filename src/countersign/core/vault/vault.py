@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Final, TypedDict, Unpack
@@ -24,8 +24,8 @@ from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 from countersign.base.db.database import Database
 from countersign.base.db.statements import row, rows
 from countersign.base.db.tables import data_keys, deployment
-from countersign.base.deadline import shared, within_deadline
 from countersign.base.errors import DamagedValue
+from countersign.base.snapshot import SingleFlight
 from countersign.base.values import Clock, Entropy, base32, base32_value, from_ns, uuid7
 from countersign.core.access.room import Access
 from countersign.core.access.secrets import HmacSha256
@@ -167,7 +167,7 @@ class Vault:
         self._entropy = entropy
         self._current: dict[str, tuple[int, DataKey]] = {}
         self._by_id: OrderedDict[bytes, DataKey] = OrderedDict()
-        self._under_way: dict[tuple[str, int], asyncio.Task[DataKey]] = {}
+        self._under_way = SingleFlight()
 
     async def data_key(self, scope: str, time_ns: int) -> DataKey:
         """The data key of a scope (an account, or DEPLOYMENT) for the month of this time.
@@ -178,13 +178,8 @@ class Vault:
         month, known = _month(time_ns // _NS_PER_DAY), self._current.get(scope)
         if known is not None and known[0] == month:
             return known[1]
-        # Once for all concurrent callers; the others continue if one is cancelled.
-        place = scope, month
-        task = self._under_way.get(place)
-        if task is None:
-            task = self._under_way[place] = shared(self._fetched(*place, time_ns))
-            task.add_done_callback(lambda _: self._under_way.pop(place))
-        return await within_deadline(asyncio.shield(task))
+        fetch = partial(self._fetched, scope, month, time_ns)
+        return await self._under_way.join((scope, month), fetch)
 
     async def _fetched(self, scope: str, month: int, time_ns: int) -> DataKey:
         wrapped = await self._database.read(_key_of_month, scope, month)
