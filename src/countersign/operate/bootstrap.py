@@ -304,8 +304,7 @@ def _copy_mails(settings: Settings) -> CopyMails | None:
     host = host if ip_or_none(host) is None else "localhost"
     return CopyMails(
         server=settings.smtp_url,
-        sender=settings.smtp_sender
-        or f"copies@{host if ip_or_none(host) is None else 'localhost'}",
+        sender=settings.smtp_sender or f"copies@{host}",
         daily_limit=settings.smtp_daily_limit,
     )
 
