@@ -13,8 +13,8 @@ from sqlalchemy import Connection, func, select
 from countersign import __version__
 from countersign.base.db.engine import is_embedded
 from countersign.base.db.tables import checkout_sessions, erasure_requests
-from countersign.base.http.schemas import Timestamp
-from countersign.base.values import Mode, from_ns, to_the_second
+from countersign.base.http.schemas import Timestamp, view
+from countersign.base.values import Mode, from_ns
 from countersign.core.access.key import Scope
 from countersign.core.access.reach import DeploymentReach
 from countersign.core.gate.act import Acts
@@ -126,21 +126,16 @@ async def get_deployment(room: Deployment) -> DeploymentStanding:
         public_url=room.settings.public_url,
         database="sqlite" if embedded else "postgresql",
         logs=[
-            LogStanding(
-                livemode=state.log.mode is Mode.LIVE,
+            view(
+                LogStanding,
+                *(state, state.log),
                 log=state.log.origin,
-                size=state.log.size,
-                checkpoint_at=state.log.at.replace(microsecond=0),
-                waiting=state.waiting,
-                waiting_since=to_the_second(state.oldest_at),
-                suspended=state.suspended,
+                checkpoint_at=state.log.at,
+                waiting_since=state.oldest_at,
             )
             for state in states
         ],
-        anchors=[
-            AnchorStanding(kind=one.kind, name=one.name, size=one.size, at=to_the_second(one.at))
-            for one in anchors
-        ],
+        anchors=[view(AnchorStanding, one) for one in anchors],
         backup=BackupStanding(
             at=_noted(note["at"]),
             directory=note["directory"],
