@@ -12,7 +12,6 @@ import ast
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Final, TypeAlias
 from uuid import uuid4
@@ -61,25 +60,10 @@ _BEGIN_AGAIN: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
 class _Plan:
     """How the rows of a table are read and written, in the order of its key."""
 
-    table: Table
-    is_whole: bool
-    """Whether its rows refer to each other, so that it must be copied as a whole."""
-    key_of: Callable[[_Row], Any]
-    """The values of the key of a row: one, or a tuple of several."""
-    flags: Sequence[int]
-    """Indexes of the Boolean columns: SQLite keeps numbers."""
-    types: Sequence[str]
-    first: str
-    next: str
-    into: str
-    again: str
-
-    @classmethod
-    def of(cls, table: Table) -> _Plan:
+    def __init__(self, table: Table) -> None:
         """By the primary key, or by a unique constraint."""
         unique = (c for c in table.constraints if isinstance(c, UniqueConstraint))
         key = [c.name for c in table.primary_key] or [c.name for c in next(unique).columns]
@@ -92,17 +76,17 @@ class _Plan:
         order = f" ORDER BY {keyed} LIMIT ?"
         arrays = ", ".join(f"%b::{types[columns.index(name)]}[]" for name in key)
         read = f'SELECT {named} FROM "{table.name}"'  # noqa: S608 - our own names, as below
-        return cls(
-            table=table,
-            is_whole=any(key.column.table is table for key in table.foreign_keys),
-            key_of=itemgetter(*(columns.index(name) for name in key)),
-            flags=[at for at, c in enumerate(table.columns) if isinstance(c.type, Boolean)],
-            types=types,
-            first=f"{read}{own}{order}",
-            next=f"{read}{own}{rest}{order}",
-            into=f'COPY "{table.name}" ({named}) FROM STDIN (FORMAT binary)',
-            again=f"{read} WHERE ({keyed}) IN (SELECT * FROM unnest({arrays}))",  # noqa: S608
-        )
+        self.table, self.types = table, types
+        self.is_whole = any(key.column.table is table for key in table.foreign_keys)
+        """Whether its rows refer to each other, so that it must be copied as a whole."""
+        self.key_of: Callable[[_Row], Any] = itemgetter(*(columns.index(name) for name in key))
+        """The values of the key of a row: one, or a tuple of several."""
+        self.flags = [at for at, c in enumerate(table.columns) if isinstance(c.type, Boolean)]
+        """Indexes of the Boolean columns: SQLite keeps numbers."""
+        self.first = f"{read}{own}{order}"
+        self.next = f"{read}{own}{rest}{order}"
+        self.into = f'COPY "{table.name}" ({named}) FROM STDIN (FORMAT binary)'
+        self.again = f"{read} WHERE ({keyed}) IN (SELECT * FROM unnest({arrays}))"  # noqa: S608
 
     def values_of(self, row: _Row) -> _Row:
         """The values of the key, as parameters."""
@@ -125,7 +109,7 @@ class Move:
     def __init__(self, source: Connection, target: Connection, slice_rows: int) -> None:
         self._source, self._target, self._slice_rows = source, target, slice_rows
         self._from, self._to = _driver(source), _driver(target)
-        self._plans = [_Plan.of(table) for table in _TABLES]
+        self._plans = [_Plan(table) for table in _TABLES]
         counts = [f'SELECT count(*) FROM "{table.name}"' for table in _TABLES]  # noqa: S608
         self._counts = [self._from.execute(count).fetchone()[0] for count in counts]
         self.rows = sum(self._counts)
