@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from countersign.base.db.turn import SharedTurns
-from countersign.server.shared import Boards, Pulses, SharedArrivals
-from countersign.server.workers import _READY, Shared, _Parent, _Place
+from countersign.server.shared import SharedArrivals
+from countersign.server.workers import _READY, _Parent, _Place
 
 pytestmark = pytest.mark.first_try
 
@@ -38,14 +37,7 @@ def parent(opened: list[socket.socket]) -> Iterator[_Parent]:
         opened.append(socket.create_server(("127.0.0.1", 0)))
         return opened[-1]
 
-    shared = Shared(
-        turns=SharedTurns(2),
-        arrivals=SharedArrivals(),
-        visits=SharedArrivals(),
-        boards=Boards(2),
-        pulses=Pulses(2),
-    )
-    made = _Parent(2, shared, listen, lambda: None)
+    made = _Parent(2, listen, lambda: None)
     yield made
     for end in (made._woken, made._waker, made._selector):
         end.close()

@@ -48,16 +48,16 @@ _LAST_WORDS_BYTES_MAX: Final = 16 * 1024
 _log: Final = structlog.get_logger("countersign.workers")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
     """Memory shared by the workers of one server; created before the first fork."""
 
-    turns: SharedTurns
-    arrivals: SharedArrivals
-    visits: SharedArrivals
-    """Apart from them: many sessions of buyers make no key forgotten."""
-    boards: Boards
-    pulses: Pulses
+    def __init__(self, workers: int) -> None:
+        self.turns = SharedTurns(workers)
+        self.arrivals = SharedArrivals()
+        self.visits = SharedArrivals()
+        """Apart from them: many sessions of buyers make no key forgotten."""
+        self.boards = Boards(workers)
+        self.pulses = Pulses(workers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,27 +153,17 @@ def fork_workers(number: int, host: str, port: int, ready: Callable[[], None]) -
         SystemExit: in the parent, when all workers have ended: with the worst of their statuses.
     """
     open_socket = opener(host, port)
-    shared = Shared(
-        turns=SharedTurns(number),
-        arrivals=SharedArrivals(),
-        visits=SharedArrivals(),
-        boards=Boards(number),
-        pulses=Pulses(number),
-    )
+    parent = _Parent(number, open_socket, ready)
     gc.collect()
     gc.freeze()  # loaded modules stay in memory shared by all workers
-    return _Parent(number, shared, open_socket, ready).watch()
+    return parent.watch()
 
 
 class _Parent:
     def __init__(
-        self,
-        workers: int,
-        shared: Shared,
-        open_socket: Callable[[], socket.socket],
-        ready: Callable[[], None],
+        self, workers: int, open_socket: Callable[[], socket.socket], ready: Callable[[], None]
     ) -> None:
-        self._shared = shared
+        self._shared = Shared(workers)
         self._open_socket = open_socket
         self._ready: Callable[[], None] | None = ready
         self._places = [_Place(number=number) for number in range(1, workers + 1)]
