@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
+from functools import partial
 from inspect import cleandoc
 from shlex import quote
 from typing import Any, Final
@@ -61,7 +62,7 @@ def command_of(route: Route[Any], declared: Command) -> click.Command:
         body, parameter = {**declared.sends, **sent}, "".join(given[p] for p in path)
         try:
             found = [
-                await _pages(room, route, who, parameter, body, whole=declared.whole)
+                await _pages(partial(_call, room, route, who, parameter), body, declared)
                 for who in await _principals(room, declared, parameter, given)
             ]
         except InvalidRequest as error:
@@ -85,20 +86,13 @@ def command_of(route: Route[Any], declared: Command) -> click.Command:
 
 
 async def _pages(
-    room: Any,  # noqa: ANN401 - the route's
-    route: Route[Any],
-    who: Principal,
-    parameter: str,
-    body: Mapping[str, Any],
-    *,
-    whole: bool,
+    ask: Callable[[bytes], Awaitable[dict[str, Any]]], body: Mapping[str, Any], declared: Command
 ) -> dict[str, Any]:
     """The response; for a list that is printed in full, all pages as one."""
-    most = {"limit": LIMIT_MAX} if whole and "limit" not in body else {}
-    page = await _call(room, route, who, parameter, encode({**body, **most}))
+    most = {"limit": LIMIT_MAX} if declared.whole and "limit" not in body else {}
+    page = await ask(encode({**body, **most}))
     while most and page["next_cursor"] is not None:
-        after = {**body, **most, "after": page["next_cursor"]}
-        more = await _call(room, route, who, parameter, encode(after))
+        more = await ask(encode({**body, **most, "after": page["next_cursor"]}))
         page = more | {"data": [*page["data"], *more["data"]]}
     return page
 
