@@ -8,17 +8,16 @@ from pathlib import Path
 import click
 
 from countersign.base.cli import with_room
-from countersign.base.errors import InvalidArgument, UnknownSubject
+from countersign.base.errors import InvalidArgument
 from countersign.base.values import ACKNOWLEDGMENT, Mode, is_id
 from countersign.core.access.audit import AuditAction
 from countersign.core.access.key import Principal
-from countersign.core.access.reach import AccountReach
-from countersign.core.acknowledgments.find import find_order_owner, stored
+from countersign.core.acknowledgments.find import stored
 from countersign.core.acknowledgments.model import NO_FIELD
 from countersign.core.acknowledgments.room import Acknowledgments
 from countersign.core.dossiers.dossier import DossierQuery, dossier
 from countersign.core.log import logs_sql
-from countersign.operate.commands.acknowledgments import SEALING_SECONDS, operator_of
+from countersign.operate.commands.acknowledgments import SEALING_SECONDS, reader_of
 from countersign.server.certification import (
     KINDS,
     CertificationFacts,
@@ -53,16 +52,12 @@ async def certification(
     ID is an acknowledgment or a clearance. The draft is Markdown, filled in from this deployment.
     It is never signed, asserts nothing for a person, and shows no personal field.
     """
-    await room.log.seal.settle()
-    found = await room.log.database.read(find_order_owner, id_)
-    if found is None:
-        raise UnknownSubject(f"The acknowledgment or clearance {id_!r} does not exist.")
-    account_id, mode = found
-    exhibit = None if file is None else await _exhibit(room, mode, id_, file)
-    facts = await _facts_of(room, operator_of(account_id, mode), id_)
+    who = await reader_of(room, id_)
+    exhibit = None if file is None else await _exhibit(room, who.mode, id_, file)
+    facts = await _facts_of(room, who, id_)
     made = draft(kind, facts, exhibit)
     await room.log.access.audit.note(
-        AuditAction.CERTIFICATION_DRAFTED, id_, AccountReach(*found), provision=kind
+        AuditAction.CERTIFICATION_DRAFTED, id_, who.reach, provision=kind
     )
     view = {
         "id": id_,

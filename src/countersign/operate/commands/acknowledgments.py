@@ -18,11 +18,11 @@ from countersign.base.values import ACKNOWLEDGMENT, Mode, is_id, parse_rfc3339, 
 from countersign.core.access.account import all_accounts, find_account
 from countersign.core.access.audit import AuditAction
 from countersign.core.access.key import Principal
-from countersign.core.access.reach import AccountReach
 from countersign.core.acknowledgments.find import find_many, find_order_owner
 from countersign.core.acknowledgments.room import Acknowledgments
 from countersign.core.acknowledgments.routes import get_acknowledgment
 from countersign.core.acknowledgments.schemas import Acknowledgment, AcknowledgmentsQuery
+from countersign.core.gate.commands import operator
 from countersign_evidence.cli.files import written
 from countersign_evidence.cli.support import (
     command,
@@ -129,7 +129,7 @@ async def _rows(
     room: Acknowledgments, account_id: str, mode: Mode, begin: datetime | None, end: datetime | None
 ) -> AsyncIterator[dict[str, Any]]:
     """Each acknowledgment in this range of times, newest first, as a row with the COLUMNS."""
-    who, after, more = operator_of(account_id, mode), None, True
+    who, after, more = operator(account_id, mode), None, True
     while more:
         search = AcknowledgmentsQuery(
             accepted_after=begin, accepted_before=end, after=after, limit=_PAGE
@@ -159,15 +159,16 @@ def say_how_to_check(target: Path, mode: Mode) -> None:
     say(f"POLICY is a file with the output of `countersign log policy{of_mode}`.")
 
 
-def operator_of(account_id: str, mode: Mode) -> Principal:
-    """The operator, reading what this account could read."""
-    return Principal(
-        key_id="operator",
-        account_id=account_id,
-        mode=mode,
-        scopes=frozenset(),
-        credential="operator",
-    )
+async def reader_of(room: Acknowledgments, order_id: str) -> Principal:
+    """The operator, reading what the account of this record could read; what waits is sealed first.
+
+    Raises UnknownSubject if there is no such acknowledgment or clearance.
+    """
+    await room.log.seal.settle()
+    found = await room.log.database.read(find_order_owner, order_id)
+    if found is None:
+        raise UnknownSubject(f"The acknowledgment or clearance {order_id!r} does not exist.")
+    return operator(*found)
 
 
 _LIMIT = 100
@@ -218,7 +219,7 @@ async def list_command(
         }
         for owner in owners
         for of_mode in ([Mode(mode)] if mode else Mode)
-        for one in (await find_many(room, operator_of(owner.id, of_mode), search))[0]
+        for one in (await find_many(room, operator(owner.id, of_mode), search))[0]
     ]
     lines = ["  ".join(value or "-" for value in one.values()) for one in found]
     show_all(found, lines, "No acknowledgment was found.", as_json=as_json)
@@ -234,10 +235,10 @@ async def show_command(room: Acknowledgments, ack_id: str, *, as_json: bool) -> 
     found = await room.log.database.read(find_order_owner, ack_id) if is_one else None
     if found is None:
         raise UnknownSubject(f"The acknowledgment {ack_id!r} does not exist.")
-    account_id, mode = found
+    who = operator(*found)
     await room.log.access.audit.note(
-        AuditAction.ACKNOWLEDGMENT_SHOWN, ack_id, AccountReach(*found), account_id=account_id
+        AuditAction.ACKNOWLEDGMENT_SHOWN, ack_id, who.reach, account_id=who.account_id
     )
-    shown = await get_acknowledgment(room, operator_of(account_id, mode), ack_id)
-    view = {"account_id": account_id, **msgspec.to_builtins(shown)}
+    shown = await get_acknowledgment(room, who, ack_id)
+    view = {"account_id": who.account_id, **msgspec.to_builtins(shown)}
     show(view, field_lines(view), as_json=as_json)

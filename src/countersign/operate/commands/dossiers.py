@@ -8,17 +8,14 @@ from typing import Final
 import click
 
 from countersign.base.cli import with_room
-from countersign.base.errors import UnknownSubject
 from countersign.base.values import Mode
 from countersign.core.access.audit import AuditAction
-from countersign.core.access.reach import AccountReach
-from countersign.core.acknowledgments.find import find_order_owner
 from countersign.core.acknowledgments.room import Acknowledgments
 from countersign.core.dossiers.dossier import DossierQuery, pdf_of
 from countersign.core.dossiers.dossier import dossier as make_dossier
 from countersign.operate.commands.acknowledgments import (
     SEALING_SECONDS,
-    operator_of,
+    reader_of,
     say_how_to_check,
 )
 from countersign_evidence.cli.files import written
@@ -86,16 +83,11 @@ async def _made(
     room: Acknowledgments, order_id: str, query: DossierQuery, action: AuditAction
 ) -> tuple[bytes, Mode]:
     """The dossier of an order of any account, and its mode; the audit says that it was made."""
-    await room.log.seal.settle()
-    found = await room.log.database.read(find_order_owner, order_id)
-    if found is None:
-        raise UnknownSubject(f"The acknowledgment or clearance {order_id!r} does not exist.")
-    account_id, mode = found
+    who = await reader_of(room, order_id)
     await room.log.access.audit.note(
-        action, order_id, AccountReach(*found), account_id=account_id, disclose=query.disclose
+        action, order_id, who.reach, account_id=who.account_id, disclose=query.disclose
     )
-    who = operator_of(account_id, mode)
-    return await make_dossier(room, who, order_id, query, SEALING_SECONDS), mode
+    return await make_dossier(room, who, order_id, query, SEALING_SECONDS), who.mode
 
 
 def _write(order_id: str, data: bytes, target: Path, *, as_json: bool) -> None:
