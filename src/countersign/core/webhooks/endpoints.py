@@ -37,7 +37,6 @@ from countersign.core.access.audit import Audit, AuditAction, write_audit
 from countersign.core.access.reach import AccountReach, Reach
 from countersign.core.events.sql import end_of_events
 from countersign.core.webhooks.model import (
-    DESCRIPTION_LENGTH_MAX,
     ENDPOINTS_MAX,
     SECRETS_MAX,
     DeliveryStatus,
@@ -285,10 +284,6 @@ def check(webhooks: Webhooks, url: str | None, description: str | None) -> None:
             parse_target(url, private=webhooks.private)
         except ValueError as error:
             raise InvalidRequest(f"Expected {error} - at `$.url`.") from None
-    if description is not None and len(description) > DESCRIPTION_LENGTH_MAX:
-        raise InvalidRequest(
-            f"A description must have at most {DESCRIPTION_LENGTH_MAX} characters."
-        )
     if any(unicodedata.category(char) in _UNSEEN for char in description or ""):
         raise InvalidRequest(
             "A description must not contain control or invisible characters - at `$.description`."
