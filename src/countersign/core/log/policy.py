@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from countersign.base.db.database import Database
 from countersign.base.errors import InvalidArgument, InvalidConfiguration
@@ -25,15 +25,8 @@ from countersign_evidence.policy import NONE, Policy, Witness, parse_policy
 _NO_WITNESSES: Final = b"quorum none\n"
 
 
-class Witnesses(NamedTuple):
-    """The operator's witness file, read: the lines to hand out, and the witnesses in it."""
-
-    lines: bytes
-    asked: Sequence[Witness]
-
-
-def read_witnesses(file: bytes) -> Witnesses:
-    """Read the witness, group and quorum lines of the operator.
+def read_witnesses(file: bytes) -> tuple[bytes, Sequence[Witness]]:
+    """Read the witness, group and quorum lines of the operator: what to hand out, whom to ask.
 
     Comments and addresses stay with the operator: they are not handed out. Witnesses often publish
     a key of kind 0x01; it is read as kind 0x04, which witnesses sign with (Tessera converts such
@@ -46,13 +39,13 @@ def read_witnesses(file: bytes) -> Witnesses:
             "it has log lines; the logs of this deployment are added automatically"
         )
     handed_out = [items[:3] if items[0] == b"witness" else items for items in lines if items]
-    return Witnesses(b"".join(b" ".join(items) + b"\n" for items in handed_out), policy.witnesses)
+    return b"".join(b" ".join(items) + b"\n" for items in handed_out), policy.witnesses
 
 
-def witnesses_in(file: Path | None) -> Witnesses:
+def witnesses_in(file: Path | None) -> tuple[bytes, Sequence[Witness]]:
     """The lines of the operator's witness file; none without a file."""
     if file is None:
-        return Witnesses(_NO_WITNESSES, ())
+        return _NO_WITNESSES, ()
     try:
         return read_witnesses(file.read_bytes())
     except (OSError, EvidenceError, InvalidArgument) as error:
