@@ -10,7 +10,7 @@ import asyncio
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Final
 
 from sqlalchemy import Connection
 
@@ -26,18 +26,11 @@ from countersign.core.log.room import LogRoom
 from countersign_evidence.canonical import Json
 from countersign_evidence.entry import check_origin, entry_host
 from countersign_evidence.errors import refused_as
-from countersign_evidence.note import Checkpoint, sign_checkpoint
+from countersign_evidence.note import Checkpoint, Verifier, sign_checkpoint
 from countersign_evidence.tree import EMPTY_ROOT
 
 _EPOCH_DIGITS_MAX: Final = 9
 _SCHEME: Final = re.compile(r"https?://")
-
-
-class NewEpoch(NamedTuple):
-    """A log that has begun: its origin, and the verifier key to publish."""
-
-    origin: str
-    vkey: str
 
 
 async def begin_first_logs(room: LogRoom, public_url: str) -> None:
@@ -63,8 +56,8 @@ async def begin_epoch(
     reason: str,
     host: str | None = None,
     published: PublishedHead | None = None,
-) -> NewEpoch:
-    """Begin a new epoch: a separate log, whose first entry cites the head of the old one.
+) -> Verifier:
+    """Begin a new epoch: a separate log, whose first entry cites the head of the old one; its key.
 
     `host` replaces the host (with port and path) of the old log's origin;
     `published` is the last published checkpoint of the old log, if it is not the stored one.
@@ -84,7 +77,7 @@ async def _begin(
     epoch: int,
     host: str,
     after: tuple[Mapping[str, Json] | None, PublishedHead | None] = (None, None),
-) -> NewEpoch:
+) -> Verifier:
     """Begin a log; `after`: the checkpoint that its first entry cites, and the stored head."""
     cited, kept = after
     origin = _origin(mode, epoch, host)
@@ -140,7 +133,7 @@ async def _begin(
         )
     # If a server has published meanwhile, its head, which agrees with the new log, stays.
     room.heads.replace(mode, empty, kept)
-    return NewEpoch(origin, keys[0].vkey)
+    return signers[0].verifier
 
 
 def _origin(mode: Mode, epoch: int, host: str) -> str:

@@ -187,11 +187,11 @@ async def recover(
         published = await _published(room, log_mode, read_file(published_head))
     if new_epoch:
         confirm(f"Begin a new epoch of the {mode} log? The old log ends permanently.", yes=yes)
-        begun = await operate.begin_epoch(room, log_mode, reason, host, published)
-        say(f"{begun.origin} has begun. Publish the new policy: countersign log policy. Its key:")
+        key = await operate.begin_epoch(room, log_mode, reason, host, published)
+        say(f"{key.name} has begun. Publish the new policy: countersign log policy. Its key:")
         if log_mode is Mode.LIVE:
-            say_if_local(begun.origin)
-        show({"origin": begun.origin, "vkey": begun.vkey}, begun.vkey, as_json=as_json)
+            say_if_local(key.name)
+        show({"origin": key.name, "vkey": key.vkey}, key.vkey, as_json=as_json)
         return
     if published is not None:
         confirm("Is this the last checkpoint that was published?", yes=yes)
