@@ -88,12 +88,6 @@ async def _begin(
     time_ns = room.clock.time_ns()
     now, checkpoint = from_ns(time_ns), Checkpoint(origin, 0, EMPTY_ROOT)
     empty = await asyncio.to_thread(sign_checkpoint, checkpoint, signers, time_ns // 10**9)
-    first, audit = None, None
-    if cited is not None:
-        first = room.recorder.of_deployment(RecordType.EPOCH, mode, {**cited})
-        audit = room.access.audit.entry(
-            AuditAction.LOG_EPOCH_BEGUN, AUDIT_SUBJECT, log=origin, reason=cited["reason"]
-        )
     room.sequencer.learn(number, 1, signers)
     log = Log(
         id=number,
@@ -112,17 +106,20 @@ async def _begin(
         room.sequencer.sign_last(connection, mode)
         if not logs_sql.add_log(connection, log, keys, empty):
             return False
-        if cited is not None:  # else the first server that seals stores the place of the heads
-            fork_guard.resume(connection, mode, room.heads)
-        elif room.heads.read(mode) is not None:
-            raise DeploymentIncomplete(
-                f"A checkpoint of the {mode.value} log was published, and the database has no such "
-                "log: restore a backup, or correct COUNTERSIGN_LOG_HEAD_DIR."
-            )
-        write_audit(connection, audit)
-        if first is not None:
-            # It becomes the log's first entry, before the queue.
-            Journal(room.sequencer).write(connection, [first])
+        if cited is None:  # the first server that seals stores the place of the heads
+            if room.heads.read(mode) is not None:
+                raise DeploymentIncomplete(
+                    f"A checkpoint of the {mode.value} log was published, and the database has no "
+                    "such log: restore a backup, or correct COUNTERSIGN_LOG_HEAD_DIR."
+                )
+            return True
+        fork_guard.resume(connection, mode, room.heads)
+        said = {"log": origin, "reason": cited["reason"]}
+        begun = AuditAction.LOG_EPOCH_BEGUN
+        write_audit(connection, room.access.audit.entry(begun, AUDIT_SUBJECT, **said))
+        # It becomes the log's first entry, before the queue.
+        first = room.recorder.of_deployment(RecordType.EPOCH, mode, {**cited})
+        Journal(room.sequencer).write(connection, [first])
         return True
 
     if not await room.database.write(write):
