@@ -20,7 +20,6 @@ async def main(port: int) -> None:
             App(deployment),
             host="127.0.0.1",
             port=port,
-            lifespan="on",
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
         await uvicorn.Server(config).serve()

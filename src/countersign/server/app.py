@@ -155,8 +155,7 @@ class App:
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Handle one request (ASGI 3, `http`); other protocols are refused."""
         if scope["type"] != "http":
-            await _turn_away(scope, receive, send)
-            return
+            raise NotImplementedError  # neither lifespan nor WebSockets, as ASGI allows
         client, raw_headers = scope.get("client"), list(scope["headers"])
         path, raw_path = scope["path"], scope.get("raw_path", b"")
         if b"%" in raw_path and b"%2f" in raw_path.lower():
@@ -406,18 +405,3 @@ def _request_ids(entropy: Entropy) -> Iterator[str]:
         letters = entropy(_IDS_AT_ONCE * LENGTH).translate(_LETTERS).decode("ascii")
         for start in range(0, len(letters), LENGTH):
             yield f"req_{letters[start : start + LENGTH]}"
-
-
-async def _turn_away(scope: AsgiScope, receive: Receive, send: Send) -> None:
-    """Lifespan is acknowledged, for servers that insist on it; WebSockets are closed."""
-    if scope["type"] == "lifespan":
-        while True:
-            message = await receive()
-            if message["type"] == "lifespan.startup":
-                await send({"type": "lifespan.startup.complete"})
-            else:
-                await send({"type": "lifespan.shutdown.complete"})
-                return
-    elif scope["type"] == "websocket":
-        await receive()
-        await send({"type": "websocket.close", "code": 1000})
