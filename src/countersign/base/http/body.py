@@ -188,8 +188,7 @@ class Incoming:
                     parts.append(part)
         except TimeoutError:
             self._more = False
-            msg = f"The body did not arrive within {seconds} seconds."
-            raise InvalidRequest(msg) from None
+            raise InvalidRequest(f"The body did not arrive within {seconds} seconds.") from None
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def drain(self) -> None:
@@ -210,8 +209,7 @@ class Incoming:
         message = await self._receive()
         if message["type"] == "http.disconnect":
             self._more = False
-            msg = "The request ended before its body was complete."
-            raise InvalidRequest(msg)
+            raise InvalidRequest("The request ended before its body was complete.")
         self._more = bool(message.get("more_body"))
         part: bytes = message.get("body", b"")
         return part
@@ -370,8 +368,7 @@ def read_query(query_string: bytes, kind: type[Q] | None) -> Q | None:
                 if isinstance(error, msgspec.ValidationError)
                 else error
             )
-            msg = f"{what} - at the query parameter {name}."
-            raise InvalidRequest(msg) from None
+            raise InvalidRequest(f"{what} - at the query parameter {name}.") from None
     return kind(**values)
 
 
@@ -391,17 +388,14 @@ def parse_query(query_string: bytes, allowed: Collection[str]) -> dict[str, str]
             max_num_fields=50,
         )
     except ValueError:
-        msg = "The query string is not well formed."
-        raise InvalidRequest(msg) from None
+        raise InvalidRequest("The query string is not well formed.") from None
     query: dict[str, str] = {}
     for name, value in pairs:
         if name not in allowed:
             known = ", ".join(allowed) or "none"
-            msg = f"Unknown query parameter {name[:64]!a}. Allowed: {known}."
-            raise InvalidRequest(msg)
+            raise InvalidRequest(f"Unknown query parameter {name[:64]!a}. Allowed: {known}.")
         if name in query:
-            msg = f"The query parameter {name} was sent twice."
-            raise InvalidRequest(msg)
+            raise InvalidRequest(f"The query parameter {name} was sent twice.")
         if "\x00" in value:
             msg = f"The query parameter {name} contains U+0000, which is not accepted."
             raise InvalidRequest(msg)
@@ -437,8 +431,7 @@ def _within(kind: Any) -> Iterator[Any]:  # noqa: ANN401 - any annotation
 
 def _integer(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX):
-        msg = "Expected an integer"
-        raise ValueError(msg)
+        raise ValueError("Expected an integer")
     return int(text)
 
 
