@@ -50,37 +50,41 @@ async def run(room: Checkout) -> None:
 
 
 async def sweep(room: Checkout, damaged: set[str] | None = None) -> int:
-    """End all sessions whose time is over by now; returns how many.
+    """End all sessions whose time is over by now; returns how many. `damaged` as for `change_all`.
 
-    `damaged`: ids of unreadable sessions, which are skipped. New ones are added.
+    If a round ends none, another process has ended them.
     """
-    ended = 0
-    damaged = set() if damaged is None else damaged
-    while ids := await room.access.database.scan(
-        due, from_ns(room.access.clock.time_ns()), damaged
-    ):
-        before = ended
-        for session_id in ids:
-            ended += await changed(room, session_id, lambda s: change(room, s, expired), damaged)
-        if ended == before:
-            break  # another process has ended them
-    return ended
+
+    async def over(but: Collection[str]) -> list[str]:
+        now = from_ns(room.access.clock.time_ns())
+        return await room.access.database.scan(due, now, but)
+
+    return await change_all(room, over, lambda one: change(room, one, expired), damaged)
 
 
-async def changed(
+async def change_all(
     room: Checkout,
-    session_id: str,
+    wanted: Callable[[Collection[str]], Awaitable[list[str]]],
     act: Callable[[Session], Awaitable[Session]],
-    damaged: set[str],
-) -> bool:
-    """True if this act changed the session; an unreadable session is logged."""
-    try:
-        session = await find_by_id(room, session_id)
-        return session is not None and await act(session) is not session
-    except DamagedValue as error:
-        _log.error("checkout_session_damaged", session_id=session_id, reason=error.message)
-        damaged.add(session_id)
-        return False
+    damaged: set[str] | None,
+) -> int:
+    """Change the wanted sessions, until there are none, or a round changes none; returns how many.
+
+    `damaged`: ids of unreadable sessions, which are logged and then skipped. New ones are added.
+    """
+    number, damaged = 0, set() if damaged is None else damaged
+    while ids := await wanted(damaged):
+        before = number
+        for session_id in ids:
+            try:
+                session = await find_by_id(room, session_id)
+                number += session is not None and await act(session) is not session
+            except DamagedValue as error:
+                _log.error("checkout_session_damaged", session_id=session_id, reason=error.message)
+                damaged.add(session_id)
+        if number == before:
+            break
+    return number
 
 
 def still_open(connection: Connection, account_id: str) -> Sequence[str]:

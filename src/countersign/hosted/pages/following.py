@@ -14,7 +14,7 @@ from sqlalchemy import Connection, func, select
 
 from countersign.base.db.tables import checkout_sessions, started_checks
 from countersign.base.loops import forever
-from countersign.core.checkout.expiry import changed
+from countersign.core.checkout.expiry import change_all
 from countersign.hosted.pages.identity import take_over
 from countersign.hosted.pages.room import HostedPages
 
@@ -42,17 +42,11 @@ async def run(room: HostedPages) -> None:
 async def sweep(room: HostedPages, damaged: set[str] | None = None) -> int:
     """Take over all decisions that there are by now; returns how many sessions they changed.
 
-    `damaged`: ids of unreadable sessions, which are skipped. New ones are added.
+    `damaged` as for `change_all`. If a round changes none, another process was faster, or their
+    time is over.
     """
-    number = 0
-    damaged = set() if damaged is None else damaged
-    while ids := await room.access.database.scan(news, damaged):
-        before = number
-        for session_id in ids:
-            number += await changed(room, session_id, partial(take_over, room), damaged)
-        if number == before:
-            break  # another process was faster, or their time is over
-    return number
+    wanted = partial(room.access.database.scan, news)
+    return await change_all(room, wanted, partial(take_over, room), damaged)
 
 
 def news(connection: Connection, but: Collection[str] = ()) -> list[str]:
