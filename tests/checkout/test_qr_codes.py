@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import segno
 
-from countersign.hosted.pages import room
-from countersign.hosted.pages.room import ADDRESS_LENGTH_MAX, QrCodes
+from countersign.base.snapshot import SingleFlight
+from countersign.hosted.pages.room import ADDRESS_LENGTH_MAX, KEPT_MAX, _made, qr_code
 
 ADDRESS = "https://provider.example/"
 
@@ -31,11 +31,12 @@ def test_a_code_is_made_once_for_all_requests_and_by_another_thread(
         return original(*args, **options)
 
     monkeypatch.setattr(segno, "make", counted)
+    _made.cache_clear()
 
     async def look() -> set[str]:
-        codes = QrCodes()
-        at_once = await asyncio.gather(*(codes.of(ADDRESS, "code") for _ in range(64)))
-        return {str(code) for code in [*at_once, await codes.of(ADDRESS, "code")]}
+        looks = SingleFlight()
+        at_once = await asyncio.gather(*(qr_code(looks, ADDRESS, "code") for _ in range(64)))
+        return {str(code) for code in [*at_once, await qr_code(looks, ADDRESS, "code")]}
 
     [svg] = asyncio.run(look())
     assert svg.startswith('<svg role="img"')
@@ -45,21 +46,13 @@ def test_a_code_is_made_once_for_all_requests_and_by_another_thread(
 @pytest.mark.parametrize("length", [ADDRESS_LENGTH_MAX + 1, 2_953, 2_954, 4_096])
 def test_a_long_address_has_no_code(length: int) -> None:
     """Cameras cannot read it, and beyond 2,953 bytes no code is possible."""
-    assert asyncio.run(QrCodes().of(of_length(length), "code")) is None
+    assert asyncio.run(qr_code(SingleFlight(), of_length(length), "code")) is None
 
 
 def test_the_longest_address_has_one() -> None:
-    assert asyncio.run(QrCodes().of(of_length(ADDRESS_LENGTH_MAX), "code"))
+    assert asyncio.run(qr_code(SingleFlight(), of_length(ADDRESS_LENGTH_MAX), "code"))
 
 
-def test_only_some_codes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_some_codes_are_kept() -> None:
     """The most recently used codes."""
-    monkeypatch.setattr(room, "KEPT_MAX", 2)
-
-    async def look() -> list[str]:
-        codes = QrCodes()
-        for address in ("a", "b", "a", "c"):
-            await codes.of(address, "code")
-        return [url for url, _ in codes._kept]
-
-    assert asyncio.run(look()) == ["a", "c"]
+    assert _made.cache_info().maxsize == KEPT_MAX

@@ -39,7 +39,7 @@ from countersign.core.checkout.model import (
 from countersign.core.checkout.sessions import return_url
 from countersign.core.gate.route import Call, Header, Reply
 from countersign.hosted.pages import identity
-from countersign.hosted.pages.room import ADDRESS_LENGTH_MAX, HostedPages
+from countersign.hosted.pages.room import ADDRESS_LENGTH_MAX, HostedPages, qr_code
 from countersign.hosted.pages.visits import Visit, VisitHandler, count, visit_of
 from countersign.hosted.toolkit.screens import PRIVATE, lead, preferred, screen, words_of
 
@@ -161,7 +161,7 @@ async def show(visit: Visit) -> Reply:
     is_for_device = visit.form.get(_DEVICE) == "yes"
     qr = None
     if url is not None and (is_for_device or not is_fetched):
-        qr = await visit.room.qr_codes.of(url, words_of(visit.locale)["identity_qr"])
+        qr = await qr_code(visit.room.looks, url, words_of(visit.locale)["identity_qr"])
     return visit.show(
         "identity.html",
         stage=stage.value,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from countersign.base.snapshot import KeyedLocks, SingleFlight
@@ -20,27 +21,14 @@ ADDRESS_LENGTH_MAX: Final = 1_200
 KEPT_MAX: Final = 256
 
 
-class QrCodes:
-    """Makes codes, and caches the most recent ones."""
-
-    def __init__(self) -> None:
-        self._kept: dict[tuple[str, str], Markup] = {}
-        self._looks = SingleFlight()
-
-    async def of(self, url: str, name: str) -> Markup | None:
-        """A code of this address, as an SVG element with this name; None: too long."""
-        if len(url) > ADDRESS_LENGTH_MAX:
-            return None
-        key = url, name
-        made = self._kept.pop(key, None)
-        if made is None:
-            made = await self._looks.join(key, lambda: asyncio.to_thread(_made, url, name))
-        self._kept[key] = made  # as the newest
-        if len(self._kept) > KEPT_MAX:
-            del self._kept[next(iter(self._kept))]
-        return made
+async def qr_code(looks: SingleFlight, url: str, name: str) -> Markup | None:
+    """A code of this address, as an SVG element with this name; None: too long."""
+    if len(url) > ADDRESS_LENGTH_MAX:
+        return None
+    return await looks.join((url, name), lambda: asyncio.to_thread(_made, url, name))
 
 
+@lru_cache(maxsize=KEPT_MAX)
 def _made(url: str, name: str) -> Markup:
     import segno  # noqa: PLC0415 - of no use to most pages
     from markupsafe import Markup  # noqa: PLC0415 - as above
@@ -63,6 +51,5 @@ class HostedPages(Checkout):
     """None: copies are not sent by e-mail."""
     copies: KeyedLocks = field(default_factory=lambda: KeyedLocks(COPIES_WAITING_MAX))
     """Certificates in the making, by session."""
-    qr_codes: QrCodes = field(default_factory=QrCodes)
     looks: SingleFlight = field(default_factory=SingleFlight)
-    """Concurrent views of a session by one browser: each is recorded once."""
+    """Concurrent views of a session by one browser: each is recorded once. So is a QR code made."""
