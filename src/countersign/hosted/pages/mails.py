@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections import Counter
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from email.message import EmailMessage
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, exists, func, insert, or_, select, update
 
@@ -24,10 +24,6 @@ from countersign.base.errors import InvalidConfiguration
 from countersign.base.setting_values import MailServer
 from countersign.base.values import Mode
 from countersign.core.checkout.model import Status
-
-if TYPE_CHECKING:
-    import aiosmtplib
-
 
 PER_SESSION: Final = 3
 """Mails: the first, and two for a slip in the address or a second device."""
@@ -274,56 +270,43 @@ class MailClient:
         """Try once to hand a message over."""
         import aiosmtplib  # noqa: PLC0415 - an extra
 
-        at = ["connection"]
-        code = None
+        step, code, server = "connection", None, self._mails.server
         try:
+            if self._tls is None and server.tls != "none":
+                self._tls = ssl.create_default_context()
+            client = aiosmtplib.SMTP(
+                hostname=server.host,
+                port=server.port,
+                username=server.user,
+                password=server.password,
+                # Otherwise the name server would be queried.
+                local_hostname=self._mails.sender.rpartition("@")[2],
+                timeout=_REPLY_SECONDS,
+                use_tls=server.tls == "tls",
+                start_tls=server.tls == "starttls",
+                tls_context=self._tls,
+            )
             async with asyncio.timeout(ATTEMPT_SECONDS):
-                client = self._client(aiosmtplib.SMTP)
-                try:
-                    await self._hand_over(client, message, recipient, at)
-                finally:
-                    client.close()
+                with closing(client):
+                    await client.connect()
+                    step = "sender"
+                    await client.mail(self._mails.sender)
+                    step = "recipient"
+                    await client.rcpt(recipient)
+                    step = _CONTENT
+                    await client.data(message.as_bytes())
+                    # The mail is accepted; later responses do not matter.
+                    with suppress(Exception):
+                        await client.quit(timeout=_GOODBYE_SECONDS)
         except aiosmtplib.SMTPResponseException as error:
             code = error.code
         except (aiosmtplib.SMTPException, OSError, ValueError):
             pass  # by the step it is known what that means
         else:
             return Attempt(MailOutcome.SENT)
-        [step] = at
         outcome = MailOutcome.POSTPONED
         if code is None and step == _CONTENT:
             outcome = MailOutcome.UNSURE
         elif code is not None and code >= 500 and step in _OF_ONE_MAIL:
             outcome = MailOutcome.REFUSED
         return Attempt(outcome, code is None or step not in _OF_ONE_MAIL, step, code)
-
-    async def _hand_over(
-        self, client: aiosmtplib.SMTP, message: EmailMessage, recipient: str, at: list[str]
-    ) -> None:
-        await client.connect()
-        at[0] = "sender"
-        await client.mail(self._mails.sender)
-        at[0] = "recipient"
-        await client.rcpt(recipient)
-        at[0] = _CONTENT
-        await client.data(message.as_bytes())
-        # The mail is accepted; later responses do not matter.
-        with suppress(Exception):
-            await client.quit(timeout=_GOODBYE_SECONDS)
-
-    def _client(self, kind: Any) -> Any:  # noqa: ANN401 - of an extra
-        server = self._mails.server
-        if self._tls is None and server.tls != "none":
-            self._tls = ssl.create_default_context()
-        return kind(
-            hostname=server.host,
-            port=server.port,
-            username=server.user,
-            password=server.password,
-            # Otherwise the name server would be queried.
-            local_hostname=self._mails.sender.rpartition("@")[2],
-            timeout=_REPLY_SECONDS,
-            use_tls=server.tls == "tls",
-            start_tls=server.tls == "starttls",
-            tls_context=self._tls,
-        )
