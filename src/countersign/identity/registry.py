@@ -32,14 +32,6 @@ _NAME: Final = re.compile(r"[a-z][a-z0-9_]{1,19}", re.ASCII)
 """It stands in addresses, metrics and columns."""
 _TAKEN: Final = frozenset({"sandbox", "remembered", "operator"})
 """Names used in records in place of a provider: no provider may have one of these."""
-_SAID: Final = (
-    "credentials_type",
-    "session_id",
-    "probe_session_id",
-    "api_version",
-    "words",
-    "pages",
-)
 
 
 def provider_names() -> tuple[str, ...]:
@@ -154,7 +146,7 @@ def _problem(name: str, found: object) -> str | None:
         return "a name has 2 to 20 small letters, digits and underscores, and is not reserved"
     if not (isinstance(found, type) and issubclass(found, IdentityProvider)):
         return "it is no subclass of IdentityProvider"
-    lacks = [said for said in ("name", *_SAID) if not hasattr(found, said)]
+    lacks = [said for said in IdentityProvider.__annotations__ if not hasattr(found, said)]
     if lacks or isabstract(found):
         lacks += sorted(getattr(found, "__abstractmethods__", ()))
         return f"its class lacks {', '.join(lacks)}"
