@@ -148,7 +148,7 @@ def test_lines_of_one_request_are_marked(script: Path, together: bool) -> None:
     lines = [{**line, "initialed_at": "2026-11-20T21:30:00.042Z"}] * 2
     said = "\n".join(offline["explain_lines"](lines if together else [line, other], ["A", "B"]))
     if together:
-        assert "received in one request, at 2026-11-20T21:30:00.042Z,\n  0.042 s after" in said
+        assert "received in one request, at 2026-11-20T21:30:00.042Z, 0.042 s after" in said
         assert "(B) the same in every submission" in said
     else:
         assert "one request" not in said
