@@ -368,7 +368,9 @@ def translate(error: BaseException) -> CountersignError:
 
 
 def _of_driver(error: DBAPIError) -> CountersignError:
-    if isinstance(error, OperationalError) and _is_busy(error):
+    name, state = _names(error)
+    is_busy = name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")) or state in _BUSY_STATES
+    if is_busy and isinstance(error, OperationalError):
         return Overloaded(retry_after=_RETRY_AFTER_SECONDS)
     denied = denial(error)
     if denied is not None:
@@ -378,7 +380,6 @@ def _of_driver(error: DBAPIError) -> CountersignError:
             "that `countersign database grants` prints; the owner grants them after each "
             "upgrade."
         )
-    name, state = _names(error)
     if name.startswith(_DAMAGED_NAMES) or state in _DAMAGED_STATES:
         return damaged()
     if name.startswith("SQLITE_FULL") or state == _DISK_FULL_STATE:
@@ -448,23 +449,13 @@ def denial(error: DBAPIError) -> str | None:
     return str(getattr(getattr(error.orig, "diag", None), "message_primary", None) or error.orig)
 
 
-def _is_busy(error: OperationalError) -> bool:
-    name = getattr(error.orig, "sqlite_errorname", "")
-    state = getattr(error.orig, "sqlstate", None)
-    return name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")) or state in _BUSY_STATES
-
-
 def _is_away(error: DBAPIError) -> bool:
     """The disk or the server is out of reach; the statement itself was not at fault."""
-    name = getattr(error.orig, "sqlite_errorname", "")
+    name, state = _names(error)
     if name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_INTERRUPT")):
         return True
-    state = getattr(error.orig, "sqlstate", None)
     if state == _READ_ONLY_STATE or (state == "XX000" and _IN_RECOVERY in str(error.orig)):
         return True  # a standby, or a primary that has become one
     # Without a state the server was not reached; classes 08 connection, 53 resources, 57 shutdown.
-    return not name and isinstance(error, OperationalError) and _server_state(state)
-
-
-def _server_state(state: str | None) -> bool:
-    return state is None or state[:2] in {"08", "53", "57"}
+    is_server = not state or state[:2] in {"08", "53", "57"}
+    return is_server and not name and isinstance(error, OperationalError)
