@@ -17,6 +17,7 @@ import json
 from asyncio import Lock, to_thread
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hmac import compare_digest
 from importlib.metadata import entry_points
 from typing import Any, Final, TypeAlias, cast
@@ -47,7 +48,6 @@ from countersign.core.orders.model import OrderState
 from countersign.hosted.toolkit.screens import CONTRAST, address_of, contrast, read_door, read_form
 from countersign.operate.bootstrap import Deployment
 from countersign.staff.people import by_provider, sign_in, sql
-from countersign.staff.people.model import LinkSays, ProviderRefusal, SignedIn, SignedInPerson
 from countersign_evidence.disclosure import b64url
 
 GROUP: Final = "countersign.console"
@@ -159,9 +159,46 @@ class Host:
         self.public_url: Final = deployment.settings.public_url
         """Where everyone reaches the service: its log, and what evidence is verified against."""
         self.is_secure: Final = self.url.startswith("https:")
-        self._people = deployment.people
+        self._people = people = deployment.people
         self._handle = handle
         self._reading = Lock()
+        self.who: Final = partial(sign_in.signed_in, people)
+        """The person signed in with this session; None: no one."""
+        self.link_says: Final = partial(sign_in.link_says, people)
+        """The holder of a link; None: the link is unknown, used, replaced or expired.
+
+        The token of a link stands behind the # of its URL (`/console/link#csign_pl_…`), where no
+        server sees it: the page sends it by a POST.
+        """
+        self.link_options: Final = partial(sign_in.link_options, people)
+        """The options of `navigator.credentials.create`, with bytes as base64url; None as above."""
+        self.use_link: Final = partial(sign_in.use_link, people)
+        """Come in by a link with a new passkey, the response as JSON; None: refused.
+
+        It ends the sessions and passkeys that the person had before.
+        """
+        self.passkey_options: Final = partial(sign_in.sign_in_options, people)
+        """The options of `navigator.credentials.get`, and a state to send back with the response.
+
+        With a session: to use the passkey again, see `freshen`. None: browsers allow no passkeys at
+        the address of this console.
+        """
+        self.sign_in: Final = partial(sign_in.sign_in, people)
+        """Sign in: a new session, whose token goes into a cookie. None: refused."""
+        self.freshen: Final = partial(sign_in.freshen, people)
+        """Use the passkey again, where the API answered `passkey_required`."""
+        self.sign_out: Final = partial(sign_in.sign_out, people)
+        """End this session."""
+        self.go_to_provider: Final = partial(by_provider.begin, people)
+        """The redirect for the browser, and the value that it keeps meanwhile: see `ProviderUse`.
+
+        `link` needs the token of a link, `again` that of a session.
+        """
+        self.back_from_provider: Final = partial(by_provider.finish, people)
+        """A new session; None: the earlier session is fresh now; or the reason for a refusal.
+
+        It takes the parameters with which the browser returned, and its IP address.
+        """
 
     async def call(
         self,
@@ -210,10 +247,6 @@ class Host:
                 return invalid.message
         return cast("Mapping[str, Any]", to_builtins(content))
 
-    async def who(self, session: str) -> SignedInPerson | None:
-        """The person signed in with this session; None: no one."""
-        return await sign_in.signed_in(self._people, session)
-
     def scopes(self, role: str, *, staff: bool, acts: bool = False) -> frozenset[str]:
         """The scopes of a role: of the whole service for `staff`, else of an account.
 
@@ -227,75 +260,10 @@ class Host:
         """The names of people (`per_…`) in the audit; unknown ids are left out."""
         return await self._people.access.database.read(sql.names_of, person_ids)
 
-    async def link_says(self, link: str) -> LinkSays | None:
-        """The holder of a link; None: the link is unknown, used, replaced or expired.
-
-        The token of a link stands behind the # of its URL (`/console/link#csign_pl_…`), where no
-        server sees it: the page sends it by a POST.
-        """
-        return await sign_in.link_says(self._people, link)
-
-    async def link_options(self, link: str) -> Mapping[str, Any] | None:
-        """The options of `navigator.credentials.create`, with bytes as base64url; None as above."""
-        return await sign_in.link_options(self._people, link)
-
-    async def use_link(self, link: str, response: str) -> SignedIn | None:
-        """Come in by a link with a new passkey, `response` as JSON; None: refused.
-
-        It ends the sessions and passkeys that the person had before.
-        """
-        return await sign_in.use_link(self._people, link, response)
-
-    def passkey_options(self, session: str = "") -> tuple[Mapping[str, Any], str] | None:
-        """The options of `navigator.credentials.get`, and a state to send back with the response.
-
-        With a session: to use the passkey again, see `freshen`. None: browsers allow no passkeys at
-        the address of this console.
-        """
-        return sign_in.sign_in_options(self._people, session)
-
-    async def sign_in(self, state: str, response: str) -> SignedIn | None:
-        """Sign in: a new session, whose token goes into a cookie. None: refused."""
-        return await sign_in.sign_in(self._people, state, response)
-
-    async def freshen(self, session: str, state: str, response: str) -> bool:
-        """Use the passkey again, where the API answered `passkey_required`."""
-        return await sign_in.freshen(self._people, session, state, response)
-
     @property
     def provider(self) -> str:
         """The host of the provider of OpenID Connect where people sign in; "": not configured."""
         return self._people.provider.host if self._people.provider else ""
-
-    async def go_to_provider(
-        self, use: str, *, session: str = "", link: str = ""
-    ) -> tuple[str, str] | ProviderRefusal:
-        """The redirect for the browser, and the value that it keeps meanwhile: see `ProviderUse`.
-
-        `link` needs the token of a link, `again` that of a session.
-        """
-        return await by_provider.begin(self._people, use, session=session, link=link)
-
-    async def back_from_provider(
-        self,
-        flow: str,
-        response: Mapping[str, str],
-        *,
-        session: str = "",
-        link: str = "",
-        address: str = "",
-    ) -> SignedIn | ProviderRefusal | None:
-        """A new session; None: the earlier session is fresh now; or the reason for a refusal.
-
-        `response` has the parameters with which the browser returned, `address` its IP address.
-        """
-        return await by_provider.finish(
-            self._people, flow, response, session=session, link=link, address=address
-        )
-
-    async def sign_out(self, session: str) -> None:
-        """End this session."""
-        await sign_in.sign_out(self._people, session)
 
     def form_code(self, session: str) -> str:
         """A token for one form of a signed-in person, sent back with the form: see `is_form`.
