@@ -13,7 +13,7 @@ from countersign_evidence.check_alarm import Judged, check_alarm
 from countersign_evidence.monitor.round import WEEKLY, Again, Watch
 from countersign_evidence.monitor.source import open_source
 from countersign_evidence.monitor.state import State
-from countersign_evidence.monitor.watch import Patience, Seen, look
+from countersign_evidence.monitor.watch import Seen, look
 from countersign_evidence.policy import parse_policy
 from tests.monitor.liar import Served, StoppedClock
 
@@ -34,7 +34,7 @@ class Monitor:
         site: Served,
         *,
         policy: str | None = None,
-        patience: Patience = Patience(silence=timedelta(days=1)),  # noqa: B008 - it is frozen
+        frozen: timedelta | None = None,
         seconds: float = 60.0,
         receipts: Path | None = None,
         again: Again = WEEKLY,
@@ -48,11 +48,12 @@ class Monitor:
                 state=State(self.folder),
                 clock=self.clock.time_ns,
                 progress=lambda *of: self.progress.append(of),
+                frozen=frozen,
                 receipts=receipts,
                 again=again,
             )
             async with open_source(site.at(), pause=self.clock.pause, seconds=seconds) as source:
-                return await look(watch, source, patience)
+                return await look(watch, source)
 
         return asyncio.run(once())
 

@@ -18,7 +18,7 @@ from countersign_evidence.alarm import Alarm, AlarmKind, format_alarm, parse_ala
 from countersign_evidence.check_alarm import Shown, check_alarm
 from countersign_evidence.entry import log_entry
 from countersign_evidence.key_history import KeyHistory, KeyRange, sign_history
-from countersign_evidence.monitor.watch import LookStatus, Patience
+from countersign_evidence.monitor.watch import LookStatus
 from countersign_evidence.note import COSIGNATURE, Signer, Verifier, sign_checkpoint
 from countersign_evidence.policy import parse_policy
 from tests.monitor.conftest import NOT_AGAIN, Monitor
@@ -373,16 +373,16 @@ def test_a_log_that_is_silent_for_too_long_is_an_alarm(monitor: Monitor) -> None
 def test_a_log_without_growth_is_an_alarm_only_on_request(monitor: Monitor) -> None:
     """A shop may sell nothing for a week; a log that grows for others may be hidden from us."""
     log = log_of(300)
-    frozen = Patience(silence=timedelta(days=1), frozen=timedelta(days=7))
+    week = timedelta(days=7)
     with served(log) as site:
         consistent(monitor, site)
         monitor.clock.seconds += 8 * 24 * 3600
         consistent(monitor, site)
-        seen = monitor.look(site, patience=frozen)
+        seen = monitor.look(site, frozen=week)
         assert seen.kind is AlarmKind.SILENCE
         assert monitor.judged(seen, site).shown is Shown.OBSERVED
         log.grow(1)
-        consistent(monitor, site, patience=frozen)
+        consistent(monitor, site, frozen=week)
 
 
 def next_log(old: Log, *, size: int | None = None, root: bytes | None = None) -> Log:

@@ -28,7 +28,7 @@ from countersign_evidence.monitor.mirror import Copy, mirror
 from countersign_evidence.monitor.round import Again, AlarmFound, Look, Unchecked, Watch
 from countersign_evidence.monitor.source import Unreachable, open_source
 from countersign_evidence.monitor.state import DamagedState, State
-from countersign_evidence.monitor.watch import LookStatus, Patience, Seen, follow, look
+from countersign_evidence.monitor.watch import LookStatus, Seen, follow, look
 from countersign_evidence.offline.verify import STATUS
 from countersign_evidence.policy import TEST_ORIGIN, Policy
 
@@ -94,7 +94,6 @@ def monitor(
     An alarm is a file in STATE/alarms that others can check: countersign log check-alarm.
     """
     policy = _policy(policy_file, as_json=as_json)
-    patience = Patience(silence=silence, frozen=frozen)
 
     async def run() -> Seen:
         state = State(folder)
@@ -103,13 +102,15 @@ def monitor(
             clock=time.time_ns,
             state=state,
             progress=_progress,
+            silence=silence,
+            frozen=frozen,
             receipts=receipts,
             again=Again(whole=again),
         )
         async with open_source(url) as source:
             if once:
-                return await look(watch, source, patience)
-            return await follow(watch, source, patience, every, partial(_show, as_json=as_json))
+                return await look(watch, source)
+            return await follow(watch, source, every, partial(_show, as_json=as_json))
 
     with _readable(folder, as_json=as_json), locked(folder / "lock"):
         seen = _until_stopped(run())

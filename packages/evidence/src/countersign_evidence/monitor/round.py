@@ -147,6 +147,10 @@ class Watch(Look):
 
     state: State
     progress: OnProgress
+    silence: timedelta = timedelta(days=1)
+    """Alarm if a log could not be checked for longer."""
+    frozen: timedelta | None = None
+    """Alarm if a log has not grown for longer; None: never."""
     receipts: Path | None = None
     """A folder with receipts, whose promises are checked."""
     again: Again = WEEKLY

@@ -71,15 +71,7 @@ class Seen:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
-    """How long what may be honest is not an alarm; None: forever."""
-
-    silence: timedelta
-    frozen: timedelta | None = None
-
-
-async def look(watch: Watch, source: LogSource, patience: Patience) -> Seen:
+async def look(watch: Watch, source: LogSource) -> Seen:
     """Check the log at this address and all that follow it; whatever happens is a result."""
     known, began = watch.state.logs(), from_ns(watch.clock())
     histories = {kept.origin: None if kept.keys is None else kept.keys.encode() for kept in known}
@@ -90,11 +82,11 @@ async def look(watch: Watch, source: LogSource, patience: Patience) -> Seen:
             watch = watch if receipts is None else replace(watch, seen=receipts.seen)
             checked = await _all_epochs(watch, source, known)
             for kept in checked[-1:]:
-                _check_growth(watch, kept, patience)
+                _check_growth(watch, kept)
             if receipts is not None:
                 await check_receipts(receipts, watch, source, checked, began)
         except (Unreachable, Unchecked) as error:
-            _check_silence(watch, source, known, patience, str(error))
+            _check_silence(watch, source, known, str(error))
             seen = Seen(status=LookStatus.UNCHECKED, message=str(error))
         else:
             for kept in checked:
@@ -115,15 +107,11 @@ def _all_right(checked: Sequence[Kept], receipts: Receipts | None, began: dateti
 
 
 async def follow(
-    watch: Watch,
-    source: LogSource,
-    patience: Patience,
-    every: timedelta,
-    say: Callable[[Seen], None],
+    watch: Watch, source: LogSource, every: timedelta, say: Callable[[Seen], None]
 ) -> Seen:
     """Look again and again, until there is an alarm."""
     while True:
-        seen = await look(watch, source, patience)
+        seen = await look(watch, source)
         if seen.status is LookStatus.ALARM:
             return seen
         say(seen)
@@ -178,21 +166,19 @@ async def _check_beginning(watch: Watch, source: LogSource, old: Kept, new: Kept
         raise AlarmFound(replace(alarm, index=0, path=tuple(path)))
 
 
-def _check_growth(watch: Watch, kept: Kept, patience: Patience) -> None:
-    if patience.frozen is None or kept.note is None:
+def _check_growth(watch: Watch, kept: Kept) -> None:
+    if watch.frozen is None or kept.note is None:
         return
-    if watch.now - kept.grown_at > patience.frozen.total_seconds():
+    if watch.now - kept.grown_at > watch.frozen.total_seconds():
         message = f"{kept.origin} has not grown for {_in_words(watch.now - kept.grown_at)}"
         note = kept.note.encode()
         raise AlarmFound(watch.alarm(AlarmKind.SILENCE, kept.url, message, note))
 
 
-def _check_silence(
-    watch: Watch, source: LogSource, known: Sequence[Kept], patience: Patience, why: str
-) -> None:
+def _check_silence(watch: Watch, source: LogSource, known: Sequence[Kept], why: str) -> None:
     for kept in known:
         silent, own = watch.now - kept.checked_at, _is_of_chain(kept.url, source.url)
-        if own and kept.note is not None and silent > patience.silence.total_seconds():
+        if own and kept.note is not None and silent > watch.silence.total_seconds():
             message = f"{kept.origin} could not be checked for {_in_words(silent)}: {why}"
             note = kept.note.encode()
             raise AlarmFound(watch.alarm(AlarmKind.SILENCE, source.url, message, note))
