@@ -27,7 +27,6 @@ from countersign.core.notices.model import (
 from countersign.core.notices.notice_file import parse_notice_file, shipped_notice_files
 from countersign.core.notices.registry import KnownNotices
 from countersign.core.notices.requirements import (
-    Collect,
     Requirements,
     RuleVersion,
     requirements_of,
@@ -208,11 +207,7 @@ def test_a_reviewed_rule_decides_by_the_known_facts(
     (notice,) = found.notices
     assert (notice.required, list(notice.reasons)) == (required, reasons)
     assert found.decision == found.identity.required == required
-    assert found.to_collect() == (
-        Collect((), identity=False)
-        if required == "not_required"
-        else Collect(("law",), identity=True)
-    )
+    assert found.to_collect() == (([], False) if required == "not_required" else (["law"], True))
 
 
 ADDRESS_METADATA = {

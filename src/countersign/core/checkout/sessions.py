@@ -340,17 +340,17 @@ async def _to_collect(
         raise InvalidRequest("Send either cart, or collect and notice_id - at `$.cart`.")
     registry = room.clearances.registry
     at, known = clock.at(registry.now()), await registry.notices(fresh=True)
-    needed = requirements_of(known, wanted.cart, who.mode, at).to_collect()
-    kinds = [Collected.IDENTITY] if needed.identity and wanted.cbid is None else []
-    kinds += [Collected.ACKNOWLEDGMENT] if needed.notice_ids else []
+    notice_ids, identity = requirements_of(known, wanted.cart, who.mode, at).to_collect()
+    kinds = [Collected.IDENTITY] if identity and wanted.cbid is None else []
+    kinds += [Collected.ACKNOWLEDGMENT] if notice_ids else []
     if not kinds:
         raise InvalidRequest("This cart needs nothing to be collected - at `$.cart`.")
-    if len(needed.notice_ids) > 1:
+    if len(notice_ids) > 1:
         raise InvalidRequest(
             "This cart needs several notices: create a session for each of them, with notice_id, "
-            f"that is {', '.join(needed.notice_ids)} - at `$.cart`."
+            f"that is {', '.join(notice_ids)} - at `$.cart`."
         )
-    return tuple(kinds), next(iter(needed.notice_ids), None)
+    return tuple(kinds), next(iter(notice_ids), None)
 
 
 async def _check(room: Checkout, who: Principal, wanted: CheckoutSessionRequest) -> str | None:

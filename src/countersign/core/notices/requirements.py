@@ -84,13 +84,6 @@ class RequirementWarning(Struct, frozen=True, kw_only=True):
     """Of `not_sufficient`; else null."""
 
 
-class Collect(NamedTuple):
-    """What to collect from the buyer. Unknown requirements are collected."""
-
-    notice_ids: tuple[str, ...]
-    identity: bool
-
-
 class Requirements(Struct, frozen=True, kw_only=True):
     """What an order needs, by the rules of the notices."""
 
@@ -105,12 +98,13 @@ class Requirements(Struct, frozen=True, kw_only=True):
     """As you asserted it; it changed nothing."""
     livemode: bool
 
-    def to_collect(self) -> Collect:
-        """The parts that a checkout for this order collects."""
-        return Collect(
-            tuple(n.notice_id for n in self.notices if n.required is not Requirement.NOT_REQUIRED),
-            self.identity.required is not Requirement.NOT_REQUIRED,
-        )
+    def to_collect(self) -> tuple[list[str], bool]:
+        """The notices that a checkout for this order shows, and whether it verifies the buyer.
+
+        What is unknown is collected.
+        """
+        notices = [one.notice_id for one in self.notices if one.required is not _NOT_REQUIRED]
+        return notices, self.identity.required is not _NOT_REQUIRED
 
 
 class _Case(NamedTuple):
