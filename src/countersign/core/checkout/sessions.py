@@ -111,22 +111,17 @@ async def create_session(
         if notice_id is None:
             raise InvalidRequest("A required field is missing - at `$.notice_id`.")
         await room.clearances.registry.in_force(notice_id, who.mode, clock)
-    content = Content(
-        session_id=wanted.session_id,
-        return_url=wanted.return_url,
+    content = shared.view(
+        Content,
+        wanted,
         collect=collect,
         notice_id=notice_id,
-        cbid=wanted.cbid,
-        shipping_zip=wanted.shipping_zip,
-        product_class=wanted.product_class,
-        product_classes=wanted.product_classes,
         origin=origin,
         locale=wanted.locale or "en",
         by_browser=wanted.locale is None,
         order=checked_order(wanted.order),
         destination=destination_of(wanted.cart, wanted.shipping_zip),
         exemption=None if wanted.cart is None else wanted.cart.exemption,
-        order_reference=wanted.order_reference,
     )
     session, token, drawn = await _new(room, who, content, wanted.expires_in_seconds)
     shown = view(room, session, session.created_at, token)
@@ -238,15 +233,7 @@ def clearance_request(session: Session) -> ClearanceRequest | None:
     content, cbid = session.asked, session.cbid
     if cbid is None or content.shipping_zip is None:
         return None
-    return ClearanceRequest(
-        ack_id=session.ack_id or "",
-        cbid=cbid,
-        shipping_zip=content.shipping_zip,
-        session_id=content.session_id,
-        product_class=content.product_class,
-        product_classes=content.product_classes,
-        order_reference=content.order_reference,
-    )
+    return shared.view(ClearanceRequest, content, ack_id=session.ack_id or "", cbid=cbid)
 
 
 def with_decision(order: PreparedOrder, connection: Connection, session: Session) -> Session:

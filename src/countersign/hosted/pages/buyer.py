@@ -11,6 +11,7 @@ from msgspec import UNSET
 from sqlalchemy import Connection
 
 from countersign.base.errors import CheckoutSessionClosed, NoticeVersionMismatch
+from countersign.base.http.schemas import view
 from countersign.base.values import rfc3339_ms
 from countersign.core.acknowledgments.acknowledge import (
     check_initials,
@@ -235,12 +236,11 @@ def _process(
     if reading.surface is Surface.PAGE:
         # The holder of the token may be another program than the browser that made the check.
         binding = check.binding if check is not None and check.verified else Binding.LINK
-    return Process(
+    return view(
+        Process,
+        reading,
         checkout_session=session.id,
-        surface=reading.surface,
         origin=page_origin,
-        rendered_digest=reading.rendered_digest,
-        locale=reading.locale,
         opened_at=at(reading.opened_at),
         lines=[
             Line(
@@ -256,8 +256,6 @@ def _process(
         reviewed_at=None if reading.reviewed_at is None else at(reading.reviewed_at),
         agreement=notice.content.attestation_text,
         consent=WORDS[reading.locale]["consent"],
-        script=reading.script,
-        viewport=reading.viewport,
         binding=binding,
         verification=None if check is None else check.verification,
         claimed=[

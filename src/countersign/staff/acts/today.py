@@ -10,8 +10,8 @@ from typing import Annotated, Final
 from msgspec import Meta, Struct
 from sqlalchemy import Connection
 
-from countersign.base.http.schemas import Timestamp
-from countersign.base.values import Mode, from_ms, from_ns, to_ms
+from countersign.base.http.schemas import Timestamp, view
+from countersign.base.values import from_ms, from_ns, to_ms
 from countersign.core.access.key import Principal, Scope
 from countersign.core.access.reach import AccountReach
 from countersign.core.access.room import Access
@@ -123,19 +123,16 @@ def today(connection: Connection, who: Principal, at: datetime) -> Today:
     ]
     refused = sql.refusals(connection, who, days[0].begins)
     is_all = len(refused) < sql.REFUSALS_MOST
-    return Today(
-        account_id=who.account_id,
-        livemode=who.mode is Mode.LIVE,
-        at=at.replace(microsecond=0),
+    return view(
+        Today,
+        who,
+        standing,
+        at=at,
         most=sql.MOST,
         hours=shown[:HOURS],
         days=shown[HOURS:],
         refusals=_by_reason(refused, to_ms(hours[0].begins)),
         refusals_since=None if is_all else from_ms(min(one.at_ms for one in refused)),
-        open_checkout_sessions=standing.open_checkout_sessions,
-        buyers_waiting=standing.buyers_waiting,
-        deliveries_repeated=standing.deliveries_repeated,
-        endpoints_disabled=standing.endpoints_disabled,
     )
 
 
