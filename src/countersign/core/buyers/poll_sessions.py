@@ -133,12 +133,13 @@ async def _ask_again(room: Buyers, integration: Integration, index: bytes) -> Pe
     basis = await room.access.database.read(sessions_sql.grounds, integration.reach, index)
     if basis is None:
         return None
-    place = evidence_place(account_id, basis.verification_id)
-    content = await room.vault.open(basis.evidence, shred_key=basis.shred_key, **place)
+    verification_id, cbid, evidence, shred_key = basis
+    place = evidence_place(account_id, verification_id)
+    content = await room.vault.open(evidence, shred_key=shred_key, **place)
     time_ns = room.access.clock.time_ns()
     key = await room.vault.data_key(account_id, time_ns)
     request = _decode_evidence(content).request
-    return to_follow(room, key, integration, request, index, basis.cbid, time_ns)
+    return to_follow(room, key, integration, request, index, cbid, time_ns)
 
 
 async def run(room: Buyers) -> None:

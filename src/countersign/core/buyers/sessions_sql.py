@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -281,15 +281,6 @@ def join(
     connection.execute(delete(buyer_blocks).where(b.cbid == other))
 
 
-class Grounds(NamedTuple):
-    """A verification that a session has led to, with its evidence, sealed."""
-
-    verification_id: str
-    cbid: str
-    evidence: bytes
-    shred_key: bytes
-
-
 def follow(connection: Connection, new: PendingSession) -> None:
     """Poll a session from now on, with the request of last; its polls go on counting."""
     known = _id_of(connection, new.account_id, new.mode, new.asked_index)
@@ -396,17 +387,20 @@ def hurry(  # noqa: PLR0917 - the columns
     return True
 
 
-def grounds(connection: Connection, reach: Reach, session_index: bytes) -> Grounds | None:
+def grounds(
+    connection: Connection, reach: Reach, session_index: bytes
+) -> Row[str, str, bytes, bytes] | None:
     """The verification by which accounts in reach last verified somebody with a session.
 
-    None: there is none, or its evidence is gone.
+    Its identifier, the buyer's, its evidence, sealed, and the shred key; None: there is none, or
+    its evidence is gone.
     """
     known, evidence = verifications.c, verification_evidence.c
     # The buyer of the session leads to its verifications: they have no index by session.
     of_session = select(provider_sessions.c.cbid).where(
         provider_sessions.c.mode == known.mode, provider_sessions.c.session_index == session_index
     )
-    row = connection.execute(
+    return connection.execute(
         select(known.id, known.cbid, evidence.payload, shred_keys.c.key)
         .join(verification_evidence, evidence.record_id == known.id)
         .join(shred_keys, shred_keys.c.record_id == known.id)
@@ -419,7 +413,6 @@ def grounds(connection: Connection, reach: Reach, session_index: bytes) -> Groun
         .order_by(known.id.desc())
         .limit(1)
     ).one_or_none()
-    return None if row is None else Grounds(*row)
 
 
 def drop(connection: Connection, pending: PendingSession, at: datetime) -> None:
