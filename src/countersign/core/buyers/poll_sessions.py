@@ -30,7 +30,6 @@ from countersign.core.buyers.evaluate_session import look_again
 from countersign.core.buyers.providers import Integration
 from countersign.core.buyers.room import Buyers
 from countersign.core.buyers.session_evidence import (
-    AskedBefore,
     SessionRequest,
     evidence_place,
     pending_place,
@@ -56,7 +55,6 @@ _PAGE: Final = 64
 
 _log: Final = structlog.get_logger("countersign.verification")
 _decode: Final = msgspec.json.Decoder(SessionRequest).decode
-_decode_evidence: Final = msgspec.json.Decoder(AskedBefore).decode
 
 
 async def webhook_integrations(
@@ -138,7 +136,7 @@ async def _ask_again(room: Buyers, integration: Integration, index: bytes) -> Pe
     content = await room.vault.open(evidence, shred_key=shred_key, **place)
     time_ns = room.access.clock.time_ns()
     key = await room.vault.data_key(account_id, time_ns)
-    request = _decode_evidence(content).request
+    request = msgspec.convert(msgspec.json.decode(content)["request"], SessionRequest)
     return to_follow(room, key, integration, request, index, cbid, time_ns)
 
 

@@ -152,12 +152,6 @@ class SessionRequest(msgspec.Struct, frozen=True, kw_only=True):
         return "<SessionRequest: hidden>"
 
 
-class AskedBefore(msgspec.Struct, frozen=True):
-    """The request, from the evidence of a verification."""
-
-    request: SessionRequest
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Evaluation(VerificationAct):
     """The request about a session, the provider's result, and the decision."""
