@@ -170,7 +170,6 @@ def test_a_session_must_have_the_mode_of_the_key(
         live=wanted,
     )
     assert (Reason.TEST_SESSION in decision.reasons) is not verified
-    assert decision.not_bound is not verified
 
 
 def test_credentials_must_be_of_the_mode(stage: Stage, played: Playing) -> None:

@@ -104,11 +104,6 @@ class SessionDecision:
     zips: tuple[ProvedZip, ...] = ()
 
     @property
-    def not_bound(self) -> bool:
-        """Whether this buyer may not be verified by the session."""
-        return not {Reason.SESSION_NOT_BOUND, Reason.TEST_SESSION}.isdisjoint(self.reasons)
-
-    @property
     def is_followed(self) -> bool:
         """Whether the provider is polled again: it has not decided, or the buyer can continue."""
         return state_of(self.status, self.reasons) in FOLLOWED
@@ -269,7 +264,7 @@ def refuse_unbound(decision: SessionDecision, result: ProviderResult) -> None:
     """
     if Reason.TEST_SESSION in decision.reasons:
         raise ProviderSessionNotBound(_OTHER_MODE.get(result.live, _MODE_UNKNOWN))
-    if decision.not_bound:
+    if Reason.SESSION_NOT_BOUND in decision.reasons:
         raise ProviderSessionNotBound(OTHER_SUBJECT)
 
 
