@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -13,6 +12,7 @@ from msgspec.structs import asdict, replace
 
 from countersign.base.config import AGE_MAX
 from countersign.base.errors import InvalidArgument
+from countersign.base.host import is_loopback
 from countersign.base.values import Mode, from_ns
 from countersign.core.access.account import find_account
 from countersign.core.access.audit import AuditAction
@@ -244,13 +244,6 @@ def _check_url(url: str) -> None:
     if not whole or parts.query or parts.fragment or parts.username or parts.password:
         msg = f"Invalid base URL {url!r}; expected a URL such as http://127.0.0.1:9000."
         raise InvalidArgument(msg)
-    if parts.scheme == "http" and not _is_loopback(parts.hostname or ""):
+    if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
         msg = f"{url!r} would send the credentials unencrypted: use https:// for other machines."
         raise InvalidArgument(msg)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
