@@ -44,11 +44,6 @@ class KeptProposal(ReviewProposal, frozen=True, kw_only=True):
     zip_index: str
     """The keyed hash of the ZIP code to accept, in hex; "" if none is."""
 
-    @property
-    def shown(self) -> ReviewProposal:
-        """The proposal for a second person, who must find the ZIP code independently."""
-        return msgspec.convert(self, ReviewProposal, from_attributes=True)
-
 
 _decode: Final = msgspec.json.Decoder(KeptProposal).decode
 

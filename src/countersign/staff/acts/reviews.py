@@ -188,7 +188,8 @@ def _text(value: str | None, name: str) -> str:
 
 
 def _view(waiting: Waiting) -> BuyerReview:
-    proposal = UNSET if waiting.proposal is None else waiting.proposal.shown
+    # Without the hash of the ZIP code: the second person must find that independently.
+    proposal = UNSET if waiting.proposal is None else view(ReviewProposal, waiting.proposal)
     return view(BuyerReview, waiting, reasons=waiting.reasons or UNSET, proposal=proposal)
 
 
