@@ -248,6 +248,14 @@ def test_times_that_contradict_each_other_are_reported_if_confirmed(shop: Shop) 
     assert fresh(order).shipped_at == early
 
 
+def test_a_wrong_report_is_corrected(shop: Shop) -> None:
+    order, right = shop.bought(), timezone.now()
+    orders.report(order, shipped_at=right + timedelta(days=30))
+    [wrong] = shop.client.clearances.retrieve(order.clearance_id).fulfilments
+    orders.report(order, shipped_at=right, corrects=wrong.fulfilment_id)
+    assert fresh(order).shipped_at == right
+
+
 def test_a_parcel_reported_before_a_crash_counts_as_shipped(shop: Shop) -> None:
     """A message that comes between the report and its storing does not give the payment up."""
     order = shop.bought()

@@ -277,9 +277,12 @@ def report(
     delivered_at: datetime | None = None,
     adult_signature_obtained: bool | None = None,
     confirm_order_of_events: bool | None = None,
+    corrects: str = "",
 ) -> None:
     """Report the fulfilment of a cleared order; repeat it with later facts.
 
+    `corrects`: the earlier report that was wrong (`ful_…`, in
+    `client().clearances.retrieve(order.clearance_id).fulfilments`); this one stands in its place.
     `confirm_order_of_events`: the times are right, although the parcel left before the order was
     cleared, or came before it left. The evidence shows that you confirmed it.
 
@@ -297,10 +300,11 @@ def report(
         delivered_at=delivered_at,
         adult_signature_obtained=adult_signature_obtained,
         confirm_order_of_events=confirm_order_of_events,
+        corrects=corrects or None,
     )
     _store(
         order,
-        shipped_at=order.shipped_at or shipped_at or timezone.now(),
+        shipped_at=(not corrects and order.shipped_at) or shipped_at or timezone.now(),
         closed_at=made.closed_at,
     )
 
