@@ -38,7 +38,7 @@ from countersign.server.extension import Extension, installed_extension
 from countersign.server.listen import BACKLOG, opener, refuse_taken
 from countersign.server.manager import ALIVE, beat_seconds, notify
 from countersign.server.metrics import serve_metrics
-from countersign.server.stopping import Stopping
+from countersign.server.stopping import stopper
 from countersign.server.workers import Worker
 
 _CONNECTIONS_MAX: Final = 10_000
@@ -108,7 +108,7 @@ async def serve(
     )
     loop = asyncio.get_running_loop()
     serving = asyncio.create_task(server.serve())
-    stopping = Stopping(
+    stop = stopper(
         deployment.operations.draining,
         settings.drain_seconds,
         app.streams,
@@ -116,7 +116,7 @@ async def serve(
         serving,
     )
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopping.stop)
+        loop.add_signal_handler(number, stop)
     background = [
         asyncio.create_task(restarted(name, run, app.metrics.loops_ended))
         for name, run in loops.items()

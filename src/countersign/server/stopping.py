@@ -16,41 +16,37 @@ _GRACE_SECONDS: Final = 10.0
 """How long active requests may take after the server has closed."""
 
 
-class Stopping:
-    """Handles the stop signals on the server's event loop."""
+def stopper(
+    draining: asyncio.Event,
+    drain_seconds: float,
+    streams: Streams,
+    interrupt: Callable[[], None],
+    serving: asyncio.Task[None],
+) -> Callable[[], None]:
+    """The handler of stop signals. At the first one it drains; at a later one it closes.
 
-    def __init__(
-        self,
-        draining: asyncio.Event,
-        drain_seconds: float,
-        streams: Streams,
-        interrupt: Callable[[], None],
-        serving: asyncio.Task[None],
-    ) -> None:
-        """`interrupt` closes the server's sockets; `serving` ends after the last response."""
-        self._draining = draining
-        self._drain_seconds = drain_seconds
-        self._streams = streams
-        self._interrupt = interrupt
-        self._serving = serving
-        self._loop = asyncio.get_running_loop()
+    Without drain seconds it closes at once. `interrupt` closes the server's sockets; `serving` ends
+    after the last response.
+    """
+    loop = asyncio.get_running_loop()
 
-    def stop(self) -> None:
-        """At the first signal: drain. At a later one, or without drain seconds: close."""
+    def stop() -> None:
         notify(STOPPING)
-        if self._draining.is_set() or not self._drain_seconds:
-            self._close()
+        if draining.is_set() or not drain_seconds:
+            close()
         else:
-            self._loop.call_later(self._drain_seconds, self._close)
-        self._draining.set()
+            loop.call_later(drain_seconds, close)
+        draining.set()
 
-    def _close(self) -> None:
+    def close() -> None:
         # Their clients reconnect at once, which should reach another server.
-        self._streams.end()
-        self._loop.call_soon(self._interrupt)
-        self._loop.call_later(_GRACE_SECONDS, self._abandon)
+        streams.end()
+        loop.call_soon(interrupt)
+        loop.call_later(_GRACE_SECONDS, abandon)
 
-    def _abandon(self) -> None:
+    def abandon() -> None:
         # The callbacks of the server find their work cancelled, as intended.
-        self._loop.set_exception_handler(lambda *_: None)
-        self._serving.cancel()
+        loop.set_exception_handler(lambda *_: None)
+        serving.cancel()
+
+    return stop
