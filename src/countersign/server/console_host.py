@@ -139,17 +139,6 @@ def contrasts(color: str) -> dict[str, float]:
     return {name: contrast(color, on) for name, on in (("white", "#fff"), ("black", "#000"))}
 
 
-class _Whole:
-    """A body that is here already."""
-
-    def __init__(self, body: bytes) -> None:
-        self._body = body
-
-    async def __call__(self) -> dict[str, Any]:
-        body, self._body = self._body, b""
-        return {"type": "http.request", "body": body, "more_body": False}
-
-
 class Host:
     """The interface of the service for pages."""
 
@@ -233,7 +222,11 @@ class Host:
             peer=None,
             is_within=True,
         )
-        return _answer(await self._handle(call, Incoming(_Whole(sent))))
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": sent}
+
+        return _answer(await self._handle(call, Incoming(receive)))
 
     async def notice_in(self, file: str) -> Mapping[str, Any] | str:
         """The request body for this notice file; or the error in the file.
