@@ -88,19 +88,16 @@ async def _everything(room: LogRoom) -> AsyncIterator[Progress | LogFinding]:
 
 async def _check(room: LogRoom, log: Log) -> AsyncIterator[Progress | LogFinding]:
     tree, verifiers = GrowingTree(), list[Verifier]()
-    async for key in _keys(room, log):
-        if isinstance(key, LogFinding):
-            yield key
-        else:
-            verifiers.append(key)
+    async for finding in _keys(room, log, verifiers):
+        yield finding
     async for checkpoint in _checkpoints(room, log):
         async for step in _grow(room, log, tree, checkpoint.size):
             yield step
         if tree.size != checkpoint.size:
             return  # an entry is missing, which is a finding already
-        finding = _checkpoint(log, verifiers, checkpoint, tree.root())
-        if finding is not None:
-            yield finding
+        wrong = _wrong_checkpoint(log, verifiers, checkpoint, tree.root())
+        if wrong is not None:
+            yield _finding(log, f"the checkpoint of size {checkpoint.size} {wrong}")
     async for step in _grow(room, log, tree, log.size):
         yield step
     if (tree.size, tree.root()) != (log.size, log.root):
@@ -109,13 +106,14 @@ async def _check(room: LogRoom, log: Log) -> AsyncIterator[Progress | LogFinding
         yield _finding(log, f"{what} is beyond the entries of the log")
 
 
-async def _keys(room: LogRoom, log: Log) -> AsyncIterator[Verifier | LogFinding]:
+async def _keys(room: LogRoom, log: Log, verifiers: list[Verifier]) -> AsyncIterator[LogFinding]:
+    """Add the keys of a log that can be read to the verifiers."""
     keys = await room.database.read(logs_sql.keys_of, log.id)
     if not keys:
         yield _finding(log, "its keys are missing: nothing can be sealed or verified")
     for key in keys:
         try:
-            yield Verifier.parse(key.vkey)
+            verifiers.append(Verifier.parse(key.vkey))
         except EvidenceError as error:
             yield _finding(log, f"the key {key.vkey} is not valid: {error}")
             continue
@@ -187,21 +185,18 @@ def _finding(log: Log, message: str, index: int | None = None) -> LogFinding:
     return LogFinding(log.origin, index, message)
 
 
-def _checkpoint(
+def _wrong_checkpoint(
     log: Log, keys: list[Verifier], stored: StoredCheckpoint, root: bytes
-) -> LogFinding | None:
-    def finding(message: str) -> LogFinding:
-        return _finding(log, f"the checkpoint of size {stored.size} {message}")
-
+) -> str | None:
     if stored.root != root:
-        return finding("does not match the root of the entries before it")
+        return "does not match the root of the entries before it"
     if not keys:
         return None  # which is a finding already
     try:
         text, _ = open_note(stored.note, keys)
         checkpoint = parse_checkpoint(text)
     except EvidenceError as error:
-        return finding(f"does not verify: {error}")
+        return f"does not verify: {error}"
     if (checkpoint.origin, checkpoint.size, checkpoint.root) != (log.origin, stored.size, root):
-        return finding("does not match the columns that it is stored with")
+        return "does not match the columns that it is stored with"
     return None
