@@ -31,7 +31,7 @@ from countersign.core.access.idempotency import Keep
 from countersign.core.access.secrets import INDEX_BYTES
 from countersign.core.acknowledgments.acknowledge import _make, _order
 from countersign.core.acknowledgments.write_together import Made, defer
-from countersign.core.log.blind_runs import GROUP, RUN_ROWS, NewRun, do_step
+from countersign.core.log.blind_runs import GROUP, RUN_ROWS, do_step, new_run
 from countersign.core.vault.vault import SHRED_KEY_BYTES
 from countersign.operate.bootstrap import Deployment, open_deployment
 
@@ -93,7 +93,7 @@ def _write(connection: Connection, first: Made, begun: int, step: int, places: r
         run_deferred(connection)
         last = copies[-1].record.id
     if len(places) == _RUN:
-        do_step(connection, NewRun(places.start // RUN_ROWS, last))
+        do_step(connection, new_run(places.start // RUN_ROWS, last))
         run_deferred(connection)
 
 

@@ -11,8 +11,9 @@ PostgreSQL has its indexes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from sqlalchemy import Column, ColumnElement, Connection, String, and_, bindparam, text
 
@@ -65,21 +66,8 @@ _MERGED: Final = DriverStatement(f"DELETE FROM blind_runs WHERE {_OTHERS}")  # n
 _AFTER_ALL: Final = b"\xff" * 64
 
 
-class NewRun(NamedTuple):
-    """The keys of the oldest records that wait, up to this one, become a run."""
-
-    run: int
-    last: str
-
-
-class Slice(NamedTuple):
-    """The keys before `end` of a group's other runs go to its first one."""
-
-    first: int
-    end: bytes
-
-
-Step: TypeAlias = NewRun | Slice
+Step: TypeAlias = Sequence[tuple[DriverStatement, tuple[object, ...]]]
+"""Statements with their values, of one transaction."""
 
 
 def found_by(connection: Connection, column: Column[Any], *indexes: bytes) -> ColumnElement[bool]:
@@ -95,14 +83,21 @@ def next_step(connection: Connection, rows: int = RUN_ROWS) -> Step | None:
     """The next step; None: nothing to do. `rows` is of how many records a new run has keys."""
     waiting = _LAST(connection, rows - 1).fetchone()
     if waiting is not None:
-        return NewRun(run=waiting[1], last=waiting[0])
+        return new_run(waiting[1], waiting[0])
     runs = _FIRST_KEYS(connection).fetchall()
     for run, _ in runs:
         group = run - run % GROUP
         if run != group and runs[-1][0] >= group + GROUP:
             first_key = min(key for one, key in runs if group < one < group + GROUP)
-            return Slice(group, _end_of_slice(first_key))
+            # The keys of the group's other runs before this end go to its first one.
+            others = (*range(group + 1, group + GROUP), _end_of_slice(first_key))
+            return (_MERGE, (group, *others)), (_MERGED, others)
     return None
+
+
+def new_run(run: int, last: str) -> Step:
+    """The keys of the oldest records that wait, up to the last one, become a run."""
+    return (_MOVE, (run, last, last, last)), (_MOVED, (last,))
 
 
 def _end_of_slice(key: bytes) -> bytes:
@@ -117,13 +112,8 @@ def do_step(connection: Connection, step: Step) -> None:
     deferred = deferred_statements(connection)
     if deferred is None:
         raise ValueError("nothing would do what is left on this connection")
-    if isinstance(step, NewRun):
-        _MOVE.defer(connection, deferred, step.run, step.last, step.last, step.last)
-        _MOVED.defer(connection, deferred, step.last)
-        return
-    others = (*range(step.first + 1, step.first + GROUP), step.end)
-    _MERGE.defer(connection, deferred, step.first, *others)
-    _MERGED.defer(connection, deferred, *others)
+    for statement, values in step:
+        statement.defer(connection, deferred, *values)
 
 
 async def merge(database: Database, rows: int = RUN_ROWS) -> int:
