@@ -27,6 +27,7 @@ from countersign.base.setting_values import (
     expecting,
     networks,
     number,
+    one_of,
     starts_with,
     to_header,
     to_heads,
@@ -88,10 +89,7 @@ class Settings:
     """URL of the PostgreSQL database. If omitted: the embedded SQLite database in the data
     directory.
     Example: `postgresql://countersign@db1,db2/countersign?target_session_attrs=read-write`."""
-    database_pooler: str = _setting(
-        expecting("none or transaction", {"none": "none", "transaction": "transaction"}.get),
-        "none",
-    )
+    database_pooler: str = _setting(one_of("none", "transaction"), "none")
     """`transaction`: PostgreSQL is behind a pooler in transaction mode, such as PgBouncer; the
     service then uses no prepared statements and sets timeouts for each transaction. `none`:
     connections are sessions. `serve` and `init` refuse a transaction pooler that is not
@@ -105,9 +103,7 @@ class Settings:
     """Source of the key-encryption key: `file:PATH`, `env:NAME`, or `command:PROGRAM ARGUMENT…`,
     which prints the key. If omitted: `key-encryption.key` in the data directory.
     Example: `command:/usr/local/bin/fetch-key countersign`."""
-    log_keys: str = _setting(
-        expecting("vault or pkcs11", {"vault": "vault", "pkcs11": "pkcs11"}.get), "vault"
-    )
+    log_keys: str = _setting(one_of("vault", "pkcs11"), "vault")
     """Where new signing keys of the live log are kept: `vault`, encrypted in the database, or
     `pkcs11`, on the token of `COUNTERSIGN_PKCS11_MODULE`. Takes effect at the next `countersign
     log rotate-key`; existing keys stay where they are. Example: `pkcs11`."""

@@ -69,6 +69,11 @@ def expecting(expected: str, convert: Callable[[str], object]) -> Callable[[str]
     return read
 
 
+def one_of(*words: str) -> Callable[[str], object]:
+    """The reader of one of these words."""
+    return expecting(" or ".join(words), {word: word for word in words}.get)
+
+
 def number(least: int, most: int) -> Callable[[str], object]:
     def convert(text: str) -> int | None:
         is_number = text.isascii() and text.isdigit()
