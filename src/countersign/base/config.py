@@ -349,13 +349,12 @@ def _contradictions(values: Mapping[str, Any]) -> list[str]:
     found: list[str] = []
     if values.get("metrics_port") is not None and values["metrics_port"] == values.get("port"):
         found.append(f"{PREFIX}METRICS_PORT: expected a port other than {PREFIX}PORT")
-    if values.get("host") and "public_url" in values:
-        host = values["host"]
-        if values["public_url"] is None and not is_loopback(host):
-            found.append(
-                f"{PREFIX}PUBLIC_URL: expected the URL at which clients reach the service, since "
-                f"{PREFIX}HOST is {host}: links, tokens and log names contain it"
-            )
+    host = values.get("host")
+    if host and values.get("public_url", "") is None and not is_loopback(host):
+        found.append(
+            f"{PREFIX}PUBLIC_URL: expected the URL at which clients reach the service, since "
+            f"{PREFIX}HOST is {host}: links, tokens and log names contain it"
+        )
     if isinstance(values.get("log_head_dir"), str) and values.get("database_url") is None:
         found.append(
             f"{PREFIX}LOG_HEAD_DIR: expected a directory, since the embedded database has one "
