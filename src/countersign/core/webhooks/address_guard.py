@@ -19,7 +19,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from threading import Thread
 from typing import Final, TypeAlias
 
-from countersign.base.host import ip_or_none
+from countersign.base.host import Network, ip_or_none
 
 LOOKUPS_MAX: Final = 8
 """Look-ups of one account at a time."""
@@ -27,18 +27,15 @@ REMEMBERED_SECONDS: Final = 5.0
 """How long the result of a look-up is used again, including a failure."""
 Resolver: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 """The IP addresses of a host name, as text; OSError where it has none."""
-_RELAYS: Final = IPv4Network("192.88.99.0/24")
-"""6to4 relays (RFC 7526)."""
 _GLOBAL_UNICAST: Final = IPv6Network("2000::/3")
-_NOT_PUBLIC_4: Final = (
+_NOT_PUBLIC: Final[tuple[Network, ...]] = (
     # Protocol assignments (RFC 6890): older versions of `ipaddress` take most of them as public,
     # among them the metadata service of a cloud, 192.0.0.192.
     IPv4Network("192.0.0.0/24"),
     # Registered as public, but inside Azure it is the platform's own service on every host.
     IPv4Network("168.63.129.16/32"),
-    _RELAYS,
-)
-_NOT_PUBLIC: Final = (
+    # 6to4 relays (RFC 7526).
+    IPv4Network("192.88.99.0/24"),
     # Teredo and 6to4, which can hide any IPv4 address.
     IPv6Network("2001::/32"),
     IPv6Network("2002::/16"),
@@ -57,16 +54,9 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
     For IPv6 only addresses assigned as global unicast count. That excludes addresses that wrap an
     IPv4 address: mapped (::ffff:0:0/96), compatible (::/96) and NAT64 (64:ff9b::/96).
     """
-    if isinstance(address, IPv4Address):
-        return (
-            address.is_global
-            and not address.is_multicast
-            and not any(address in network for network in _NOT_PUBLIC_4)
-        )
+    is_unicast = not address.is_multicast if address.version == 4 else address in _GLOBAL_UNICAST
     return (
-        address in _GLOBAL_UNICAST
-        and address.is_global
-        and not any(address in network for network in _NOT_PUBLIC)
+        is_unicast and address.is_global and not any(address in network for network in _NOT_PUBLIC)
     )
 
 
