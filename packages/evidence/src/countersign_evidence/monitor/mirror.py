@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -50,11 +50,8 @@ class Copy:
     def write(self, path: str, body: bytes) -> None:
         """Write a resource, unless it is there. Raises OSError."""
         file = self.folder / path
-        try:
-            if file.read_bytes() == body:
-                return
-        except OSError:
-            pass
+        if self.read(path) == body:
+            return
         self._make(file.parent)
         # Not next to the file: the rest of a killed run would be served.
         with draft(self.folder / _DRAFT, body) as new:
@@ -95,18 +92,15 @@ class Copy:
         note = self.read(CHECKPOINT)
         if note is None:
             return GrowingTree(), None
-        tree, head = None, None
-        try:
+        with suppress(EvidenceError):
             head = checkpoint_of(note)
             tree = tree_of(head.size, lambda tile: self.read(f"tile/{tile.path}") or b"")
-        except EvidenceError:
-            pass
-        if tree is None or head is None or tree.root() != head.root:
-            raise Unchecked(
-                f"{self.folder} is damaged, its tiles are not those of its checkpoint: delete its "
-                "checkpoint, and all is read again"
-            )
-        return tree, note
+            if tree.root() == head.root:
+                return tree, note
+        raise Unchecked(
+            f"{self.folder} is damaged, its tiles are not those of its checkpoint: delete its "
+            "checkpoint, and all is read again"
+        )
 
     def _make(self, folder: Path) -> None:
         if not folder.is_dir():
