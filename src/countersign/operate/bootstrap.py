@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from countersign.base.config import Settings
 from countersign.base.db import schema
 from countersign.base.db.database import Database
-from countersign.base.db.engine import database_url, is_embedded
+from countersign.base.db.engine import is_embedded, url_of
 from countersign.base.db.pooler import refuse_unknown_pooler
 from countersign.base.db.turn import Turn
 from countersign.base.errors import DeploymentIncomplete, InvalidConfiguration, NotInitialised
@@ -127,7 +127,7 @@ async def initialise(
         NotInitialised: nothing of a deployment is there, and `founds` is false.
         DeploymentIncomplete: something of one is there, and its database is not.
     """
-    url = database_url(settings.database_url, settings.data_dir, settings.database_pooler)
+    url = url_of(settings)
     if not is_embedded(url):
         refuse_unknown_pooler(url)
     _refuse_absence(settings, url, founds=founds)
@@ -204,7 +204,7 @@ async def open_deployment(
     `while_moving` also opens a deployment whose data is still being moved in, to inspect it.
     """
     clock, entropy = clock or SystemClock(), entropy or os.urandom
-    url = database_url(settings.database_url, settings.data_dir, settings.database_pooler)
+    url = url_of(settings)
     schema.check(url, while_moving=while_moving)
     secret = open_secret(settings.secret_key_file, url)
     encryption = KeyRing(key_source(settings.key_encryption_key), entropy)

@@ -15,7 +15,7 @@ import click
 
 from countersign.base.cli import say_if_local
 from countersign.base.config import Settings, load_settings, unknown_variables
-from countersign.base.db.engine import database_url, is_embedded
+from countersign.base.db.engine import is_embedded, url_of
 from countersign.base.db.pooler import refuse_unknown_pooler
 from countersign.base.errors import (
     CountersignError,
@@ -156,7 +156,7 @@ def _serve(settings: Settings, *, demo: bool) -> None:
     from countersign.server.server import serve as serve_http  # noqa: PLC0415
     from countersign.server.workers import Worker, fork_workers  # noqa: PLC0415
 
-    url = database_url(settings.database_url, settings.data_dir, settings.database_pooler)
+    url = url_of(settings)
     embedded = is_embedded(url)
     _warn(settings, embedded=embedded)
     if not embedded:

@@ -23,6 +23,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
+from countersign.base.config import Settings
 from countersign.base.db.pooler import is_through_pooler, of_driver, through_pooler
 from countersign.base.errors import (
     CountersignError,
@@ -89,6 +90,11 @@ class Purpose(Enum):
     READ = "read"
     LOOK = "look"
     """Works on damaged or busy databases too: no write, no set-up, only short waits."""
+
+
+def url_of(settings: Settings) -> URL:
+    """The SQLAlchemy URL of the database that the settings name."""
+    return database_url(settings.database_url, settings.data_dir, settings.database_pooler)
 
 
 def database_url(configured: str | None, data_dir: Path, pooler: str = "none") -> URL:

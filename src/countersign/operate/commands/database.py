@@ -11,7 +11,7 @@ import click
 
 from countersign.base.cli import SaidProgress
 from countersign.base.config import load_settings
-from countersign.base.db.engine import database_url
+from countersign.base.db.engine import url_of
 from countersign.base.files import only_server
 from countersign.operate.backup import KeysAge, Restored, back_up, note_backup, note_restored
 from countersign.operate.backup import restore as restore_backup
@@ -51,7 +51,7 @@ def backup(directory: Path, *, shred_keys: Path | None, as_json: bool) -> None:
     key-encryption key are not copied: keep copies of them elsewhere.
     """
     settings = load_settings()
-    url = database_url(settings.database_url, settings.data_dir, settings.database_pooler)
+    url = url_of(settings)
     back_up(url, directory, shred_keys, time.time_ns(), SaidProgress("Copying"))
     try:
         note_backup(settings.data_dir, directory.resolve())
@@ -90,7 +90,7 @@ def restore(directory: Path, *, shred_keys: Path | None, yes: bool, as_json: boo
     confirm(f"Restore {directory} into {settings.data_dir}?", yes=yes)
     lock = only_server(settings.data_dir) if settings.data_dir.is_dir() else nullcontext()
     with lock:
-        url = database_url(settings.database_url, settings.data_dir, settings.database_pooler)
+        url = url_of(settings)
         restored = restore_backup(directory, url, shred_keys, SaidProgress("Copying"))
         with suppress(OSError):  # it may be in a read-only place
             note_restored(directory)
@@ -127,12 +127,7 @@ def grants(role: str, *, apply: bool, console: bool, as_json: bool) -> None:
     """
     statements = serving_role_grants(role, console=console)
     if apply:
-        settings = load_settings()
-        grant(
-            database_url(settings.database_url, settings.data_dir, settings.database_pooler),
-            role,
-            console=console,
-        )
+        grant(url_of(load_settings()), role, console=console)
     show({"statements": statements}, "\n".join(f"{s};" for s in statements), as_json=as_json)
 
 

@@ -22,7 +22,7 @@ from sqlalchemy import URL, Connection, text
 from countersign.base.config import Settings, load_settings
 from countersign.base.db import schema
 from countersign.base.db.database import Database
-from countersign.base.db.engine import Purpose, database_url, is_embedded
+from countersign.base.db.engine import Purpose, is_embedded, url_of
 from countersign.base.errors import CountersignError, HeadUnavailable, InvalidConfiguration
 from countersign.base.values import from_ns
 from countersign.core.access.room import open_access
@@ -123,9 +123,7 @@ class Sight:
         self._sessions = threading.Semaphore(_SESSIONS_MAX)
         try:
             self._settings = load_settings(environment)
-            self.url = database_url(
-                self._settings.database_url, self._settings.data_dir, self._settings.database_pooler
-            )
+            self.url = url_of(self._settings)
         except InvalidConfiguration as error:
             self._settings, self.mistakes = None, error.message
 
