@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from hashlib import sha256
 from typing import Final, TypeAlias
 
@@ -119,7 +120,7 @@ class LogKeys:
 
     async def opened(self, log: Log, key: LogKey) -> Signer | None:
         """The signer of this key; None if it cannot be opened; that is logged."""
-        try:
+        with suppress(DamagedValue, EvidenceError, ValueError):
             verifier = key.verifier
             if key.token_id is not None:
                 if self._token is not None:
@@ -131,8 +132,6 @@ class LogKeys:
             signer = Signer.from_seed(log.origin, seed, verifier.kind)
             if signer.verifier.vkey == key.vkey:
                 return signer
-        except (DamagedValue, EvidenceError, ValueError):
-            pass
         _log.error("log_key_damaged", log=log.origin, key=key.vkey)
         return None
 

@@ -471,12 +471,10 @@ def _unexpected(error: Exception) -> str:
 
 def _tree(connection: Connection, head: _Head) -> GrowingTree:
     """The tree up to this head, by the entries and tiles in the database."""
-    try:
+    with suppress(EvidenceError):  # entries or tiles are missing
         tree = tree_at(connection, head.log_id, head.size)
         if tree.root() == head.root:
             return tree
-    except EvidenceError:
-        pass  # entries or tiles are missing
     raise SealingSuspended(
         f"The entries of {head.origin} do not match the root of its head: the database was "
         "changed or is damaged. `countersign log check` shows where. Recover the database, or "

@@ -8,6 +8,7 @@ import resource
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from stat import S_IMODE
@@ -77,13 +78,11 @@ def data_directory(look: Sight) -> Iterator[Diagnosis]:
 def file_system(directory: Path) -> tuple[str, str]:
     """The kind of the file system that a directory is on, such as `ext4`, and its options."""
     found = {Path("/"): ("unknown", "")}
-    try:
+    with suppress(OSError):
         for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
             before, _, after = line.partition(" - ")
             point = before.split()[4].encode().decode("unicode_escape")
             found[Path(point)] = after.split()[0], after.split()[-1]
-    except OSError:
-        pass
     return next(found[place] for place in (directory, *directory.parents) if place in found)
 
 
