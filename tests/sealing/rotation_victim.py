@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 from countersign.base.config import load_settings
-from countersign.base.values import Mode
 from countersign.core.log.rotation import approve, rotate_log_key
 from countersign.operate.bootstrap import open_deployment
 from tests.sealing.victim import audited
@@ -24,7 +23,7 @@ async def _work(*signed: str) -> None:
             for note in notes:
                 await approve(deployment.log, note)
             if not notes:
-                await rotate_log_key(deployment.log, Mode.LIVE)
+                await rotate_log_key(deployment.log)
             print("rotated", flush=True)  # noqa: T201 - for the test that started it
             await deployment.log.seal.settle()
             await deployment.log.seal.publish()

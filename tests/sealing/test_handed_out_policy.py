@@ -140,10 +140,10 @@ def test_each_key_of_a_log_names_the_sizes_for_which_it_counts(
                     await acknowledge_inside(service, account, NOTICE, Mode.LIVE)
                     made.append(await newest(service))
                     clock.seconds += 100
-                await rotate_log_key(service.log, Mode.LIVE, timedelta(seconds=15))
+                await rotate_log_key(service.log, timedelta(seconds=15))
                 await service.log.seal.current(refresh=True)
             clock.seconds += 200
-            await rotate_log_key(service.log, Mode.LIVE, timedelta(days=1))
+            await rotate_log_key(service.log, timedelta(days=1))
             text = (await service.log.policy.text(Mode.LIVE)).decode()
             assert text == (await service.log.policy.text(Mode.LIVE)).decode()
         found = re.findall(r"# sizes ([0-9]+) (?:to ([0-9]+)|on)\nlog (\S+)\n", text)
@@ -176,7 +176,7 @@ def test_a_dossier_stays_the_same_when_the_log_gets_another_key(
             made = await acknowledge_inside(service, account, NOTICE, Mode.LIVE)
             await service.log.seal.settle()
             before = await dossier(service.acknowledgments, *made, DossierQuery())
-            await rotate_log_key(service.log, Mode.LIVE)
+            await rotate_log_key(service.log)
             assert await dossier(service.acknowledgments, *made, DossierQuery()) == before
             assert verify_file(before).ok
             assert verify_file(before, await service.log.policy.without_quorum(Mode.LIVE)).ok

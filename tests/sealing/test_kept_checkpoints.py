@@ -135,7 +135,7 @@ class Walk:
 
     async def rotate(self, service: Opened) -> None:
         overlap = timedelta(seconds=self.chance.choice((60, 3600)))
-        await rotate_log_key(service.log, Mode.LIVE, overlap)
+        await rotate_log_key(service.log, overlap)
 
     async def end(self, service: Opened) -> None:
         await begin_epoch(service.log, Mode.LIVE, "a new one")
@@ -304,7 +304,7 @@ def test_a_key_that_has_retired_signs_no_more_however_busy_the_log_is(
 
     async def act(service: Opened) -> None:
         await service.log.seal._seal()
-        await rotate_log_key(service.log, Mode.LIVE, timedelta(seconds=30))
+        await rotate_log_key(service.log, timedelta(seconds=30))
         await service.log.seal.settle()
         for _ in range(100):
             walk.clock.advance(1)

@@ -58,17 +58,15 @@ class Change(NamedTuple):
     carried_out: bool = False
 
 
-async def rotate_log_key(room: LogRoom, mode: Mode, overlap: timedelta = OVERLAP) -> Change:
-    """Give the log new keys, or propose it; the old ones sign as well until the overlap ends."""
-    if mode is Mode.TEST:
-        raise EvidenceRefused("The key of test logs is fixed and published: it cannot be rotated.")
-    log = await log_in_use(room, mode)
+async def rotate_log_key(room: LogRoom, overlap: timedelta = OVERLAP) -> Change:
+    """Give the live log new keys, or propose it; the old ones sign, too, until the overlap ends."""
+    log = await log_in_use(room, Mode.LIVE)
     old = await room.database.read(_current_keys, log.id)
     if not old:
         raise EvidenceRefused(
             f"The keys of {log.origin} are missing. Begin a new epoch: `countersign log recover`."
         )
-    new = [key for _, key in await room.keys.make(mode, log.origin, log.id)]
+    new = [key for _, key in await room.keys.make(Mode.LIVE, log.origin, log.id)]
     lines = [("overlap", str(int(overlap.total_seconds())))]
     lines += [("old", key.vkey) for key in old] + [("new", key.vkey) for key in new]
     return await _propose(room, log, ROTATE, lines, new)

@@ -48,7 +48,7 @@ async def rotate_key(room: LogRoom, *, overlap: timedelta, as_json: bool) -> Non
     Until the overlap ends, the old key signs as well. COUNTERSIGN_LOG_KEYS says where the new key
     is kept.
     """
-    _show(await rotation.rotate_log_key(room, Mode.LIVE, overlap), as_json=as_json)
+    _show(await rotation.rotate_log_key(room, overlap), as_json=as_json)
 
 
 @click.command("approvers")
