@@ -167,9 +167,10 @@ async def _fetch(room: Buyers, integration: Integration, session_id: str) -> Pro
     room.watch.asked(provider, room.access.clock.monotonic() - began, result.unknown_fields)
     refuse_unusable(result)
     if is_withheld(result, live=integration.wants_live):
-        # The buyer cannot help it: the credentials lack a permission.
-        room.watch.withheld(account_id, provider)
-        raise VerificationMisconfigured(_WITHHELD)
+        # The buyer cannot help it: the credentials lack a permission. Every one is refused.
+        error = VerificationMisconfigured(_WITHHELD)
+        room.watch.say("sensitive_results_withheld", account_id, provider, error.code)
+        raise error
     return result
 
 
@@ -193,7 +194,8 @@ async def _evaluated(
         live=integration.wants_live,
     )
     if Reason.TEST_SESSION in decision.reasons:
-        room.watch.not_live(account_id, integration.settings.provider)
+        provider = integration.settings.provider
+        room.watch.say("session_not_live", account_id, provider, Reason.TEST_SESSION)
     refuse_unbound(decision, result)
     hashed = partial(room.access.secret.blind_index, integration.namespace)
     document = result.document_fingerprint

@@ -71,26 +71,19 @@ class WatchVerifications:
         """Count a decision; log it where the account's set-up is the likely cause."""
         self.verdicts[provider, status, ",".join(reasons)] += 1
         for reason in _OF_SET_UP.intersection(reasons):
-            self._say("verification_lacks_facts", account_id, provider, reason)
+            self.say("verification_lacks_facts", account_id, provider, reason)
 
     def failed(self, provider: str, code: str) -> None:
         """Count a request without a decision; the provider's response is logged elsewhere."""
         self.verdicts[provider, "error", code] += 1
 
-    def not_live(self, account_id: str, provider: str) -> None:
-        """Log that a session is not a live one of the account's integration."""
-        self._say("session_not_live", account_id, provider, Reason.TEST_SESSION.value)
-
-    def withheld(self, account_id: str, provider: str) -> None:
-        """Log that credentials may not read what decides: every buyer is refused until they may."""
-        self._say("sensitive_results_withheld", account_id, provider, "verification_misconfigured")
-
     def refused_message(self, account_id: str, provider: str) -> None:
         """Count and log a message that is not authentic: the secret may be wrong."""
         self.refused_messages[provider] += 1
-        self._say("provider_webhook_refused", account_id, provider, "invalid_webhook")
+        self.say("provider_webhook_refused", account_id, provider, "invalid_webhook")
 
-    def _say(self, event: str, account_id: str, provider: str, reason: str) -> None:
+    def say(self, event: str, account_id: str, provider: str, reason: str) -> None:
+        """Log what looks wrong with an account's set-up, unless that was logged just now."""
         now, key = self._clock.monotonic(), (event, account_id, reason)
         last, unsaid = self._logged.get(key, (float("-inf"), 0))
         if now - last < LOG_SECONDS:
