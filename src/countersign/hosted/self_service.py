@@ -29,7 +29,9 @@ from countersign.hosted.pages.cookies import (
     cookie_header,
     refuse_foreign,
 )
+from countersign.hosted.pages.remembered_page import asked_ms
 from countersign.hosted.pages.room import HostedPages
+from countersign.hosted.pages.visits import chosen_locale
 from countersign.hosted.remembered import (
     COOKIE_KEPT,
     Kind,
@@ -40,7 +42,6 @@ from countersign.hosted.remembered import (
     by_cookie,
 )
 from countersign.hosted.toolkit.screens import (
-    LOCALES,
     lead,
     preferred,
     read_door,
@@ -66,7 +67,6 @@ FRESH: Final = timedelta(minutes=5)
 _COOKIE: Final = "buyer"
 """One cookie for both modes, with the attributes of live mode."""
 _VISIT_BYTES: Final = 16
-_MS_DIGITS_MAX: Final = 14
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,21 +118,12 @@ class BuyerVisit:
     @property
     def said(self) -> str:
         """The message for this page; "" unless `says` made it."""
-        sent = self.form.get("says", "")
-        what = sent.partition(".")[0]
-        return what if compare_digest(self.says(what).encode(), sent.encode()) else ""
+        what, _, sent = self.form.get("says", "").partition(".")
+        return what if self.is_code(f"says {what}", sent) else ""
 
-    def is_form(self, sent: str) -> bool:
-        return compare_digest(self.csrf.encode(), sent.encode())
-
-    def has_signed_in(self, id_: str, ms: str, sent: str) -> bool:
-        """Whether the cookie is authentic: this buyer signed in a while ago."""
-        return (
-            ms.isdecimal()
-            and len(ms) <= _MS_DIGITS_MAX
-            and compare_digest(self._code(f"who {id_} {ms}").encode(), sent.encode())
-            and self.now < from_ms(int(ms)) + SIGNED_IN
-        )
+    def is_code(self, use: str, sent: str) -> bool:
+        """Whether only this service can have made it, for this use in this browser."""
+        return compare_digest(self._code(use).encode(), sent.encode())
 
     def _code(self, use: str) -> str:
         return b64url(self._made(use))
@@ -153,7 +144,7 @@ async def visit_of(room: SelfService, call: Call) -> BuyerVisit:
         room=room,
         call=call,
         now=from_ns(access.clock.time_ns()),
-        locale=_locale(call, form),
+        locale=chosen_locale(preferred(call.headers.get(b"accept-language", b"")), form),
         token=token,
         known=None,
         form=form,
@@ -165,9 +156,12 @@ async def visit_of(room: SelfService, call: Call) -> BuyerVisit:
 
 
 async def _signed_in(visit: BuyerVisit, who: list[str]) -> KnownBy | None:
-    if len(who) != 3 or not visit.has_signed_in(*who):
+    """The buyer who signed in a while ago, by a cookie with a code of this service."""
+    if len(who) != 3 or not visit.is_code(f"who {who[0]} {who[1]}", who[2]):
         return None
     since = from_ms(int(who[1]))
+    if visit.now >= since + SIGNED_IN:
+        return None
     database = visit.room.checkout.access.database
     return await database.read(remembered.signed_in, who[0], since, visit.now)
 
@@ -184,13 +178,6 @@ async def _remembered(visit: BuyerVisit) -> KnownBy | None:
 def is_partial(known: KnownBy, kept: list[KnownBy]) -> bool:
     """Whether this buyer has to sign in by passkey to see more than this browser's cookie."""
     return known.kind is Kind.COOKIE and any(one.kind is Kind.PASSKEY for one in kept)
-
-
-def _locale(call: Call, form: Mapping[str, str]) -> str:
-    wanted = form.get("lang", "")
-    if wanted in LOCALES:
-        return wanted
-    return preferred(call.headers.get(b"accept-language", b""))
 
 
 _USES_SHOWN: Final = 200
@@ -231,10 +218,9 @@ async def post_form(room: SelfService, call: Call) -> Reply:
 
 def _with(visit: BuyerVisit, form: Mapping[str, str]) -> BuyerVisit:
     """The visit with the form that it sends, from the browser that the page was served to."""
-    if not visit.is_form(form.get("csrf", "")):
+    if not visit.is_code("form", form.get("csrf", "")):
         raise OriginNotAllowed
-    locale = form["lang"] if form.get("lang") in LOCALES else visit.locale
-    return replace(visit, form=form, locale=locale)
+    return replace(visit, form=form, locale=chosen_locale(visit.locale, form))
 
 
 async def _page(visit: BuyerVisit) -> Reply:
@@ -282,10 +268,7 @@ def _all_of(
 
 async def _sign_in(visit: BuyerVisit) -> Reply:
     """Sign in with a passkey, over a challenge made for this browser minutes ago."""
-    asked = visit.form.get("asked", "")
-    if not (asked.isascii() and asked.isdecimal() and len(asked) <= _MS_DIGITS_MAX):
-        return _lead(visit, "refused")
-    asked_at = from_ms(int(asked))
+    asked_at = from_ms(asked_ms(visit.form))
     if not 0 <= (visit.now - asked_at).total_seconds() * 1000 <= TIMEOUT_MS:
         return _lead(visit, "refused")
     known = await assert_passkey(
@@ -317,14 +300,10 @@ async def _remove(visit: BuyerVisit, known: KnownBy) -> Reply:
     wanted = visit.form.get("id", "")
     if wanted != known.id and is_partial(known, kept):
         return _lead(visit)
-    await database.write(_remove_one, known.cbid, wanted)
+    await database.write(lambda c: remembered.remove(c, identifiers_of(c, known.cbid), wanted))
     gone = [one for one in kept if one.id == wanted]
     headers = [header for one in gone for header in _without(visit, one)]
     return _lead(visit, "removed" if gone else "", *headers)
-
-
-def _remove_one(connection: Connection, cbid: str, id_: str) -> None:
-    remembered.remove(connection, identifiers_of(connection, cbid), id_)
 
 
 async def _erase(visit: BuyerVisit, known: KnownBy) -> Reply:

@@ -89,7 +89,7 @@ async def consent(visit: Visit) -> Reply:
         return lead(_check_page(visit), *gone)
     if session.is_of_known_buyer:
         return lead(_check_page(visit))
-    asked = _asked_ms(form)
+    asked = asked_ms(form)
     challenge = _asking(visit, asked)
     if not _is_served(visit, challenge):
         return visit.go_on()
@@ -114,7 +114,7 @@ async def arrive(visit: Visit) -> Reply:
     require_open(visit.session, visit.now, Collected.IDENTITY)
     if not _may_ask(visit):
         return lead(_check_page(visit))
-    asked = _asked_ms(visit.form)
+    asked = asked_ms(visit.form)
     if not _is_served(visit, _arriving(visit, asked)):
         return visit.go_on()
     if not _was_meant(visit, asked):
@@ -331,7 +331,7 @@ def _same(sent: str, code: bytes) -> bool:
     return compare_digest(sent.encode(), b64url(code).encode())
 
 
-def _asked_ms(form: Mapping[str, str]) -> int:
+def asked_ms(form: Mapping[str, str]) -> int:
     """When the page with this form was served, in milliseconds; 0 if the form does not say."""
     sent = form.get("asked", "")
     is_time = sent.isascii() and sent.isdecimal() and len(sent) <= _MS_DIGITS_MAX

@@ -178,7 +178,7 @@ async def visit_of(room: HostedPages, call: Call, session_id: str, key: str | No
         now=await store.clock_of(room, session),
         brand=await buyer.brand(room, session),
         own_locale=own_locale,
-        locale=_locale(own_locale, form),
+        locale=chosen_locale(own_locale, form),
         form=form,
     )
 
@@ -207,7 +207,8 @@ def locale_of(content: Content, call: Call) -> str:
     return preferred(call.headers.get(b"accept-language", b""))
 
 
-def _locale(known: str, values: Mapping[str, str]) -> str:
+def chosen_locale(known: str, values: Mapping[str, str]) -> str:
+    """The language that the parameters choose, or else the known one."""
     wanted = values.get("lang")
     return wanted if wanted in LOCALES else known
 
@@ -223,4 +224,4 @@ async def with_form(visit: Visit, most: int) -> Visit:
     served = form_code(visit.room, visit.session, visit.browser)
     if not compare_digest(served.encode(), form.get("csrf", "").encode()):
         raise OriginNotAllowed(ANOTHER_BROWSER)
-    return replace(visit, form=form, locale=_locale(visit.locale, form))
+    return replace(visit, form=form, locale=chosen_locale(visit.locale, form))
