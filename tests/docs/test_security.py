@@ -24,7 +24,7 @@ from countersign.core.webhooks.deliver import CONCURRENT_MAX
 from countersign.core.webhooks.model import ENDPOINTS_MAX
 from countersign.hosted.remembered import COOKIE_KEPT, KEPT_MAX, PASSKEY_KEPT
 from countersign.hosted.self_service import FRESH, SIGNED_IN
-from countersign.identity.transport import TOTAL_SECONDS
+from countersign.identity.transport import ProviderHttp
 from countersign.server.app import route_table
 from tests.docs.markdown import ROOT, Page, read
 
@@ -290,7 +290,7 @@ def test_costly_requests_are_bounded_as_the_page_says(page: Page) -> None:
     bounds = dict(page.rows("## Resource limits"))
     assert f"{room.DOCUMENTS_WAITING_MAX} waiting" in bounds["PDF of a certificate or dossier"]
     assert f"{room.WAITING_MAX} requests" in bounds["Waiting for a proof"]
-    assert f"{TOTAL_SECONDS:g} seconds" in bounds["Requests to an identity provider"]
+    assert f"{ProviderHttp.total_seconds:g} seconds" in bounds["Requests to an identity provider"]
     assert bounds["Webhooks"].startswith(f"{CONCURRENT_MAX} at a time")
     assert f"{ENDPOINTS_MAX} endpoints" in bounds["Webhooks"]
     assert LOOKUPS_MAX == 8

@@ -81,15 +81,10 @@ def single(
     concurrency: int = 16,
 ) -> ProviderHttp:
     """A connection that tries once only, for providers that fail for good or hang."""
-    total = total_seconds or 2 * read_seconds
-    return ProviderHttp(
-        url,
-        clock,
-        outbound=Outbound(concurrency=concurrency),
-        attempts=1,
-        total_seconds=total,
-        read_seconds=read_seconds,
-    )
+    http = ProviderHttp(url, clock, outbound=Outbound(concurrency=concurrency))
+    http.attempts, http.read_seconds = 1, read_seconds
+    http.total_seconds = total_seconds or 2 * read_seconds
+    return http
 
 
 def day(text: str) -> datetime:

@@ -112,7 +112,8 @@ def test_an_unconfigured_authority_is_not_trusted(authority: Path) -> None:
     async def work() -> None:
         scripted = Scripted(Reply(status=200, body=b"{}"))
         async with serve(scripted, ssl=served_by(authority)) as at:
-            http = ProviderHttp(at.url, FixedClock(), attempts=1)
+            http = ProviderHttp(at.url, FixedClock())
+            http.attempts = 1
             with pytest.raises(TransportFailure):
                 await http.send(GET)
             await http.close()
@@ -129,7 +130,8 @@ def test_a_proxy_that_refuses_is_named_as_the_trouble(authority: Path) -> None:
         scripted = Scripted(Reply(status=200, body=b"{}"))
         async with serve(scripted, ssl=served_by(authority)) as at, proxying() as proxy:
             reach = Outbound(proxy_url=proxy.url, ca_file=authority)
-            http = ProviderHttp(at.url, FixedClock(), outbound=reach, attempts=1)
+            http = ProviderHttp(at.url, FixedClock(), outbound=reach)
+            http.attempts = 1
             with pytest.raises(TransportFailure) as failed:
                 await http.send(GET)
             await http.close()
@@ -176,9 +178,8 @@ def test_the_deployment_says_how_many_requests_run_at_once(places: int) -> None:
     async def work() -> None:
         scripted = Scripted(Reply(status=200, body=b"{}", delay=60.0))
         async with serve(scripted) as at:
-            http = ProviderHttp(
-                at.url, FixedClock(), outbound=Outbound(concurrency=places), attempts=1
-            )
+            http = ProviderHttp(at.url, FixedClock(), outbound=Outbound(concurrency=places))
+            http.attempts = 1
             sending = [asyncio.create_task(http.send(GET)) for _ in range(places + 2)]
             while scripted.asked < places:  # noqa: ASYNC110 - the other side counts
                 await asyncio.sleep(0.01)

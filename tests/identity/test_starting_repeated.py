@@ -105,7 +105,8 @@ def test_requests_that_reached_no_server_are_retried() -> None:
                 listening.listen()
             return 0.0
 
-        http = ProviderHttp(f"http://127.0.0.1:{port}", FixedClock(), jitter=jitter)
+        http = ProviderHttp(f"http://127.0.0.1:{port}", FixedClock())
+        http.jitter = jitter
         sending = asyncio.create_task(http.send(ONCE))
         while len(attempts) < 2:  # noqa: ASYNC110 - the transport counts
             await asyncio.sleep(0.01)
@@ -121,9 +122,8 @@ def test_an_unreachable_server_is_a_failure_without_effect() -> None:
     """The three attempts say so."""
 
     async def work() -> None:
-        http = ProviderHttp(
-            f"http://127.0.0.1:{free_port()}", FixedClock(), attempts=1, jitter=lambda: 0.0
-        )
+        http = ProviderHttp(f"http://127.0.0.1:{free_port()}", FixedClock())
+        http.attempts = 1
         with pytest.raises(TransportFailure) as failed:
             await http.send(ONCE)
         await http.close()

@@ -18,7 +18,7 @@ import httpx2
 import pytest
 
 from countersign.base.values import Mode
-from countersign.identity.transport import ATTEMPTS, FAILURES, OPEN_SECONDS
+from countersign.identity.transport import FAILURES, OPEN_SECONDS, ProviderHttp
 from countersign_simulators.base import Reply
 from tests.http.backstage import Operator, another_deployment
 from tests.support.providers import Mood, playing
@@ -160,7 +160,7 @@ def test_every_fault_has_its_code_and_retry_time(experience: Experience, name: s
     fault, met = FAULTS[name], experience.met[name]
     answer = met.trouble
     assert (answer.status_code, answer.json()["error"]["code"]) == fault.answer
-    assert 1 <= met.asked <= ATTEMPTS
+    assert 1 <= met.asked <= ProviderHttp.attempts
     if fault.answer == UNAVAILABLE:
         wait = int(answer.headers["Retry-After"])
         assert wait == fault.retry_after if fault.retry_after else 1 <= wait <= 3600

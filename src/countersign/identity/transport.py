@@ -119,13 +119,9 @@ _RETRY_AFTER_MAX: Final = 3600
 _EPOCH_MIN: Final = 1_000_000_000
 """Larger numbers are a time in Unix seconds (since 2001), smaller ones a number of seconds."""
 CONNECT_SECONDS: Final = 2.0
-READ_SECONDS: Final = 8.0
-TOTAL_SECONDS: Final = 12.0
-"""For all requests of one result together, with every repetition."""
 PLACE_SECONDS: Final = 2.0
 """For all their waiting for a free place: that is our load, not a fault of the provider."""
 BODY_BYTES_MAX: Final = 1024 * 1024
-ATTEMPTS: Final = 3
 CONCURRENT_MAX: Final = 64
 """Requests of one account at the same time, unless the deployment sets another number."""
 _KINDS: Final = (
@@ -258,22 +254,14 @@ class ProviderHttp:
     providers; a simulator on this machine, over plain HTTP, is reached without it.
     """
 
-    def __init__(
-        self,
-        base_url: str,
-        clock: Clock,
-        *,
-        outbound: Outbound = DIRECT,
-        attempts: int = ATTEMPTS,
-        total_seconds: float = TOTAL_SECONDS,
-        read_seconds: float = READ_SECONDS,
-        jitter: Callable[[], float] = random.random,
-    ) -> None:
+    attempts: int = 3
+    total_seconds: float = 12.0
+    """For all requests of one result together, with every repetition."""
+    read_seconds: float = 8.0
+    jitter: Callable[[], float] = staticmethod(random.random)
+
+    def __init__(self, base_url: str, clock: Clock, *, outbound: Outbound = DIRECT) -> None:
         self._base_url = base_url.rstrip("/")
-        self._attempts = attempts
-        self._total_seconds = total_seconds
-        self._jitter = jitter
-        self._timeout = httpx2.Timeout(read_seconds, connect=CONNECT_SECONDS)
         self._clock = clock
         self._breaker = Breaker(clock)
         self._outbound = outbound
@@ -282,7 +270,7 @@ class ProviderHttp:
 
     def budget(self) -> Budget:
         """The time for one result, shared by all its `send`."""
-        return Budget(sending=Allowance(self._total_seconds), waiting=Allowance(PLACE_SECONDS))
+        return Budget(sending=Allowance(self.total_seconds), waiting=Allowance(PLACE_SECONDS))
 
     async def send(self, request: ProviderRequest, budget: Budget | None = None) -> ProviderReply:
         """Send a request, repeatedly where that helps; returns the last response.
@@ -341,8 +329,8 @@ class ProviderHttp:
         return reply
 
     async def _send_repeatedly(self, request: ProviderRequest) -> ProviderReply:
-        for attempt in range(self._attempts - 1):
-            pause: float = min(_FIRST_PAUSE * (2**attempt + self._jitter()), _LONGEST_PAUSE)
+        for attempt in range(self.attempts - 1):
+            pause: float = min(_FIRST_PAUSE * (2**attempt + self.jitter()), _LONGEST_PAUSE)
             try:
                 reply = await self._send_once(request)
             except TransportFailure as failure:
@@ -403,7 +391,7 @@ class ProviderHttp:
             verify=context,
             proxy=self._proxy(context),
             limits=httpx2.Limits(max_keepalive_connections=self._outbound.concurrency),
-            timeout=self._timeout,
+            timeout=httpx2.Timeout(self.read_seconds, connect=CONNECT_SECONDS),
             follow_redirects=False,
             trust_env=False,
             headers={"Accept-Encoding": "identity", "User-Agent": "countersign"},
