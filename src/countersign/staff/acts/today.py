@@ -114,9 +114,9 @@ def get_today(connection: Connection, access: Access, who: Principal) -> Today:
 def today(connection: Connection, who: Principal, at: datetime) -> Today:
     """The figures of an account and a mode at this time, by a fixed number of statements."""
     hours, days = lengths(at)
-    standing = sql.now(connection, who, at)
+    created_at = sql.created_at(connection, who)
     shown = [
-        Figures(begins_at=one.begins, **(found if one.ends > standing.created_at else _UNKNOWN))
+        Figures(begins_at=one.begins, **(found if one.ends > created_at else _UNKNOWN))
         for one, found in zip(
             [*hours, *days], sql.count(connection, who, [*hours, *days]), strict=True
         )
@@ -126,13 +126,13 @@ def today(connection: Connection, who: Principal, at: datetime) -> Today:
     return view(
         Today,
         who,
-        standing,
         at=at,
         most=sql.MOST,
         hours=shown[:HOURS],
         days=shown[HOURS:],
         refusals=_by_reason(refused, to_ms(hours[0].begins)),
         refusals_since=None if is_all else from_ms(min(one.at_ms for one in refused)),
+        **sql.now(connection, who, at),
     )
 
 

@@ -94,17 +94,6 @@ class Bucket(NamedTuple):
     ends: datetime
 
 
-class Now(NamedTuple):
-    """Figures of the present moment."""
-
-    created_at: datetime
-    """When the account was created: there are no figures before."""
-    open_checkout_sessions: int
-    buyers_waiting: int
-    deliveries_repeated: int
-    endpoints_disabled: int
-
-
 class RefusedOrder(NamedTuple):
     """A decision against an order."""
 
@@ -146,9 +135,15 @@ def refusals(connection: Connection, who: Principal, since: datetime) -> list[Re
     return [RefusedOrder(at, _read_refusal(bytes(body)).reasons) for at, body in rows]
 
 
-def now(connection: Connection, who: Principal, at: datetime) -> Now:
-    """The figures at this time; `MOST` stands for that many or more."""
+def created_at(connection: Connection, who: Principal) -> datetime:
+    """When the account was created: there are no figures before."""
     of_account = select(accounts.c.created_at).where(accounts.c.id == who.account_id)
+    created: datetime = connection.execute(of_account).scalar_one()
+    return created
+
+
+def now(connection: Connection, who: Principal, at: datetime) -> dict[str, int]:
+    """The figures at this time by name; `MOST` stands for that many or more."""
     s, e, d = checkout_sessions.c, webhook_endpoints.c, webhook_deliveries.c
     open_ = select(s.mode).where(
         s.account_id == who.account_id, s.mode == who.mode, s.expiry_due_at.is_not(None)
@@ -161,13 +156,12 @@ def now(connection: Connection, who: Principal, at: datetime) -> Now:
     repeated = select(d.endpoint_id).where(
         d.endpoint_id.in_([one.id for one in endpoints]), d.due_at > at, d.attempts > 1
     )
-    return Now(
-        created_at=connection.execute(of_account).scalar_one(),
-        open_checkout_sessions=_bounded(connection, open_),
-        buyers_waiting=count_waiting(connection, who.reach, who.mode, MOST),
-        deliveries_repeated=_bounded(connection, repeated),
-        endpoints_disabled=sum(one.disabled_at is not None for one in endpoints),
-    )
+    return {
+        "open_checkout_sessions": _bounded(connection, open_),
+        "buyers_waiting": count_waiting(connection, who.reach, who.mode, MOST),
+        "deliveries_repeated": _bounded(connection, repeated),
+        "endpoints_disabled": sum(one.disabled_at is not None for one in endpoints),
+    }
 
 
 def _bounded(connection: Connection, found: Any) -> int:  # noqa: ANN401 - of any columns
