@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
+from io import BytesIO
 from typing import Final, NamedTuple
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
@@ -123,21 +124,19 @@ async def create_session(
         destination=destination_of(wanted.cart, wanted.shipping_zip),
         exemption=None if wanted.cart is None else wanted.cart.exemption,
     )
-    session, token, drawn = await _new(room, who, content, wanted.expires_in_seconds)
+    session, token, nonce = _new(room, who, content, wanted.expires_in_seconds, clock)
     shown = view(room, session, session.created_at, token)
     key = await room.vault.data_key(session.account_id, room.access.clock.time_ns())
-    shred_key, nonce = drawn[:SHRED_KEY_BYTES], drawn[SHRED_KEY_BYTES:]
     secret, named = room.access.secret, (content.session_id, content.order_reference)
     of_order = await order_of_reference(room.access, who, *named)
     of_session = secret.blind_index(session.account_id, SESSION_FIELD, content.session_id)
     row = store.NewSession(
         session=session,
-        shred_key=shred_key,
         session_index=_session_index(room, session.account_id, content.session_id),
         order_key=of_order or of_session,
         cbid_index=store.cbid_index(room, session),
         reference_index=reference_index(secret, session.account_id, content.order_reference),
-        content=store.seal(key, session, shred_key, nonce),
+        content=store.seal(key, session, nonce),
         kept=None if remember is None else remember(shown),
     )
     await room.access.database.write_batched(store.write_new, row)
@@ -161,22 +160,21 @@ async def _require_identity(room: Checkout, who: Principal, shipping_zip: str | 
         raise VerificationNotConfigured
 
 
-async def _new(
-    room: Checkout, who: Principal, content: Content, seconds: int | None
+def _new(
+    room: Checkout, who: Principal, content: Content, seconds: int | None, clock: AccountClock
 ) -> tuple[Session, str, bytes]:
-    """A session before it is written, its token, and the random bytes for its content."""
-    clock = await room.access.test_clocks.of(who.account_id, who.mode)
-    time_ns, entropy = room.access.clock.time_ns(), room.access.entropy(_ENTROPY)
-    token = compose_token(f"{CLIENT_TOKEN}_{who.mode}", entropy[_ID_ENTROPY:][:ENTROPY_BYTES])
-    drawn = entropy[_ID_ENTROPY + ENTROPY_BYTES :]
+    """A session before it is written, its token, and the nonce of its content."""
+    time_ns, drawn = room.access.clock.time_ns(), BytesIO(room.access.entropy(_ENTROPY))
+    id_ = timed_id(CHECKOUT_SESSION, time_ns, drawn.read(_ID_ENTROPY))
+    token = compose_token(f"{CLIENT_TOKEN}_{who.mode}", drawn.read(ENTROPY_BYTES))
     now = clock.at(from_ns(time_ns))
     session = Session(
-        id=timed_id(CHECKOUT_SESSION, time_ns, entropy[:_ID_ENTROPY]),
+        id=id_,
         account_id=who.account_id,
         mode=who.mode,
         revision=0,
         token_digest=room.access.secret.key_digest(token),
-        shred_key=drawn[:SHRED_KEY_BYTES],
+        shred_key=drawn.read(SHRED_KEY_BYTES),
         status=Status.OPEN,
         created_at=now,
         expires_at=now + (LIFETIME if seconds is None else timedelta(seconds=seconds)),
@@ -185,7 +183,7 @@ async def _new(
         clearance_id=None,
         content=content,
     )
-    return session, token, drawn
+    return session, token, drawn.read(NONCE_BYTES)
 
 
 async def list_sessions(

@@ -95,19 +95,18 @@ class NewSession(NamedTuple):
     """A session to write, and its stored response."""
 
     session: Session
-    shred_key: bytes
     session_index: bytes
     cbid_index: bytes | None
     reference_index: bytes | None
     order_key: bytes
-    content: bytes
+    content: bytes | None
     kept: IdempotencyEntry | None
 
 
 def write_new(connection: Connection, new: Sequence[NewSession]) -> Sequence[None]:
     """An act for `write_batched`: write these sessions."""
     rows = []
-    for session, _, session_index, cbid_index, reference_index, _, content, _ in new:
+    for session, session_index, cbid_index, reference_index, _, content, _ in new:
         expires_at = to_ms(session.expires_at)
         rows.append(
             (
@@ -118,7 +117,7 @@ def write_new(connection: Connection, new: Sequence[NewSession]) -> Sequence[Non
             )
         )
     _insert(connection, rows)
-    _insert_keys(connection, [(item.session.id, item.shred_key) for item in new])
+    _insert_keys(connection, [(item.session.id, item.session.shred_key) for item in new])
     write_acts(connection, (_act(one.session, one.order_key) for one in new))
     keep_answers(connection, [item.kept for item in new if item.kept is not None])
     return [None] * len(new)
@@ -145,11 +144,13 @@ def _order_state(session: Session) -> OrderState | None:
     return OrderState.OPEN if session.ack_id is None else OrderState.ACKNOWLEDGED
 
 
-def seal(key: DataKey, session: Session, shred_key: bytes, nonce: bytes) -> bytes:
-    """The content of a session, encrypted for its row."""
+def seal(key: DataKey, session: Session, nonce: bytes) -> bytes | None:
+    """The content of a session, encrypted for its row; None once it is erased."""
+    if session.content is None or session.shred_key is None:
+        return None
     text = _encode(session.content)
     place = _place(session.account_id, session.id)
-    return key.seal(shred_key=shred_key, nonce=nonce, plaintext=text, **place)
+    return key.seal(shred_key=session.shred_key, nonce=nonce, plaintext=text, **place)
 
 
 def _place(account_id: str, session_id: str) -> Place:
@@ -258,7 +259,7 @@ async def change(
     async with room.changes.turn(session.id) as waited:
         for number in range(_ROUNDS_MAX):
             if waited or number:
-                session = seen_by(await _again(room, session), browser)
+                session = seen_by(await find(room, session.reach, session.id), browser)
                 changed = transition(session, await clock_of(room, session))
             if changed is session:
                 return session
@@ -269,11 +270,6 @@ async def change(
             if written is not None:
                 return written
     raise Overloaded
-
-
-async def _again(room: Checkout, session: Session) -> Session:
-    """The same session as it is stored now."""
-    return await find(room, session.reach, session.id)
 
 
 async def count_consent(room: Checkout, session: Session) -> Session:
@@ -321,9 +317,7 @@ def _write_change(connection: Connection, change_: _Change) -> Session | None:
         if after == before:
             return before
     after = replace(after, revision=before.revision + 1)
-    content = None
-    if after.content is not None and before.shred_key is not None:
-        content = seal(change_.key, after, before.shred_key, room.access.entropy(NONCE_BYTES))
+    content = seal(change_.key, after, room.access.entropy(NONCE_BYTES))
     ends = to_ms(after.expires_at)
     changed = _update(
         connection,
