@@ -176,14 +176,6 @@ def add(connection: Connection, row: dict[str, object]) -> bool:
     return True
 
 
-def use(connection: Connection, id_: str, before: Row[*tuple[Any, ...]], **values: object) -> bool:
-    """Note a use; False if it was used or removed since `before` was read."""
-    same = update(remembered).where(
-        _c.id == id_, _c.last_used_at == before.last_used_at, _c.sign_count == before.sign_count
-    )
-    return connection.execute(same.values(values)).rowcount == 1
-
-
 def touch(connection: Connection, id_: str, now: datetime) -> None:
     """Note a use of a passkey or reusable cookie."""
     connection.execute(update(remembered).where(_c.id == id_).values(last_used_at=now))
@@ -337,8 +329,12 @@ def _use(
         remove_by(connection, row.lookup)
         _log.warning("passkey_copied", id=row.id)
         return NotKnown.COPIED
+    # It may have been used or removed since it was read.
+    same = update(remembered).where(
+        _c.id == row.id, _c.last_used_at == row.last_used_at, _c.sign_count == row.sign_count
+    )
     changed = {"sign_count": count, "last_used_at": now, "expires_at": now + PASSKEY_KEPT}
-    is_first = use(connection, row.id, row, **changed)
+    is_first = connection.execute(same.values(changed)).rowcount == 1
     return of_row(row, KnownBy) if is_first else NotKnown.REFUSED
 
 
