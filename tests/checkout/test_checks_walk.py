@@ -33,7 +33,7 @@ from countersign.core.checkout import expiry, model, store
 from countersign.core.checkout.model import ATTEMPTS_MAX, Collected, Session, Status, cancelled
 from countersign.hosted.pages import identity
 from countersign.hosted.pages.room import HostedPages
-from countersign.hosted.remembered import Kind, KnownBy, inform
+from countersign.hosted.remembered import KnownBy, inform
 from countersign_evidence.process import Binding
 from tests.checkout.checks import Checks, checks_at, submit
 from tests.support.depth import drawn
@@ -58,7 +58,7 @@ async def _remembered(room: HostedPages, session: Session, cbid: str, binding: B
         id="rem_1",
         mode=session.mode,
         cbid=cbid,
-        kind=Kind.COOKIE,
+        kind=Binding.COOKIE,
         created_at=at,
         last_used_at=at,
         expires_at=at,

@@ -36,7 +36,7 @@ def _pass(checks: Checks, cbid: str) -> None:
         known = await use_cookie(room.remembered, Mode.LIVE, value)
         assert known is not None
         informing = await inform(room.remembered, checks.who.account_id, known, ZIP)
-        await identity.remembered(room, session, informing, known.kind.binding)
+        await identity.remembered(room, session, informing, known.kind)
 
     session = checks.create(Collected.IDENTITY)
     checks.do(work())

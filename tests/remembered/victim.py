@@ -25,7 +25,7 @@ async def _work(session_id: str, value: str) -> None:
             known = await use_cookie(room.remembered, session.mode, value)
             assert known is not None
             informing = await inform(room.remembered, session.account_id, known, zip_)
-            await identity.remembered(room, session, informing, known.kind.binding)
+            await identity.remembered(room, session, informing, known.kind)
 
 
 if __name__ == "__main__":

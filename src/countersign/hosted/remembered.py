@@ -53,25 +53,14 @@ KEPT_MAX: Final = 10
 """Maximum passkeys and cookies of one buyer: one more replaces the least recently used."""
 
 
-class Kind(StrEnum):
-    """The means to remember a buyer."""
-
-    PASSKEY = "passkey"
-    COOKIE = "cookie"
-
-    @property
-    def binding(self) -> Binding:
-        """Its name in the evidence."""
-        return Binding(self.value)
-
-
 class KnownBy(Struct, frozen=True, kw_only=True):
     """A passkey or a cookie of a buyer."""
 
     id: str
     mode: Mode
     cbid: str
-    kind: Kind
+    kind: Binding
+    """`PASSKEY` or `COOKIE`."""
     created_at: datetime
     last_used_at: datetime
     expires_at: datetime
@@ -92,7 +81,7 @@ class Use(Struct, frozen=True, kw_only=True):
     """One use of a remembered verification, with the buyer's consent."""
 
     account_id: str
-    kind: Kind
+    kind: Binding
     verified: bool
     """Whether the account was informed that the buyer is verified; otherwise it learned nothing."""
     at: datetime
@@ -109,14 +98,17 @@ class Remembered:
     """The number of buyers who passed here, by passkey or cookie: for the metrics."""
 
 
-def lookup_of(room: Remembered, kind: Kind, value: str) -> bytes:
+def lookup_of(room: Remembered, kind: Binding, value: str) -> bytes:
     """The keyed hash by which the value of a cookie, or the id of a passkey, is found."""
-    return room.buyers.access.secret.blind_index("remembered", kind.value, value)
+    index = room.buyers.access.secret.blind_index
+    return index("remembered", "passkey" if kind is Binding.PASSKEY else "cookie", value)
 
 
-def new_row(room: Remembered, mode: Mode, cbid: str, kind: Kind, value: str) -> dict[str, object]:
+def new_row(
+    room: Remembered, mode: Mode, cbid: str, kind: Binding, value: str
+) -> dict[str, object]:
     """A new row for a passkey or cookie."""
-    kept = PASSKEY_KEPT if kind is Kind.PASSKEY else COOKIE_KEPT
+    kept = PASSKEY_KEPT if kind is Binding.PASSKEY else COOKIE_KEPT
     time_ns = room.buyers.access.clock.time_ns()
     now = from_ns(time_ns)
     return {
@@ -136,7 +128,7 @@ _c: Final = remembered.c
 
 
 def find(
-    connection: Connection, mode: Mode | None, kind: Kind, lookup: bytes, now: datetime
+    connection: Connection, mode: Mode | None, kind: Binding, lookup: bytes, now: datetime
 ) -> Row[*tuple[Any, ...]] | None:
     """The row of a passkey or cookie, in `mode` if given; None: unknown, or expired."""
     found = select(remembered).where(_c.lookup == lookup, _c.kind == kind, _c.expires_at > now)
@@ -229,7 +221,7 @@ async def remember_cookie(room: Remembered, mode: Mode, cbid: str) -> str:
     """
     access = room.buyers.access
     value = b64url(access.entropy(_BYTES))
-    row = new_row(room, mode, cbid, Kind.COOKIE, value)
+    row = new_row(room, mode, cbid, Binding.COOKIE, value)
     return value if await access.database.write(add, row) else ""
 
 
@@ -240,7 +232,7 @@ async def by_cookie(room: Remembered, mode: Mode, value: str) -> KnownBy | None:
     access = room.buyers.access
     now = from_ns(access.clock.time_ns())
     row = await access.database.read(
-        find, mode, Kind.COOKIE, lookup_of(room, Kind.COOKIE, value), now
+        find, mode, Binding.COOKIE, lookup_of(room, Binding.COOKIE, value), now
     )
     return None if row is None else of_row(row, KnownBy)
 
@@ -257,7 +249,7 @@ async def use_cookie(room: Remembered, mode: Mode, value: str) -> KnownBy | None
 async def forget_cookie(room: Remembered, value: str) -> None:
     """Forget this cookie; no-op if it is unknown."""
     if 0 < len(value) <= _LENGTH_MAX:
-        await room.buyers.access.database.write(remove_by, lookup_of(room, Kind.COOKIE, value))
+        await room.buyers.access.database.write(remove_by, lookup_of(room, Binding.COOKIE, value))
 
 
 _log: Final = structlog.get_logger("countersign.remembered")
@@ -284,7 +276,7 @@ async def register(
     made = await checked(lambda: registered(party, challenge, response))
     if made is None:
         return False
-    row = new_row(room, mode, cbid, Kind.PASSKEY, b64url(made.credential_id))
+    row = new_row(room, mode, cbid, Binding.PASSKEY, b64url(made.credential_id))
     row |= {"public_key": made.public_key, "sign_count": made.sign_count}
     row |= {"user_handle": _handle(room, mode, cbid)}
     return await room.buyers.access.database.write(add, row)
@@ -308,7 +300,7 @@ async def assert_passkey(
         return NotKnown.REFUSED
     now = from_ns(access.clock.time_ns())
     row = await access.database.read(
-        find, mode, Kind.PASSKEY, lookup_of(room, Kind.PASSKEY, named), now
+        find, mode, Binding.PASSKEY, lookup_of(room, Binding.PASSKEY, named), now
     )
     if row is None:
         return NotKnown.UNKNOWN
@@ -386,7 +378,7 @@ async def inform(room: Remembered, account_id: str, known: KnownBy, zip_: str | 
             result=(BuyerStatus.VERIFIED, ()),
             record_id=record_id,
             personal=() if mode is Mode.TEST else (("evidence_sha256", None),),
-            members={"binding": known.kind.binding.value},
+            members={"binding": known.kind.value},
         )
         check = replace(check, verification=record_id)
     use = {

@@ -34,7 +34,6 @@ from countersign.hosted.pages.room import HostedPages
 from countersign.hosted.pages.visits import chosen_locale
 from countersign.hosted.remembered import (
     COOKIE_KEPT,
-    Kind,
     KnownBy,
     NotKnown,
     Use,
@@ -51,6 +50,7 @@ from countersign.hosted.toolkit.screens import (
     words_of,
 )
 from countersign_evidence.disclosure import b64url
+from countersign_evidence.process import Binding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +177,7 @@ async def _remembered(visit: BuyerVisit) -> KnownBy | None:
 
 def is_partial(known: KnownBy, kept: list[KnownBy]) -> bool:
     """Whether this buyer has to sign in by passkey to see more than this browser's cookie."""
-    return known.kind is Kind.COOKIE and any(one.kind is Kind.PASSKEY for one in kept)
+    return known.kind is Binding.COOKIE and any(one.kind is Binding.PASSKEY for one in kept)
 
 
 _USES_SHOWN: Final = 200

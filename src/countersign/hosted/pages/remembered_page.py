@@ -26,7 +26,6 @@ from countersign.hosted.pages.visits import NOT_ENOUGH, Visit
 from countersign.hosted.remembered import (
     COOKIE_KEPT,
     PASSKEY_KEPT,
-    Kind,
     KnownBy,
     NotKnown,
     assert_passkey,
@@ -93,10 +92,10 @@ async def consent(visit: Visit) -> Reply:
     challenge = _asking(visit, asked)
     if not _is_served(visit, challenge):
         return visit.go_on()
-    if how != Kind.PASSKEY and not _was_meant(visit, asked):
+    if how != Binding.PASSKEY and not _was_meant(visit, asked):
         return _lead_on(visit, _TOO_SOON)
     known: KnownBy | NotKnown | None
-    if how == Kind.PASSKEY:
+    if how == Binding.PASSKEY:
         response, asked_at = form.get("credential", ""), from_ms(asked)
         known = await assert_passkey(room.remembered, mode, challenge, response, asked_at)
     else:
@@ -136,7 +135,7 @@ async def _informed(visit: Visit, known: KnownBy) -> tuple[Session, str]:
 
     Raises CheckoutSessionClosed if the session has ended meanwhile, or collects something else.
     """
-    room, session, binding = visit.room, visit.session, known.kind.binding
+    room, session, binding = visit.room, visit.session, known.kind
     asked = session.asked.shipping_zip
     try:
         informing = await inform(room.remembered, session.account_id, known, asked)
@@ -195,7 +194,7 @@ async def keep(visit: Visit) -> Reply:
         return visit.go_on()
     await store.count_consent(room, session)
     cbid = _cbid(session)
-    if form.get("how") == Kind.COOKIE:
+    if form.get("how") == Binding.COOKIE:
         value = await remember_cookie(room.remembered, mode, cbid)
         if not value:
             return visit.go_on()
