@@ -104,13 +104,10 @@ def _any_due(connection: Connection, type_: EventType, now: datetime) -> bool:
 
 
 def _write_due(connection: Connection, type_: EventType, now: datetime, limit: int) -> int:
-    written = _write(connection, type_, now, at=now, limit=limit)
+    written = _write(connection, type_, now, now, limit)
     for account_id, ahead_ms in connection.execute(_AHEAD[type_], {"now": to_ms(now)}).all():
-        if written >= limit:
-            break
         by = now + timedelta(milliseconds=ahead_ms)
-        left = limit - written
-        written += _write(connection, type_, by, at=now, limit=left, sandbox_of=account_id)
+        written += _write(connection, type_, by, now, limit - written, account_id)
     return written
 
 
@@ -122,17 +119,13 @@ def write_expiries(
     `by` is the time of the account's sandbox clock, `at` the time of the events. At most
     `limit` events of each type are written, the first that were due first.
     """
-    written = [
-        _write(connection, type_, by, at=at, limit=limit, sandbox_of=account_id) for type_ in _DUE
-    ]
-    return sum(written)
+    return sum(_write(connection, type_, by, at, limit, account_id) for type_ in _DUE)
 
 
-def _write(
+def _write(  # noqa: PLR0917 - whose events, and when
     connection: Connection,
     type_: EventType,
     by: datetime,
-    *,
     at: datetime,
     limit: int,
     sandbox_of: str | None = None,
