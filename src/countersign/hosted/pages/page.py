@@ -315,19 +315,20 @@ async def _certificate(visit: Visit) -> Reply:
             # Later decisions and reports are for the vendor to hand out.
             made = await dossier(room, who, ack.ack_id, _SHOWN, _CERTIFICATE_SECONDS, alone=True)
             pdf = pdf_of(made)
-    name = f'attachment; filename="{ack.ack_id}.pdf"'.encode()
-    kind = (b"content-type", b"application/pdf")
-    return Reply(pdf, (kind, (b"content-disposition", name), *PRIVATE))
+    return _file(pdf, b"application/pdf", f"{ack.ack_id}.pdf")
 
 
 async def _receipt(visit: Visit) -> Reply:
     ack, content = await _acknowledgment(visit), visit.session.content
     if ack is None or content is None or content.receipt is None:
         raise NotFound
-    name = f'attachment; filename="{ack.ack_id}.receipt.txt"'.encode()
-    kind = (b"content-type", b"text/plain; charset=utf-8")
-    headers = (kind, (b"content-disposition", name), *PRIVATE)
-    return Reply(content.receipt.encode(), headers)
+    receipt = content.receipt.encode()
+    return _file(receipt, b"text/plain; charset=utf-8", f"{ack.ack_id}.receipt.txt")
+
+
+def _file(body: bytes, kind: bytes, name: str) -> Reply:
+    saved = (b"content-disposition", f'attachment; filename="{name}"'.encode())
+    return Reply(body, ((b"content-type", kind), saved, *PRIVATE))
 
 
 _FILES: Final = {"certificate.pdf": _certificate, "receipt.txt": _receipt}
