@@ -18,7 +18,6 @@ from sqlalchemy import Connection, select
 from countersign.base.db.tables import verifications
 from countersign.base.errors import (
     CheckoutSessionClosed,
-    CountersignError,
     InvalidRequest,
     NotFound,
     ProviderSessionNotBound,
@@ -51,10 +50,6 @@ OUTCOMES: Final[Mapping[str, str | None]] = {
     "provider_down": "test_provider_unavailable",
 }
 """The outcomes of the simulated provider, each with its sandbox session."""
-_REASONS: Final[Mapping[type[CountersignError], Reason]] = {
-    ProviderSessionNotBound: Reason.SESSION_NOT_BOUND
-}
-"""Reasons of errors whose code differs from the reason's."""
 _GIVEN_UP: Final = {"cancelled": Reason.SESSION_CANCELED, "expired": Reason.SESSION_EXPIRED}
 """Outcomes of checks where the buyer submitted nothing."""
 
@@ -273,7 +268,8 @@ async def look(
         raise
     except Refusal as error:
         number = attempt or session.asked.attempts
-        reason = _REASONS.get(type(error), error.code)
+        is_unbound = isinstance(error, ProviderSessionNotBound)
+        reason = Reason.SESSION_NOT_BOUND if is_unbound else error.code
         return await not_asked(room, session, number, reason, is_back=is_back), False
 
 
