@@ -65,16 +65,11 @@ async def configure(
     await _try_to_make(room, Mode.LIVE, provider, credentials, base_url)
     before = await room.access.database.read(stored_settings, account.id)
     revision = before.revision + 1 if before else 1
-    given = {"provider": provider, "base_url": base_url, "rules": rules, "credentials": credentials}
-    settings = await _sealed(room, None, account_id=account.id, revision=revision, **given)
-    audit = room.access.audit.entry(
-        AuditAction.VERIFICATION_SETTINGS_CHANGED,
-        account.id,
-        revision=revision,
-        provider=provider,
-        base_url=base_url,
-        rules=msgspec.to_builtins(rules),
-    )
+    said = {"revision": revision, "provider": provider, "base_url": base_url}
+    given = said | {"rules": rules, "credentials": credentials}
+    settings = await _sealed(room, None, account_id=account.id, **given)
+    action, told = AuditAction.VERIFICATION_SETTINGS_CHANGED, msgspec.to_builtins(rules)
+    audit = room.access.audit.entry(action, account.id, **said, rules=told)
     await room.access.database.write(put_settings, settings, audit)
     return settings
 
@@ -118,15 +113,11 @@ async def add(  # noqa: PLR0917 - as the command names them
     )
     known = max((one.revision for one in further if one.provider == provider), default=0)
     rules = room.providers.floor if first is None else first.rules
-    given = {"provider": provider, "base_url": base_url, "rules": rules, "credentials": credentials}
-    settings = await _sealed(room, mode, account_id=account.id, revision=known + 1, **given)
-    audit = room.access.audit.entry(
-        AuditAction.VERIFICATION_PROVIDER_ADDED,
-        account.id,
-        mode=mode.value,
-        provider=provider,
-        base_url=base_url,
-    )
+    said = {"provider": provider, "base_url": base_url}
+    given = said | {"rules": rules, "credentials": credentials, "revision": known + 1}
+    settings = await _sealed(room, mode, account_id=account.id, **given)
+    added = AuditAction.VERIFICATION_PROVIDER_ADDED
+    audit = room.access.audit.entry(added, account.id, mode=mode.value, **said)
     await room.access.database.write(put_provider, settings, mode, audit)
     return settings
 
