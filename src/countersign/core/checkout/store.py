@@ -7,7 +7,7 @@ that their total cost is linear, not quadratic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -79,12 +79,6 @@ _COLUMNS: Final = (
 )
 _insert: Final = BulkInsert(checkout_sessions, *_COLUMNS)
 _insert_keys: Final = BulkInsert(shred_keys, "record_id", "key")
-_EVENTS: Final[Mapping[Status, EventType]] = {
-    Status.COMPLETED: EventType.CHECKOUT_SESSION_COMPLETED,
-    Status.DECLINED: EventType.CHECKOUT_SESSION_DECLINED,
-    Status.EXPIRED: EventType.CHECKOUT_SESSION_EXPIRED,
-    Status.CANCELLED: EventType.CHECKOUT_SESSION_CANCELLED,
-}
 _ROUNDS_MAX: Final = 8
 """Retries of one change that another server or a poll interrupts."""
 _encode: Final = msgspec.json.Encoder().encode
@@ -333,8 +327,8 @@ def _write_change(connection: Connection, change_: _Change) -> Session | None:
     if state is not None and (is_moved or state is not _order_state(before)):
         keys = {bytes(key) for _, key in indexed_keys(connection, [after.id])}
         write_acts(connection, (_act(after, key, at) for key in keys))
-    event = _EVENTS.get(after.status)
-    if after.status is not before.status and event is not None:
+    if after.status is not before.status:  # it has ended
+        event = EventType(f"checkout_session.{after.status}")
         write_events(connection, [NewEvent(after.account_id, after.mode, event, after.id, at)])
     stopped = _stopped(after)
     if stopped and stopped != _stopped(before):
