@@ -43,13 +43,6 @@ _decode_proofs: Final = msgspec.json.Decoder(tuple[ProvedSession, ...]).decode
 _decode_rules: Final = msgspec.json.Decoder(VerificationRules).decode
 
 _STATUSES: Final = {status.value: status for status in BuyerStatus}
-_EVENTS: Final = {
-    BuyerStatus.VERIFIED: EventType.BUYER_VERIFIED,
-    BuyerStatus.REQUIRES_INPUT: EventType.BUYER_REQUIRES_INPUT,
-    BuyerStatus.FAILED: EventType.BUYER_FAILED,
-    BuyerStatus.EXPIRED: EventType.BUYER_EXPIRED,
-    BuyerStatus.REVOKED: EventType.BUYER_REVOKED,
-}
 
 _COLUMNS: Final = (
     "cbid, account_id, mode, status, reasons, verified_at, expires_at, simulated, proofs, same_as,"
@@ -179,8 +172,8 @@ def write_status_event(
     if status is BuyerStatus.EXPIRED:
         # Its event is written here and now.
         _set_due(connection, buyer, {"expiry_due_at": None, "reminder_due_at": None})
-    type_ = _EVENTS.get(status)
-    if type_ is not None:
+    if status is not BuyerStatus.PENDING:
+        type_ = EventType(f"buyer.{status}")
         write_buyer_events(connection, type_, buyer.mode, buyer.cbid, at, buyer)
 
 
