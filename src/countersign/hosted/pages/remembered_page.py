@@ -49,10 +49,8 @@ OFFERED: Final = timedelta(minutes=15)
 MEANT_AFTER: Final = timedelta(milliseconds=1200)
 """Minimum time from serving a page until a press on it counts: an earlier press, such as the second
 of a double click, was meant for the previous page."""
-_WHY: Final[Mapping[BuyerStatus | None, str]] = {
-    BuyerStatus.EXPIRED: "expired",
-    BuyerStatus.REVOKED: "revoked",
-}
+_WHY: Final = {BuyerStatus.EXPIRED, BuyerStatus.REVOKED}
+"""Statuses that a remembered buyer who does not pass is told, by `visits` in words."""
 _MS_DIGITS_MAX: Final = 14
 _TOO_SOON: Final = "too_soon"
 _NEAR: Final = frozenset({b"same-origin", b"same-site"})
@@ -139,7 +137,8 @@ async def _informed(visit: Visit, known: KnownBy) -> tuple[Session, str]:
     asked = session.asked.shipping_zip
     try:
         informing = await inform(room.remembered, session.account_id, known, asked)
-        why = _WHY.get(informing.check.status, NOT_ENOUGH)
+        status = informing.check.status
+        why = status.value if status in _WHY else NOT_ENOUGH
         if informing.check.cbid is None:
             why = NotKnown.UNKNOWN.value
         return await identity.remembered(room, session, informing, binding, visit.browser), why
