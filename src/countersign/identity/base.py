@@ -35,7 +35,7 @@ from countersign.identity.model import (
 )
 from countersign.identity.reporting import report, report_kind
 from countersign.identity.same_person import Holder
-from countersign.identity.starting import HOST, NotStarted, is_page, refusal
+from countersign.identity.starting import HOST, Refused, is_page, refusal
 from countersign.identity.transport import (
     DIRECT,
     Budget,
@@ -214,7 +214,7 @@ class IdentityProvider(ABC, Generic[C]):
             result = self._unusable("page_elsewhere")
         except TransportFailure as failure:
             result = self._nothing("", failure)
-        except NotStarted as refused:
+        except Refused as refused:
             result = refused.result
         except read.Unreadable as unread:
             result = replace(self._unusable("unreadable"), unread=(str(unread),))
@@ -270,7 +270,7 @@ class IdentityProvider(ABC, Generic[C]):
 
         Raises:
             TransportFailure: there is no response.
-            NotStarted: the provider refuses.
+            Refused: the provider refuses.
             Unreadable: the response is not as the provider documents, or is of another session.
             VerificationMisconfigured: the credentials lack something.
         """
@@ -307,7 +307,7 @@ class IdentityProvider(ABC, Generic[C]):
         if reply.status == 422 or refused.outcome is Finding.NOT_FOUND:
             # Some providers' words for a value that they do not accept, or a template unknown.
             refused = replace(refused, outcome=Finding.PROVIDER_REJECTED)
-        raise NotStarted(refused)
+        raise Refused(refused)
 
     def _nothing(self, session_id: str, failure: TransportFailure) -> ProviderResult:
         """The result without a response."""
@@ -319,9 +319,9 @@ class IdentityProvider(ABC, Generic[C]):
             retry_after=failure.retry_after,
         )
 
-    def _not_open(self) -> NotStarted:
+    def _not_open(self) -> Refused:
         """The session has no page any more: the buyer has submitted, or it has ended."""
-        return NotStarted(self._unusable("not_open"))
+        return Refused(self._unusable("not_open"))
 
     def _unusable(self, reason: str) -> ProviderResult:
         return self._nothing("", TransportFailure(Finding.INVALID_RESPONSE, reason))

@@ -46,7 +46,7 @@ from countersign.identity.model import (
     WebhookHint,
 )
 from countersign.identity.same_person import Holder
-from countersign.identity.starting import ADDRESS, check_form, needed, post
+from countersign.identity.starting import ADDRESS, Refused, check_form, needed, post
 from countersign.identity.transport import (
     RETRY_AFTER_SECONDS,
     Budget,
@@ -158,14 +158,6 @@ class OnfidoCredentials(Credentials, frozen=True, kw_only=True):
         check_form("workflow_id", self.workflow_id, UUID, "a1b2c3d4-…")
 
 
-class _NoReport(Exception):
-    """The document report is unavailable."""
-
-    def __init__(self, result: ProviderResult) -> None:
-        super().__init__()
-        self.result = result
-
-
 class Onfido(IdentityProvider[OnfidoCredentials]):
     """Onfido with the credentials of one account."""
 
@@ -184,7 +176,7 @@ class Onfido(IdentityProvider[OnfidoCredentials]):
         report, further = None, list[ProviderEvidence]()
         if result.outcome is Finding.FAILED:
             # It stays declined, with or without a report.
-            with suppress(TransportFailure, _NoReport, read.Unreadable):
+            with suppress(TransportFailure, Refused, read.Unreadable):
                 report = await self._report(session_id, further, budget, clear=False)
             if report is not None:
                 unknown = result.unknown_fields + report.unknown_fields
@@ -194,9 +186,9 @@ class Onfido(IdentityProvider[OnfidoCredentials]):
             return result
         try:
             report = await self._report(session_id, further, budget, clear=True)
-        except (_NoReport, read.Unreadable) as error:
+        except (Refused, read.Unreadable) as error:
             missing = response.refused(Finding.INVALID_RESPONSE, "unreadable_report")
-            if isinstance(error, _NoReport):
+            if isinstance(error, Refused):
                 missing = error.result
             later = missing.outcome is Finding.PROVIDER_UNAVAILABLE
             if later or not self._credentials.output.proves_all:
@@ -259,7 +251,7 @@ class Onfido(IdentityProvider[OnfidoCredentials]):
 
         Raises:
             TransportFailure: there is no response.
-            _NoReport: it is unavailable.
+            Refused: it is unavailable.
             Unreadable: it is not what Onfido describes.
         """
 
@@ -269,7 +261,7 @@ class Onfido(IdentityProvider[OnfidoCredentials]):
             if response.reply.status != 200:
                 # The run exists, so a 404 is not a "not found" of the provider.
                 reason = f"report_http_{response.reply.status}"
-                raise _NoReport(response.error(reason, genuine=False))
+                raise Refused(response.error(reason, genuine=False))
             return response.reply.body
 
         tasks, fields = f"/workflow_runs/{run_id}/tasks", _WORDS.further_fields

@@ -35,7 +35,7 @@ from countersign.identity.model import (
     WebhookHint,
 )
 from countersign.identity.same_person import Holder
-from countersign.identity.starting import ADDRESS, NotStarted, check_form, needed, post
+from countersign.identity.starting import ADDRESS, Refused, check_form, needed, post
 from countersign.identity.transport import Budget, ProviderReply, ProviderRequest
 from countersign.identity.webhook_signature import check_timestamped
 
@@ -168,7 +168,7 @@ class Persona(IdentityProvider[PersonaCredentials]):
         environment = self._credentials.environment_id
         if reply.headers.get(_ENVIRONMENT, environment) != environment:
             result = self._unusable("environment_mismatch")
-            raise NotStarted(replace(result, outcome=Finding.PROVIDER_REJECTED))
+            raise Refused(replace(result, outcome=Finding.PROVIDER_REJECTED))
         inquiry = read.mapping(body, "data")
         if inquiry.get("type") != "inquiry":
             raise read.Unreadable("data.type")

@@ -29,8 +29,8 @@ ADDRESS: Final = re.compile(r"https?://[!-~]+", re.ASCII)
 """Expected in a response where the page's address should be; `is_page` judges it."""
 
 
-class NotStarted(Exception):
-    """The provider refuses to make a session."""
+class Refused(Exception):
+    """The provider refuses to make a session, or to show a part of its result."""
 
     def __init__(self, result: ProviderResult) -> None:
         super().__init__()
