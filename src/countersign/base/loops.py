@@ -119,20 +119,20 @@ async def restarted(
 
 
 class Throttle:
-    """Lets one log line a second through for each kind.
+    """Lets one log line through for each kind in so many seconds.
 
     Otherwise anybody could fill the disk, without a key.
     """
 
-    def __init__(self, monotonic: Callable[[], float]) -> None:
-        self._monotonic = monotonic
+    def __init__(self, monotonic: Callable[[], float], seconds: float = _THROTTLE_SECONDS) -> None:
+        self._monotonic, self._seconds = monotonic, seconds
         self._said: dict[tuple[str | None, ...], tuple[float, int]] = {}
 
     def __call__(self, *kind: str | None) -> int | None:
         """How many lines of this kind were left out since the last one; None: omit this line."""
         now = self._monotonic()
         last, unsaid = self._said.get(kind, (float("-inf"), 0))
-        if now - last < _THROTTLE_SECONDS:
+        if now - last < self._seconds:
             self._said[kind] = (last, unsaid + 1)
             return None
         self._said[kind] = (now, 0)

@@ -17,6 +17,7 @@ from countersign.base.db.database import Database
 from countersign.base.db.statements import of_row
 from countersign.base.db.tables import further_providers, verification_settings
 from countersign.base.errors import InvalidArgument, VerificationMisconfigured
+from countersign.base.loops import Throttle
 from countersign.base.values import Clock, Mode, Reason
 from countersign.core.access.account import lock_account
 from countersign.core.access.audit import AuditEntry, write_audit
@@ -44,8 +45,7 @@ class WatchVerifications:
     """
 
     def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._logged: dict[tuple[str, str, str], tuple[float, int]] = {}
+        self._unsaid = Throttle(clock.monotonic, LOG_SECONDS)
         self.verdicts: Counter[tuple[str, str, str]] = Counter()
         """By provider, status or `error`, and the reasons or the error's code."""
         self.started: Counter[tuple[str, str]] = Counter()
@@ -84,13 +84,10 @@ class WatchVerifications:
 
     def say(self, event: str, account_id: str, provider: str, reason: str) -> None:
         """Log what looks wrong with an account's set-up, unless that was logged just now."""
-        now, key = self._clock.monotonic(), (event, account_id, reason)
-        last, unsaid = self._logged.get(key, (float("-inf"), 0))
-        if now - last < LOG_SECONDS:
-            self._logged[key] = (last, unsaid + 1)
-            return
-        self._logged[key] = (now, 0)
-        _log.warning(event, account=account_id, provider=provider, reason=reason, unsaid=unsaid)
+        unsaid = self._unsaid(event, account_id, reason)
+        if unsaid is not None:
+            facts = {"account": account_id, "provider": provider, "reason": reason}
+            _log.warning(event, **facts, unsaid=unsaid)
 
 
 _encode: Final = msgspec.json.Encoder().encode
