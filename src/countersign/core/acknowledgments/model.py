@@ -83,13 +83,13 @@ def normalised_ip(text: str) -> str:
 
 def resolve_origin(
     *,
-    body_ip: str | None,
-    body_user_agent: str | None,
-    forwarded: str | None,
-    forwarded_addresses: Sequence[str],
     user_agent: str | None,
     peer: str | None,
-    trusted_proxies: Sequence[Network],
+    body_ip: str | None = None,
+    body_user_agent: str | None = None,
+    forwarded: str | None = None,
+    forwarded_addresses: Sequence[str] = (),
+    trusted_proxies: Sequence[Network] = (),
 ) -> Origin:
     """Decide the address and the user agent, each with its source.
 
@@ -133,26 +133,23 @@ def resolve_browser(
     address was not taken from is not kept.
     """
     forwarded = forwarding_header(headers, header)
-    hop = peer_ip = _address(peer) if peer is not None else None
+    agent = next((header_text(value) for name, value in headers if name == b"user-agent"), None)
+    found = resolve_origin(user_agent=agent, peer=peer)
+    hop = found.peer_ip
     for element in reversed(forwarded.split(",") if forwarded else ()):
         if hop is None or not _is_trusted(hop, trusted_proxies):
             break
         # The hop before that proxy: one address, or unknown.
         addresses = forwarding_elements(header, element)
         hop = _address(addresses[0]) if len(addresses) == 1 else None
-    if hop is None or _is_trusted(hop, trusted_proxies):
-        hop = peer_ip
-    kept = forwarded if forwarded and hop != peer_ip else None
-    agent = next((header_text(value) for name, value in headers if name == b"user-agent"), None)
-    return Origin(
+    if hop is None or hop == found.peer_ip or not forwarded or _is_trusted(hop, trusted_proxies):
+        return found
+    return msgspec.structs.replace(
+        found,
         ip=hop,
-        ip_source=Source.HEADER if kept else Source.CONNECTION if hop else None,
-        peer_ip=peer_ip,
-        forwarded=kept[-HEADER_LENGTH_MAX:] if kept else None,
-        forwarded_truncated=kept is not None and len(kept) > HEADER_LENGTH_MAX,
-        user_agent=agent[:USER_AGENT_LENGTH_MAX] if agent is not None else None,
-        user_agent_source=None if agent is None else Source.HEADER,
-        user_agent_truncated=agent is not None and len(agent) > USER_AGENT_LENGTH_MAX,
+        ip_source=Source.HEADER,
+        forwarded=forwarded[-HEADER_LENGTH_MAX:],
+        forwarded_truncated=len(forwarded) > HEADER_LENGTH_MAX,
     )
 
 
