@@ -119,6 +119,8 @@ def left(updates: Updates, account: str, mode: Mode) -> list[str]:
 class Unchanged(Updates):
     """Sees no session change."""
 
+    seconds = 0.001
+
     async def _look(self) -> None:
         looked, self._looked = self._looked, asyncio.Event()
         looked.set()
@@ -130,7 +132,7 @@ def test_the_newest_stream_of_an_account_ends_its_oldest_and_none_of_another(
     """An account has a quarter, and its test mode takes nothing from its live mode."""
 
     async def fill(opened: Deployment) -> None:
-        updates = Unchanged(opened.database, 0.001)
+        updates = Unchanged(opened.database)
         streams = await some(updates, "acct_1", Mode.LIVE, 2)
         streams += await some(updates, "acct_2", Mode.TEST, 4)
         first, *others = await some(updates, "acct_2", Mode.LIVE, 6)
@@ -149,7 +151,8 @@ def test_a_displaced_stream_ends_when_all_others_have_left(own: Operator) -> Non
     """Nothing watches the session then: the stream would stay open for as long as its browser."""
 
     async def leave(opened: Deployment) -> None:
-        updates = Unchanged(opened.database, 100)
+        updates = Unchanged(opened.database)
+        updates.seconds = 100
         first, *others = await some(updates, "acct_1", Mode.LIVE, 4)
         ended = asyncio.ensure_future(all_of(first))
         await asyncio.sleep(0)
@@ -167,7 +170,7 @@ async def all_of(stream: AsyncGenerator[bytes, None]) -> list[bytes]:
 
 def test_if_all_streams_are_taken_the_fullest_account_makes_room(own: Operator) -> None:
     async def fill(opened: Deployment) -> None:
-        updates = Unchanged(opened.database, 0.001)
+        updates = Unchanged(opened.database)
         streams = [s for n in range(4) for s in await some(updates, f"acct_{n}", Mode.LIVE, 4)]
         streams += await some(updates, "acct_late", Mode.LIVE, 1)
         counts = [len(left(updates, f"acct_{n}", Mode.LIVE)) for n in range(4)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
@@ -61,8 +61,8 @@ ACCOUNT_PART: Final = 4
 """An account has at most this part of them: then its newest stream ends its oldest."""
 STREAMS_EACH_MAX: Final = 4
 """Limit per session, so that its browsers leave room for others."""
-_ALIVE_SECONDS: Final = 15.0
-_LONGEST_SECONDS: Final = 300.0
+_ALIVE_LOOKS: Final = 15
+_LOOKS_MAX: Final = 300
 _BUSY_SECONDS: Final = 30
 _c: Final = checkout_sessions.c
 
@@ -80,11 +80,11 @@ class _Stream:
 class Updates:
     """The sessions that browsers look at, read together: one query for any number of them."""
 
-    def __init__(self, database: Database, seconds: float = 1.0) -> None:
-        """`seconds` are between two looks at the database."""
+    seconds: float = 1.0
+    """Between two looks at the database."""
+
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._seconds = seconds
-        self._watched: Counter[str] = Counter()
         self._streams: defaultdict[Owner, list[_Stream]] = defaultdict(list)
         self._seen: dict[str, int | None] = {}
         self._looked = asyncio.Event()
@@ -100,19 +100,18 @@ class Updates:
         If its account, or all accounts of its mode together, have too many, the oldest stream of
         the account ends, or that of the account with most.
         """
-        if self._watched[session_id] >= STREAMS_EACH_MAX:
+        own = self._streams.get(owner, ())
+        if sum(one.session_id == session_id for one in own) >= STREAMS_EACH_MAX:
             raise Overloaded(retry_after=_BUSY_SECONDS)
         self._make_room(owner, streams_max or STREAMS_MAX[owner[1]])
         stream = _Stream(session_id)
         self._streams[owner].append(stream)
-        self._watched[session_id] += 1
         if self._looking is None:
-            run = forever("checkout_updates", self._look, self._seconds)
+            run = forever("checkout_updates", self._look, self.seconds)
             self._looking = detached(run)
         try:
             yield b":\n\n"
-            alive = max(1, round(_ALIVE_SECONDS / self._seconds))
-            for look in range(1, round(_LONGEST_SECONDS / self._seconds)):
+            for look in range(1, _LOOKS_MAX):
                 if not stream.is_over:
                     await self._looked.wait()
                 if stream.is_over:
@@ -121,7 +120,7 @@ class Updates:
                 if seen is None or seen > revision:
                     yield b"event: changed\ndata:\n\n"
                     return
-                if look % alive == 0:
+                if look % _ALIVE_LOOKS == 0:
                     yield b":\n\n"
         finally:
             self._leave(owner, stream)
@@ -129,10 +128,10 @@ class Updates:
     @property
     def open(self) -> int:
         """How many streams are open."""
-        return self._watched.total()
+        return sum(map(len, self._streams.values()))
 
     async def _look(self) -> None:
-        watched = [*self._watched]
+        watched = {one.session_id for streams in self._streams.values() for one in streams}
         try:
             found = await self._database.scan(_revisions, watched)
             self._seen = {one: found.get(one) for one in watched}
@@ -162,8 +161,7 @@ class Updates:
         self._streams[owner].remove(stream)
         if not self._streams[owner]:
             del self._streams[owner]
-        self._watched -= Counter((stream.session_id,))  # without those at zero
-        if not self._watched and self._looking is not None:
+        if not self._streams and self._looking is not None:
             self._looking.cancel()
             self._looking = None
             self._wake()  # streams that gave way: no later look wakes them
