@@ -90,7 +90,6 @@ def test_an_approval_gives_every_fact_with_the_document_as_its_source() -> None:
     """Name, birth, address, document and reference are read; the number only as a fingerprint."""
     result = read(ANSWER)
     assert result.outcome is Finding.VERIFIED
-    assert (result.given_name, result.family_name) == ("TULIPANE", "WHISKERTON")
     assert result.date_of_birth == date(1990, 3, 30)
     assert result.date_of_birth_source is FactSource.DOCUMENT
     assert result.subject_reference == "buyer-1"
@@ -131,8 +130,8 @@ def test_the_status_decides_and_never_the_code(
     """Whatever the code, the outcome is that of the status; an unknown status is invalid."""
     result = read(changed(status=status, code=code))
     assert result.outcome is outcome
-    personal = (result.given_name, result.date_of_birth, result.document_fingerprint)
-    assert outcome is Finding.VERIFIED or (personal == (None, None, None) and not result.addresses)
+    personal = (result.date_of_birth, result.document_fingerprint)
+    assert outcome is Finding.VERIFIED or (personal == (None, None) and not result.addresses)
 
 
 @pytest.mark.parametrize("verification", [None, {}])
@@ -293,7 +292,7 @@ def test_no_mutation_raises_or_verifies_an_unapproved_session(
         assert mutated["status"] == "success"
         assert (verification["id"], verification["status"]) == (SESSION, "approved")
     else:
-        assert (result.given_name, result.addresses, result.document) == (None, (), None)
+        assert (result.date_of_birth, result.addresses, result.document) == (None, (), None)
 
 
 @given(st.binary(max_size=200) | JUNK.map(lambda junk: json.dumps(junk).encode()))
@@ -489,7 +488,7 @@ def test_an_answer_with_a_missing_or_malformed_signature_is_invalid(
     """Only the right signature makes an answer valid."""
     result = ask(session_id, Tampering(header, value))
     assert (result.outcome, result.reason_code) == (Finding.INVALID_RESPONSE, "bad_signature")
-    assert result.given_name is None
+    assert result.date_of_birth is None
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Final
 
 from countersign.base.errors import WebhookRefused
 from countersign.identity import json_reader as read
-from countersign.identity.base import Credentials, IdentityProvider, Response, address, holder
+from countersign.identity.base import Credentials, IdentityProvider, Response, address
 from countersign.identity.model import (
     Document,
     FactSource,
@@ -73,11 +73,11 @@ class Gatekeeper(IdentityProvider[GatekeeperCredentials]):
 
     def _with_person(self, result: ProviderResult, document: read.Object) -> ProviderResult:
         expiry = read.expiry(document, "expires_on")
-        names = {"line1": "street", "region": "state", "postal_code": "zip"}
+        names = {"region": "state", "postal_code": "zip"}
         return self._of_person(
             result,
-            holder(document, "first_name", "last_name", "born"),
-            [address(document, FactSource.DOCUMENT, "city", "country", **names)],
+            read.iso_date(document, "born"),
+            [address(document, FactSource.DOCUMENT, "country", **names)],
             born_by=FactSource.DOCUMENT,
             document=Document(
                 type=read.text(document, "kind"),

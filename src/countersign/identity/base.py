@@ -10,6 +10,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import date
 from hashlib import sha256
 from typing import ClassVar, Final, Generic, TypeVar
 
@@ -355,14 +356,17 @@ class IdentityProvider(ABC, Generic[C]):
     def _of_person(
         self,
         result: ProviderResult,
-        person: Holder,
+        born: date | None,
         addresses: Iterable[Address | None],
         *,
         born_by: FactSource,
         document: Document | None,
         number: str | None,
     ) -> ProviderResult:
-        """The result with the proved facts of a person; `born_by` proves the date of birth."""
+        """The result with the proved facts of a person; `born_by` proves the date of birth.
+
+        Names, street and city are not kept: nothing decides by them.
+        """
         fingerprint = None
         if document is not None:
             if document.type is not None and not is_known_kind(document.type):
@@ -371,10 +375,8 @@ class IdentityProvider(ABC, Generic[C]):
             fingerprint = self._fingerprint(*issuer, document.type, number)
         return replace(
             result,
-            given_name=person.given_name,
-            family_name=person.family_name,
-            date_of_birth=person.date_of_birth,
-            date_of_birth_source=born_by if person.date_of_birth else FactSource.NONE,
+            date_of_birth=born,
+            date_of_birth_source=born_by if born else FactSource.NONE,
             addresses=tuple(filter(None, addresses)),
             document=document,
             document_fingerprint=fingerprint,

@@ -205,7 +205,7 @@ class Didit(IdentityProvider[DiditCredentials]):
         document = _document(last)
         return self._of_person(
             result,
-            person,
+            person.date_of_birth,
             addresses,
             born_by=FactSource.DOCUMENT,
             document=document if document.type else None,
@@ -317,8 +317,7 @@ def _addresses(
 ) -> Iterator[Address]:
     for entry in entries:
         parsed = read.mapping(entry, member)
-        names = {"line1": "street_1", "line2": "street_2"}
-        found = address(parsed, source, "city", "region", "postal_code", "country", **names)
+        found = address(parsed, source, "region", "postal_code", "country")
         verified = parsed.get("is_verified")
         if found is not None:
             yield replace(

@@ -75,9 +75,6 @@ class Address(Private):
     """An address as the provider gives it; `source` says what proves it."""
 
     source: FactSource
-    line1: str | None = None
-    line2: str | None = None
-    city: str | None = None
     region: str | None = None
     postal_code: str | None = None
     """Raw: it may be a ZIP+4, nine digits in a row, or no ZIP code at all."""
@@ -163,8 +160,6 @@ class ProviderResult(Private):
     subject_reference: str | None = None
     """The reference to the buyer that the session was made with."""
     decided_at: datetime | None = None
-    given_name: str | None = None
-    family_name: str | None = None
     date_of_birth: date | None = None
     date_of_birth_source: FactSource = FactSource.NONE
     addresses: tuple[Address, ...] = ()

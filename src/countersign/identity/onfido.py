@@ -45,7 +45,6 @@ from countersign.identity.model import (
     Tri,
     WebhookHint,
 )
-from countersign.identity.same_person import Holder
 from countersign.identity.starting import ADDRESS, Refused, check_form, needed, post
 from countersign.identity.transport import (
     RETRY_AFTER_SECONDS,
@@ -348,7 +347,6 @@ class Onfido(IdentityProvider[OnfidoCredentials]):
             elif stated not in {None, born}:
                 # The output is about another person than the document: none of it is the buyer's.
                 output = {}
-        names = {"given_name": "first_name", "family_name": "last_name"}
         numbers = (
             read.as_text(each.get("value"), "document_numbers.value")
             for each in read.objects(properties, "document_numbers")
@@ -362,7 +360,7 @@ class Onfido(IdentityProvider[OnfidoCredentials]):
         )
         return self._of_person(
             result,
-            Holder(**read.texts(properties, **names), date_of_birth=born),
+            born,
             [_address(properties), _declared_address(output, declared)],
             born_by=source,
             document=_document(properties, output, declared),
@@ -434,8 +432,8 @@ def _address(properties: read.Object) -> Address | None:
     """The address on the document; `address`, the same in one line, is not taken apart."""
     lines = read.mapping(properties, "address_lines")
     country = "country_code" if read.text(lines, "country_code") else "country"
-    names = {"line1": "street_address", "region": "state", "country": country}
-    return address(lines, FactSource.DOCUMENT, "city", "postal_code", **names)
+    names = {"region": "state", "country": country}
+    return address(lines, FactSource.DOCUMENT, "postal_code", **names)
 
 
 def _declared_address(output: read.Object, declared: OnfidoOutput) -> Address | None:

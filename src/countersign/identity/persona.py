@@ -242,15 +242,13 @@ class Persona(IdentityProvider[PersonaCredentials]):
         # Documents before authorities before databases; of one kind the newest.
         best = sorted(passed, key=lambda proof: PROOFS.index(proof.kind))
         theirs = _of_one_person(best)
-        holders = [proof.holder for proof in theirs]
-        named = next((each for each in holders if each.given_name or each.family_name), holders[0])
         born, source = _birth(theirs)
         judged = [(made["name"], made["status"]) for proof in best for made in proof.checks]
         result = replace(result, checks=checks(judged, _WORDS.verdicts, Tri.UNKNOWN))
         shown = next((proof for proof in theirs if proof.kind in {*DOCUMENTS, AAMVA}), None)
         return self._of_person(
             result,
-            replace(named, date_of_birth=born),
+            born,
             map(_address, theirs),
             born_by=source,
             document=_document(shown) if shown else None,
@@ -407,9 +405,6 @@ def _address(proof: _Verification) -> Address | None:
     prefix = "normalized-address" if proof.kind in _DATABASES else "address"
     mobile = proof.kind == MDOC
     parts = {
-        "line1": proof.value("address-street" if mobile else f"{prefix}-street-1"),
-        "line2": proof.value(f"{prefix}-street-2"),
-        "city": proof.value(f"{prefix}-city"),
         "region": proof.value("address-state" if mobile else f"{prefix}-subdivision"),
         "postal_code": proof.value(f"{prefix}-postal-code") or proof.value("address-postal-code"),
     }

@@ -46,7 +46,6 @@ from countersign.identity.model import (
     Tri,
     WebhookHint,
 )
-from countersign.identity.same_person import Holder
 from countersign.identity.starting import check_form, needed, post
 from countersign.identity.transport import Budget, ProviderReply, ProviderRequest, TransportFailure
 from countersign.identity.webhook_jwt import PublicKey, WebhookKeys
@@ -288,11 +287,9 @@ class Plaid(IdentityProvider[PlaidCredentials]):
         """Add the facts proved by the document if there is one, else by a data source."""
         shown, user = read.mapping(document, "extracted_data"), read.mapping(body, "user")
         matched = _is_matched(body, steps) and (not document or _is_same_person(document))
-        name = read.mapping(shown if document else user if matched else {}, "name")
         born, source = read.iso_date(shown, "date_of_birth"), FactSource.DOCUMENT
         if born is None and matched and _summary(body, "date_of_birth") == "match":
             born, source = read.iso_date(user, "date_of_birth"), FactSource.DATABASE
-        names = read.texts(name, "given_name", "family_name")
         lives_at = user if matched and _is_address_matched(body) else {}
         expiry = read.expiry(document, "extracted_data.expiration_date")
         found = _code(document, "analysis.extracted_data.expiration_date")
@@ -305,7 +302,7 @@ class Plaid(IdentityProvider[PlaidCredentials]):
         parts = read.texts(shown, "issuing_country", "issuing_region", type="category")
         return self._of_person(
             result,
-            Holder(**names, date_of_birth=born),
+            born,
             [_address(shown, FactSource.DOCUMENT), _address(lives_at, FactSource.DATABASE)],
             born_by=source,
             document=document_of(expiry, **parts) if document else None,
@@ -409,6 +406,5 @@ def _code(parts: read.Object, path: str) -> str | None:
 
 
 def _address(parts: read.Object, source: FactSource) -> Address | None:
-    names = {"line1": "street", "line2": "street2"}
     given = read.mapping(parts, "address")
-    return address(given, source, "city", "region", "postal_code", "country", **names)
+    return address(given, source, "region", "postal_code", "country")

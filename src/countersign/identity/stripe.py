@@ -32,7 +32,6 @@ from countersign.identity.model import (
     Tri,
     WebhookHint,
 )
-from countersign.identity.same_person import Holder
 from countersign.identity.starting import check_form
 from countersign.identity.transport import Budget, ProviderReply, ProviderRequest, is_transient
 from countersign.identity.webhook_signature import check_timestamped
@@ -233,19 +232,13 @@ class Stripe(IdentityProvider[StripeCredentials]):
         proof = FactSource.DATABASE if by_number and not by_document else source
         # A passport has no address. One sample of Stripe's has `zip`; the schema and every SDK have
         # `postal_code`.
-        names = ("line1", "line2", "city", "postal_code", "country")
         written = read.mapping(session, "verified_outputs.address")
-        lives_at = address(written, source, *names, region="state")
+        lives_at = address(written, source, "postal_code", "country", region="state")
         issued = {"type": "document.type", "issuing_country": "document.issuing_country"}
         expiry = read.expiry(report, "document.expiration_date")
         # Stripe does not name the issuing state: a licence is issued where its holder lives.
         issued_in = lives_at.region if lives_at else None
         shown = document_of(expiry, **read.texts(report, **issued), issuing_region=issued_in)
-        found = Holder(
-            given_name=read.text(session, "verified_outputs.first_name"),
-            family_name=read.text(session, "verified_outputs.last_name"),
-            date_of_birth=read.parts_date(session, "verified_outputs.dob"),
-        )
         words = [
             (name, read.word(read.value(report, f"{name}.status"), _WORD))
             for name in self.words.lists["checks"]
@@ -257,7 +250,7 @@ class Stripe(IdentityProvider[StripeCredentials]):
         )
         return self._of_person(
             result,
-            found,
+            read.parts_date(session, "verified_outputs.dob"),
             [lives_at],
             born_by=proof,
             document=shown if by_document else None,

@@ -24,7 +24,6 @@ from countersign.identity.base import (
     Response,
     address,
     document_of,
-    holder,
 )
 from countersign.identity.json_reader import words_of
 from countersign.identity.model import (
@@ -212,9 +211,9 @@ class Veriff(IdentityProvider[VeriffCredentials]):
         kind = read.text(verification, "document.type")
         # Checks without a document return the input: that proves nothing.
         source = FactSource.DOCUMENT if kind else FactSource.USER
-        names = {"line1": "street", "region": "state", "postal_code": "postcode"}
+        names = {"region": "state", "postal_code": "postcode"}
         addresses = [
-            address(read.mapping(entry, "parsedAddress"), source, "city", "country", **names)
+            address(read.mapping(entry, "parsedAddress"), source, "country", **names)
             for entry in read.objects(verification, "person.addresses")
         ]
         # A document without a state was issued by that of the address on it.
@@ -223,10 +222,9 @@ class Veriff(IdentityProvider[VeriffCredentials]):
         country = read.text(verification, "document.country")
         region = read.text(verification, "document.state") or next(regions, None)
         document = document_of(expiry, type=kind, issuing_country=country, issuing_region=region)
-        named = holder(verification, "person.firstName", "person.lastName", "person.dateOfBirth")
         return self._of_person(
             result,
-            named,
+            read.iso_date(verification, "person.dateOfBirth"),
             addresses,
             born_by=source,
             document=document if kind else None,
