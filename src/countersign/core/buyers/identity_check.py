@@ -97,7 +97,6 @@ class IdentityCheck(Struct, frozen=True, kw_only=True):
     provider_session: str = ""
     url: str = ""
     """Of the provider's page; "" while the check is reserved."""
-    started_at: datetime | None = None
     expires_at: datetime | None = None
     """When the provider gives it up; None if unknown."""
     opens_once: bool = False

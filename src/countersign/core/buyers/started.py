@@ -102,7 +102,6 @@ async def start(
         provider=name,
         provider_session=made.session_id,
         url=made.url,
-        started_at=from_ns(time_ns),
         expires_at=made.expires_at,
         opens_once=made.opens_once,
         leads_back=made.leads_back,

@@ -25,7 +25,7 @@ from countersign.base.errors import (
     Refusal,
     VerificationNotConfigured,
 )
-from countersign.base.values import Mode, Reason, from_ns
+from countersign.base.values import Mode, Reason
 from countersign.core.buyers import started
 from countersign.core.buyers.identity_check import CheckState, IdentityCheck, Trouble
 from countersign.core.buyers.model import BuyerStatus
@@ -144,13 +144,8 @@ async def _start(room: HostedPages, session: Session, check: IdentityCheck) -> I
     """
     content, address = session.asked, f"{room.public_url}/c/{session.id}"
     if check.provider == PLAYED:
-        return with_members(
-            check,
-            provider_session=played_session(session.id),
-            url=address,
-            started_at=from_ns(room.access.clock.time_ns()),
-            played=True,
-        )
+        named = played_session(session.id)
+        return with_members(check, provider_session=named, url=address, played=True)
     return await started.start(
         room.buyers,
         session.reach,
