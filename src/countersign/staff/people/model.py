@@ -142,7 +142,6 @@ class SignedIn(NamedTuple):
     """A new session: the token is given to the browser now, and never again."""
 
     token: str
-    person_id: str
 
 
 class SignedInPerson(NamedTuple):

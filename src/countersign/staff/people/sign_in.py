@@ -348,7 +348,7 @@ def begin_session(connection: Connection, room: People, begun: Begun, **facts: s
     audit = access.audit.of(person_id, DEPLOYMENT)
     entry = audit.entry(begun.action, person_id, session=session_id, **facts)
     write_audit(connection, entry)
-    return SignedIn(token, person_id)
+    return SignedIn(token)
 
 
 def _who(connection: Connection, digest: bytes, now: datetime) -> SignedInPerson | None:
