@@ -89,7 +89,6 @@ def version_of(facts: Facts) -> NoticeEdition:
     body = published_bytes(content)
     return NoticeEdition(
         content=content,
-        body=body,
         digest=notice_digest(body),
         effective_at=START + facts.effective * DAY,
         events=events,

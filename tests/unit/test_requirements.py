@@ -73,7 +73,6 @@ def edition(
     body = published_bytes(content)
     return NoticeEdition(
         content=content,
-        body=body,
         digest=notice_digest(body),
         effective_at=NOW + days * DAY,
         events=tuple(

@@ -131,7 +131,6 @@ class NoticeEdition:
     """A published version with its lifecycle. `effective_at` is `effective_from` at 0:00 local."""
 
     content: NoticeContent
-    body: bytes
     digest: str
     effective_at: datetime
     events: tuple[NoticeEvent, ...]

@@ -124,7 +124,6 @@ def all_versions(connection: Connection, zone: ZoneInfo) -> AllVersions:
         content = _decode(stored.body)
         version = NoticeEdition(
             content=content,
-            body=stored.body,
             digest=stored.digest,
             effective_at=effective_at(content, zone),
             events=stored.events,

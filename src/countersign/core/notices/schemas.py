@@ -113,7 +113,6 @@ _RULE: Final = replace(
 )
 EXAMPLE: Final = NoticeEdition(
     content=CONTENT,
-    body=b"",
     digest=DIGEST,
     effective_at=_PUBLISHED.at,
     events=(_PUBLISHED, _RULE),
