@@ -75,16 +75,6 @@ class PendingSession(Struct, frozen=True, kw_only=True):
         return AccountReach(self.account_id, self.mode)
 
 
-_DOCUMENT: Final = select(buyer_documents.c.cbid).where(
-    buyer_documents.c.mode == bindparam("mode"),
-    buyer_documents.c.fingerprint == bindparam("fingerprint"),
-)
-_SESSION: Final = select(
-    provider_sessions.c.cbid, provider_sessions.c.reference_index, provider_sessions.c.verified_at
-).where(
-    provider_sessions.c.mode == bindparam("mode"),
-    provider_sessions.c.session_index == bindparam("session_index"),
-)
 _SELECT: Final = select(
     *(pending_sessions.c[n] for n in PendingSession.__struct_fields__ if n != "shred_key"),
     shred_keys.c.key.label("shred_key"),
@@ -99,11 +89,6 @@ _DUE: Final = (
     .limit(bindparam("limit"))
 )
 _WAITING: Final = select(func.count(), func.min(pending_sessions.c.created_at))
-_BY_SESSION: Final = select(pending_sessions.c.id).where(
-    pending_sessions.c.account_id == bindparam("account_id"),
-    pending_sessions.c.mode == bindparam("mode"),
-    pending_sessions.c.asked_index == bindparam("asked_index"),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,8 +163,9 @@ def _find(connection: Connection, keys: SessionKeys) -> SessionSubject:
         )
     provisional = before.cbid if before else None
     of_session = session.cbid if session else provisional
-    fingerprint = {"mode": keys.mode, "fingerprint": keys.fingerprint}
-    of_document = connection.execute(_DOCUMENT, fingerprint).scalar() if keys.fingerprint else None
+    document = select(buyer_documents.c.cbid)
+    document = document.filter_by(mode=keys.mode, fingerprint=keys.fingerprint)
+    of_document = connection.execute(document).scalar() if keys.fingerprint else None
     known = [cbid for cbid in (of_session, of_document, provisional) if cbid is not None]
     statuses = {cbid: buyer.status for cbid, buyer in buyers_by_cbid(connection, known).items()}
     # One session never creates two buyers, and a failed attempt removes nothing.
@@ -207,7 +193,9 @@ def _find(connection: Connection, keys: SessionKeys) -> SessionSubject:
 def _session(
     connection: Connection, mode: Mode, index: bytes
 ) -> Row[str, bytes | None, datetime] | None:
-    return connection.execute(_SESSION, {"mode": mode, "session_index": index}).one_or_none()
+    s = provider_sessions.c
+    known = select(s.cbid, s.reference_index, s.verified_at)
+    return connection.execute(known.filter_by(mode=mode, session_index=index)).one_or_none()
 
 
 def link(  # noqa: PLR0917 - all that is known
@@ -230,10 +218,8 @@ def link(  # noqa: PLR0917 - all that is known
             insert(provider_sessions),
             {"mode": keys.mode, "session_index": person.kept_under, "cbid": buyer.cbid},
         )
-    kept = update(provider_sessions).where(
-        provider_sessions.c.mode == keys.mode,
-        provider_sessions.c.session_index == person.kept_under,
-    )
+    kept = update(provider_sessions)
+    kept = kept.filter_by(mode=keys.mode, session_index=person.kept_under)
     if keys.provider_reference is not None:
         connection.execute(kept.values(reference_index=keys.provider_reference))
     for other in person.others:
@@ -313,8 +299,9 @@ def unfollow(connection: Connection, account_id: str, mode: Mode, asked_index: b
 
 
 def _id_of(connection: Connection, account_id: str, mode: Mode, asked_index: bytes) -> str | None:
-    key = {"account_id": account_id, "mode": mode, "asked_index": asked_index}
-    return connection.execute(_BY_SESSION, key).scalar_one_or_none()
+    known = select(pending_sessions.c.id)
+    known = known.filter_by(account_id=account_id, mode=mode, asked_index=asked_index)
+    return connection.execute(known).scalar_one_or_none()
 
 
 def _forget(connection: Connection, id_: str) -> bool:
@@ -344,11 +331,7 @@ def claim(connection: Connection, pending: PendingSession, next_poll_at: datetim
     """Take the next poll of a session; False if another process did, or it is decided."""
     claimed = (
         update(pending_sessions)
-        .where(
-            pending_sessions.c.id == pending.id,
-            pending_sessions.c.polls == pending.polls,
-            pending_sessions.c.next_poll_at == pending.next_poll_at,
-        )
+        .filter_by(id=pending.id, polls=pending.polls, next_poll_at=pending.next_poll_at)
         .values(polls=pending.polls + 1, next_poll_at=next_poll_at)
     )
     return connection.execute(claimed).rowcount == 1
@@ -374,11 +357,7 @@ def hurry(  # noqa: PLR0917 - the columns
     connection.execute(insert(provider_messages), message | {"at": at})
     due = (
         update(pending_sessions)
-        .where(
-            pending_sessions.c.account_id == account_id,
-            pending_sessions.c.mode == mode,
-            pending_sessions.c.session_index == session_index,
-        )
+        .filter_by(account_id=account_id, mode=mode, session_index=session_index)
         .values(next_poll_at=at)
     )
     if connection.execute(due).rowcount == 0 and again is not None:
