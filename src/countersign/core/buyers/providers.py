@@ -303,9 +303,7 @@ def drop_provider(
     connection: Connection, account_id: str, mode: Mode, provider: str | None = None
 ) -> bool:
     """Delete this further provider of an account, or all of the mode; False if there is none."""
-    statement = delete(further_providers).where(
-        further_providers.c.account_id == account_id, further_providers.c.mode == mode
-    )
+    statement = delete(further_providers).filter_by(account_id=account_id, mode=mode)
     if provider is not None:
-        statement = statement.where(further_providers.c.provider == provider)
+        statement = statement.filter_by(provider=provider)
     return connection.execute(statement).rowcount > 0

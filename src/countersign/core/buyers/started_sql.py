@@ -122,11 +122,8 @@ def settle(
     is_news = replace(outcome, verification=known.check.verification) != known.check
     connection.execute(
         update(started_checks)
-        .where(
-            started_checks.c.reference == known.reference,
-            started_checks.c.attempt == known.check.attempt,
-            started_checks.c.session_index == known.session_index,
-        )
+        .filter_by(reference=known.reference, session_index=known.session_index)
+        .filter_by(attempt=known.check.attempt)
         .values(
             revision=started_checks.c.revision + int(is_news),
             cbid=outcome.cbid,

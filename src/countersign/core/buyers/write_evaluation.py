@@ -261,11 +261,8 @@ def _is_repeated(connection: Connection, work: Evaluation, found: _Found) -> boo
     """Whether the last decision on this session for this account was the same."""
     last = connection.execute(
         select(verifications.c.status, verifications.c.reasons, verifications.c.zip_index)
-        .where(
-            verifications.c.cbid == found.cbid,
-            verifications.c.account_id == work.account_id,
-            verifications.c.session_index == found.person.kept_under,
-        )
+        .filter_by(cbid=found.cbid, account_id=work.account_id)
+        .filter_by(session_index=found.person.kept_under)
         .order_by(verifications.c.id.desc())
         .limit(1)
     ).one_or_none()

@@ -93,11 +93,8 @@ def published_versions(connection: Connection) -> Sequence[PublishedVersion]:
 
 
 def digest_of(connection: Connection, notice_id: str, version: str) -> str | None:
-    return connection.execute(
-        select(notice_versions.c.digest).where(
-            notice_versions.c.notice_id == notice_id, notice_versions.c.version == version
-        )
-    ).scalar_one_or_none()
+    known = select(notice_versions.c.digest).filter_by(notice_id=notice_id, version=version)
+    return connection.execute(known).scalar_one_or_none()
 
 
 def add_version(connection: Connection, body: bytes, digest: str, published: NoticeEvent) -> None:

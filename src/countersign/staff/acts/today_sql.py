@@ -145,12 +145,9 @@ def created_at(connection: Connection, who: Principal) -> datetime:
 def now(connection: Connection, who: Principal, at: datetime) -> dict[str, int]:
     """The figures at this time by name; `MOST` stands for that many or more."""
     s, e, d = checkout_sessions.c, webhook_endpoints.c, webhook_deliveries.c
-    open_ = select(s.mode).where(
-        s.account_id == who.account_id, s.mode == who.mode, s.expiry_due_at.is_not(None)
-    )
-    of_endpoints = select(e.id, e.disabled_at).where(
-        e.account_id == who.account_id, e.mode == who.mode, e.deleted_at.is_(None)
-    )
+    own = {"account_id": who.account_id, "mode": who.mode}
+    open_ = select(s.mode).filter_by(**own).where(s.expiry_due_at.is_not(None))
+    of_endpoints = select(e.id, e.disabled_at).filter_by(**own).where(e.deleted_at.is_(None))
     endpoints = connection.execute(of_endpoints).all()
     # A delivery with more than one attempt and a due time in the future is being retried.
     repeated = select(d.endpoint_id).where(

@@ -308,17 +308,14 @@ def _freshen(
 
 def _use(connection: Connection, passkey: Row[*tuple[Any, ...]], count: int, now: datetime) -> bool:
     """Note a use; a counter that did not grow means a copy (§6.1.1), and the passkey goes."""
-    same = (
-        (_p.id == passkey.id)
-        & (_p.last_used_at == passkey.last_used_at)
-        & (_p.sign_count == passkey.sign_count)
-    )
     if (count or passkey.sign_count) and count <= passkey.sign_count:
         connection.execute(delete(person_passkeys).where(_p.id == passkey.id))
         _log.warning("passkey_copied", id=passkey.id)
         return False
-    used = update(person_passkeys).where(same).values(sign_count=count, last_used_at=now)
-    return connection.execute(used).rowcount == 1
+    read = {"last_used_at": passkey.last_used_at, "sign_count": passkey.sign_count}
+    same = update(person_passkeys).filter_by(id=passkey.id, **read)
+    used = connection.execute(same.values(sign_count=count, last_used_at=now))
+    return used.rowcount == 1
 
 
 class Begun(NamedTuple):
