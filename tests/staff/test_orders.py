@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from sqlalchemy import event
@@ -474,3 +475,47 @@ def test_of_an_order_with_many_parts_the_newest_are_shown(shop: Vendor) -> None:
     assert {part["id"] for part in order["parts"]} == {*named[1:]}
     assert order["more_parts"]
     assert not shop.test.get(f"/v1/orders/{buy(shop, 1).ack_id}").json()["more_parts"]
+
+
+def link(shop: Vendor, **named: str) -> str:
+    """A link for a session; gives its identifier."""
+    asked = {"return_url": "https://shop.example/", "notice_id": "ab1263", "session_id": "link"}
+    made = shop.test.post("/v1/checkout_sessions", json=asked | named)
+    return str(made.json()["checkout_session_id"])
+
+
+def order_of(shop: Vendor, member: str) -> dict[str, Any]:
+    found: dict[str, Any] = shop.test.get(f"/v1/orders/{member}").raise_for_status().json()
+    return found
+
+
+def test_an_erased_link_has_expired_on_its_order_too(compliance: Person, shop: Vendor) -> None:
+    """As the link itself says; nobody is waited for."""
+    cbid = verify(shop.test, shipping_zip="94110").json()["cbid"]
+    made = link(shop, cbid=cbid)
+    assert order_of(shop, made)["state"] == "waiting_for_buyer"
+    compliance.post("/v1/erasures", {"subject": cbid})
+    assert shop.test.get(f"/v1/checkout_sessions/{made}").json()["status"] == "expired"
+    order = order_of(shop, made)
+    assert order["state"] == "closed"
+    assert [part["status"] for part in order["parts"]] == ["expired"]
+    assert [step["what"] for step in order["timeline"]] == ["link_made", "session_expired"]
+
+
+def test_a_hold_on_an_order_holds_no_other_order_with_the_same_check(
+    compliance: Person, shop: Vendor
+) -> None:
+    """The check is kept; the rest of the other order can be erased."""
+    first = buy(shop, 1)
+    session = f"cart-{shop.account_id}-2"
+    other = acknowledge(shop.test, session_id=session, cbid=first.cbid).json()["ack_id"]
+    asked = {"session_id": session, "cbid": first.cbid, "ack_id": other, "shipping_zip": "94110"}
+    assert shop.test.post("/v1/clearances", json=asked).json()["cleared"]
+    hold = compliance.post("/v1/holds", {"subject": first.ack_id, "reason": "case 1"})["hold_id"]
+    order = order_of(shop, other)
+    assert order["hold_id"] is None
+    kept = {part["type"]: part["hold_id"] for part in order["parts"]}
+    assert kept == {"verification": hold, "acknowledgment": None, "clearance": None}
+    assert {part["hold_id"] for part in order_of(shop, first.ack_id)["parts"]} == {hold}
+    compliance.post("/v1/erasures", {"subject": other})
+    compliance.post("/v1/erasures", {"subject": first.ack_id}, 409)

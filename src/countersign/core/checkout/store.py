@@ -43,7 +43,7 @@ from countersign.core.checkout.room import Checkout
 from countersign.core.events.model import EventType, NewEvent
 from countersign.core.events.sql import write_events
 from countersign.core.orders.model import OrderAct, OrderState
-from countersign.core.orders.sql import delete_acts, indexed_keys, write_acts
+from countersign.core.orders.sql import delete_acts, end_waiting, indexed_keys, write_acts
 from countersign.core.vault.vault import NONCE_BYTES, DataKey, Place
 from countersign_evidence.record import CBID_FIELD
 
@@ -351,6 +351,7 @@ def erase_contents(connection: Connection, ids: Sequence[str]) -> None:
     for id_ in ids:
         bare = blanks(checkout_sessions, "session") | {"revision": _c.revision + 1}
         connection.execute(update(checkout_sessions).where(_c.id == id_).values(bare))
+    end_waiting(connection, ids)
     _forget_mails(connection, ids)  # last: none is accepted any more
 
 

@@ -180,6 +180,12 @@ def index_acts(connection: Connection, ids: Sequence[str]) -> None:
         connection.execute(own.values(indexed=True))
 
 
+def end_waiting(connection: Connection, ids: Sequence[str]) -> None:
+    """Let the acts of these checkout sessions, which are erased, wait for nobody any more."""
+    own = update(order_acts).where(_INDEXED, _o.member_id.in_(ids))
+    connection.execute(own.values(due_at=_o.at))
+
+
 def delete_acts(connection: Connection, ids: Sequence[str]) -> None:
     """Delete the acts of these members, before they go."""
     connection.execute(delete(order_acts).where(_INDEXED, _o.member_id.in_(ids)))

@@ -54,7 +54,10 @@ _MEMBERS: Final = (
     *(ACKNOWLEDGMENT, CLEARANCE, FULFILMENT, VERIFICATION, CHECKOUT_SESSION, EARLIER_SESSION),
 )
 _s: Final = checkout_sessions.c
-_SESSIONS: Final = select(_s.id, _s.status, _s.created_at, _s.ended_at).order_by(_s.id)
+_SESSIONS: Final = select(
+    *(_s.id, _s.status, _s.created_at, _s.expires_at, _s.ended_at),
+    _s.content.is_(None).label("is_erased"),
+).order_by(_s.id)
 _RECORDS: Final = (
     select(
         *(records.c.id, records.c.type, records.c.at, records.c.body),

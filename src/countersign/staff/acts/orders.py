@@ -32,6 +32,7 @@ from countersign.base.values import Mode, from_ms, to_ms, to_the_second
 from countersign.core.access.key import Principal, Scope
 from countersign.core.access.reach import AccountReach
 from countersign.core.access.secrets import DeploymentSecret
+from countersign.core.checkout.model import Status
 from countersign.core.gate.act import Acts
 from countersign.core.log.record import RecordType
 from countersign.core.orders.model import WAITING, OrderState
@@ -278,11 +279,12 @@ def _view(one: sql.ReadOrder, held: Mapping[str, str], now: int) -> FoundOrder:
         notice_version=ack.get("notice_version"),
         capture=ack.get("capture"),
         cleared=bool(granted),
-        hold_id=next((held[id_] for id_ in sorted(one.members) if id_ in held), None),
+        # A check can be part of another order, which is on hold.
+        hold_id=held[min(one.members)] if one.members <= held.keys() else None,
         missing=[*_missing(one, bodies, asked=bool(clears), granted=bool(granted))],
-        parts=[*_parts(one, bodies, held)],
+        parts=[*_parts(one, bodies, held, now)],
         more_parts=len(order.members) > len(one.members),
-        timeline=sorted(_steps(one, bodies), key=lambda step: step.at),
+        timeline=sorted(_steps(one, bodies, now), key=lambda step: step.at),
     )
 
 
@@ -305,11 +307,18 @@ def _missing(
         yield "personal_data"
 
 
+def _link(row: Row[Any], now: int) -> tuple[str, datetime | None]:
+    """The status and end of a link: it expires by itself, and at once if it was erased."""
+    if row.status == Status.OPEN and (row.is_erased or to_ms(row.expires_at) <= now):
+        return Status.EXPIRED, row.expires_at
+    return row.status, row.ended_at
+
+
 def _parts(
-    one: sql.ReadOrder, bodies: Mapping[str, Any], held: Mapping[str, str]
+    one: sql.ReadOrder, bodies: Mapping[str, Any], held: Mapping[str, str], now: int
 ) -> Iterator[OrderPart]:
     for row in one.sessions:
-        yield _part(row.id, "checkout_session", row.created_at, row.status, held)
+        yield _part(row.id, "checkout_session", row.created_at, _link(row, now)[0], held)
     for row in one.records:
         decided = bodies[row.id].get("cleared")
         status = row.checked
@@ -340,11 +349,12 @@ def _part(
     )
 
 
-def _steps(one: sql.ReadOrder, bodies: Mapping[str, Any]) -> Iterator[OrderStep]:
+def _steps(one: sql.ReadOrder, bodies: Mapping[str, Any], now: int) -> Iterator[OrderStep]:
     for row in one.sessions:
         yield _step(row.created_at, "link_made", row.id)
-        if row.ended_at is not None:
-            yield _step(row.ended_at, f"session_{row.status}", row.id)
+        status, ended_at = _link(row, now)
+        if ended_at is not None:
+            yield _step(ended_at, f"session_{status}", row.id)
     for row in one.checks:
         yield _step(row.started_at, "identity_check_started", row.reference)
         if row.status is not None:
