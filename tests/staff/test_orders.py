@@ -502,6 +502,21 @@ def test_an_erased_link_has_expired_on_its_order_too(compliance: Person, shop: V
     assert [step["what"] for step in order["timeline"]] == ["link_made", "session_expired"]
 
 
+@pytest.mark.parametrize("on", ["buyer", "account"])
+def test_a_hold_on_a_buyer_or_an_account_keeps_the_orders_that_are_links(
+    desk: Desk, compliance: Person, shop: Vendor, on: str
+) -> None:
+    """Before anything is initialed; the account has no check of the buyer."""
+    with desk.operator.vendor(desk.server) as other:
+        cbid = verify(other.test, shipping_zip="94110").json()["cbid"]
+    made = link(shop, cbid=cbid)
+    subject = {"buyer": cbid, "account": shop.account_id}[on]
+    hold = compliance.post("/v1/holds", {"subject": subject, "reason": "case 1"})["hold_id"]
+    order = order_of(shop, made)
+    assert order["hold_id"] == hold
+    assert [part["hold_id"] for part in order["parts"]] == [hold]
+
+
 def test_a_hold_on_an_order_holds_no_other_order_with_the_same_check(
     compliance: Person, shop: Vendor
 ) -> None:

@@ -6,7 +6,18 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Final, TypeAlias
 
-from sqlalchemy import Connection, and_, func, insert, select, text, true, update
+from sqlalchemy import (
+    Connection,
+    and_,
+    func,
+    insert,
+    null,
+    select,
+    text,
+    true,
+    union_all,
+    update,
+)
 
 from countersign.base.db.statements import chunks, of_row, row, rows
 from countersign.base.db.tables import (
@@ -247,25 +258,26 @@ def find_holding(
     connection: Connection,
     secret: DeploymentSecret,
     active: ActiveHolds,
-    record_ids: Sequence[str],
+    ids: Sequence[str],
 ) -> dict[str, tuple[str, str]]:
-    """The active holds on these records: the id and the subject of each.
+    """The active holds on these records and checkout sessions: the id and the subject of each.
 
-    A hold on a record, on its account, or on the buyer that it names. That name is encrypted, so it
-    is found by its blind index, which differs for each account.
+    A hold on one of them, on its account, or on the buyer that it names. That name is encrypted, so
+    it is found by its blind index, which differs for each account.
     """
     held_buyers = [subject for subject in active if subject.startswith(f"{BUYER}_")]
     indexes: dict[str, dict[bytes, str]] = {}
     found = {}
-    r = records.c
-    for chunk in chunks(record_ids if active else ()):
-        rows = connection.execute(
+    r, s = records.c, checkout_sessions.c
+    for chunk in chunks(ids if active else ()):
+        stored = (
             select(r.id, r.account_id, r.mode, disclosures.c.cbid_index, verifications.c.cbid)
             .outerjoin(disclosures, disclosures.c.record_id == r.id)
             .outerjoin(verifications, verifications.c.id == r.id)
             .where(r.id.in_(chunk))
         )
-        for id_, account_id, mode, index, cbid in rows:
+        links = select(s.id, s.account_id, s.mode, s.cbid_index, null()).where(s.id.in_(chunk))
+        for id_, account_id, mode, index, cbid in connection.execute(union_all(stored, links)):
             if account_id not in indexes:
                 indexes[account_id] = {
                     secret.blind_index(account_id, CBID_FIELD, held): held for held in held_buyers
