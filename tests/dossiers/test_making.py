@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from countersign.base.errors import InvalidRequest, NotFound
+from countersign_evidence.dossier import CLEARANCE, FULFILMENT
 from countersign_evidence.verification import Conclusion, verify_file
 from tests.clearances.desk import order
 from tests.dossiers.orders import ZIP, Orders, kinds, said
@@ -56,6 +59,22 @@ def test_a_later_record_leaves_the_dossier_at_a_given_size_unchanged(orders: Ord
     orders.desk.fulfil(one.who, one.clearance_id, carrier="a carrier", tracking_number="1Z")
     assert kinds(orders.dossier(one.who, one.clearance_id)) == WHOLE
     assert orders.dossier(one.who, one.clearance_id, size=said(before).size) == before
+
+
+def test_the_dossier_has_the_clearance_with_which_the_goods_left(orders: Orders) -> None:
+    """Also if there is a newer one, which is shown until a shipment is reported."""
+    one = orders.order(orders.vendor(), fulfilled=False)
+    orders.desk.fulfil(one.who, one.clearance_id, paid_at=orders.desk.clock.now)
+    orders.desk.clock.advance(timedelta(hours=25))
+    again = orders.desk.clear(one.who, order(one.ack_id, one.cbid, one.session, ZIP))
+    assert again.clearance_id != one.clearance_id
+    before = orders.dossier(one.who, one.ack_id)
+    assert [found.id for found in said(before).of(CLEARANCE)] == [again.clearance_id]
+    left = orders.desk.fulfil(one.who, one.clearance_id, carrier="a carrier")
+    shown = said(orders.dossier(one.who, one.ack_id))
+    assert [found.id for found in shown.of(CLEARANCE)] == [one.clearance_id]
+    assert shown.of(FULFILMENT)[-1].id == left.fulfilment_id
+    assert orders.dossier(one.who, one.ack_id, size=said(before).size) == before
 
 
 def test_a_size_without_the_record_is_not_found(orders: Orders) -> None:

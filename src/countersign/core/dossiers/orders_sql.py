@@ -160,7 +160,10 @@ def paths(
 
 
 def _clearance_of(connection: Connection, within: Within, ack_id: str) -> str | None:
-    """The newest clearance of an acknowledgment, a granted one if possible."""
+    """The newest clearance of an acknowledgment: that of a shipment, or else a granted one."""
+    ids = select(fulfilments.c.id).where(fulfilments.c.ack_id == ack_id)
+    reports = [_members(one.body) for one in _read(connection, within, connection.scalars(ids))]
+    shipped = {one["clearance_id"] for one in reports if "paid_at" not in one}
     rows = connection.execute(
         select(clearances.c.id, clearances.c.expires_at, *_PLACE)
         .outerjoin(log_entries, log_entries.c.record_id == clearances.c.id)
@@ -171,11 +174,11 @@ def _clearance_of(connection: Connection, within: Within, ack_id: str) -> str | 
         )
     )
     known = [
-        (row.expires_at is not None, row.id)
+        (row.id in shipped, row.expires_at is not None, row.id)
         for row in rows
         if within.holds(Stored(row.id, "", b"", None, None, row.log_id, row.leaf_index))
     ]
-    return max(known)[1] if known else None
+    return max(known)[2] if known else None
 
 
 def _reports(connection: Connection, within: Within, clearance_id: str) -> list[Stored]:
