@@ -534,3 +534,24 @@ def test_a_hold_on_an_order_holds_no_other_order_with_the_same_check(
     assert {part["hold_id"] for part in order_of(shop, first.ack_id)["parts"]} == {hold}
     compliance.post("/v1/erasures", {"subject": other})
     compliance.post("/v1/erasures", {"subject": first.ack_id}, 409)
+
+
+def test_a_refused_decision_joins_the_order_of_its_reference(shop: Vendor) -> None:
+    """Also with an unknown acknowledgment, in another session."""
+    bought = buy(shop, 1)
+    asked = {"ack_id": "ack_01km9x4v8gen3rr1p6q1s2t3v4", "cbid": bought.cbid}
+    asked |= {"session_id": "another", "shipping_zip": "94110"}
+    refused = shop.test.post("/v1/clearances", json=asked | {"order_reference": bought.reference})
+    order = order_of(shop, refused.json()["clearance_id"])
+    assert bought.ack_id in {part["id"] for part in order["parts"]}
+
+
+def test_a_reference_leads_to_the_order_that_named_it_first(shop: Vendor) -> None:
+    """Even if an older order names it later."""
+    old, first, _, joined = (
+        acknowledge(shop.test, session_id=session, order_reference=reference).json()["ack_id"]
+        for session, reference in (("old", None), ("first", "R-8"), ("old", "R-8"), ("new", "R-8"))
+    )
+    parts = {part["id"] for part in order_of(shop, joined)["parts"]}
+    assert first in parts
+    assert old not in parts

@@ -16,6 +16,7 @@ from countersign.base.values import MODES, Mode, from_ms, to_ms
 from countersign.core.access.account import find_account
 from countersign.core.access.audit import AuditAction, write_audit
 from countersign.core.access.key import Principal
+from countersign.core.access.reach import AccountReach
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.buyers.model import Buyer
 from countersign.core.buyers.rules import VerificationRules
@@ -34,7 +35,7 @@ from countersign.core.clearances.model import (
 from countersign.core.clearances.room import Clearances
 from countersign.core.log.record import RecordType
 from countersign.core.orders.model import OrderAct, OrderState
-from countersign.core.orders.sql import indexed_keys, key_of, write_acts
+from countersign.core.orders.sql import bound_key, indexed_keys, key_of, write_acts
 from countersign.core.parties import Bound, PartiesInForce
 
 _update_use: Final = DriverStatement(
@@ -178,7 +179,9 @@ class BatchFacts:
             ack_id, granted = new.order.ack_id, result.granted
             ack = self._acknowledgments.get((new.account_id, new.mode, ack_id))
             if ack is None:
-                key = key_of(new.session_index, new.reference_index, new.clearance_id)
+                named = new.session_index, new.reference_index
+                key = bound_key(connection, AccountReach(new.account_id, new.mode), *named)
+                key = key or key_of(*named, new.clearance_id)
             else:
                 key = keys.get(ack_id) or key_of(ack.session_index, ack.reference_index, ack_id)
             act = OrderAct(new.account_id, new.mode, to_ms(new.at), key, new.clearance_id)

@@ -72,7 +72,10 @@ def key_of(session_index: bytes | None, reference_index: bytes | None, member_id
 def bound_key(
     connection: Connection, reach: Reach, session_index: bytes | None, reference_index: bytes | None
 ) -> bytes | None:
-    """The key of the order that a reference is bound to; None: none, or the session has its own."""
+    """The key of the order that a reference was bound to first.
+
+    None: it is bound to none, or the session has an order.
+    """
     if reference_index is None:
         return None
     if session_index is not None and find_orders(connection, reach, [session_index]):
@@ -84,7 +87,8 @@ def bound_key(
     )
     ids = [*connection.execute(links).scalars(), *connection.execute(named).scalars()]
     known = orders_of(connection, reach, ids) if ids else []
-    return known[-1].first.key if known else None
+    first = min(ids, key=key_of_member, default="")
+    return next((one.first.key for one in known if first in one.members), None)
 
 
 def _within(reach: Reach) -> ColumnElement[bool]:
