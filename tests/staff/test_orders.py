@@ -536,6 +536,25 @@ def test_a_hold_on_an_order_holds_no_other_order_with_the_same_check(
     compliance.post("/v1/erasures", {"subject": first.ack_id}, 409)
 
 
+def test_a_corrected_report_moves_no_order(shop: Vendor) -> None:
+    """The state is by the reports that count; if none is left, the report is missing."""
+    bought = buy(shop, 1)
+    report = f"/v1/clearances/{bought.clearance_id}/fulfilment"
+
+    def told(**facts: object) -> tuple[str, bool]:
+        made = shop.test.post(report, json=facts).raise_for_status().json()
+        order = order_of(shop, made["fulfilment_id"])
+        wrong.append(made["fulfilment_id"])
+        return order["state"], "fulfilment" in order["missing"]
+
+    wrong = [bought.fulfilment_id]
+    delivered = {"delivered_at": "2099-01-03T00:00:00Z"}
+    assert told(**delivered) == ("delivered", False)
+    assert told(corrects=wrong[-1], carrier="UPS") == ("shipped", False)
+    assert told(corrects=wrong[0]) == ("shipped", False)
+    assert told(corrects=wrong[2]) == ("cleared", True)
+
+
 def test_a_refused_decision_joins_the_order_of_its_reference(shop: Vendor) -> None:
     """Also with an unknown acknowledgment, in another session."""
     bought = buy(shop, 1)

@@ -42,6 +42,7 @@ from countersign.core.privacy.room import Privacy
 from countersign.staff.acts import order_sql as sql
 from countersign.staff.acts.accounts import AccountId
 
+_SENT: Final = {OrderState.SHIPPED, OrderState.DELIVERED}
 _HOLD: Final = "hold_01km9wtz3tfs8v8j2c7n5k9m0d"
 _CURSOR: Final = Meta(
     description="The `next_cursor` of the previous page.",
@@ -299,7 +300,7 @@ def _missing(
         yield "identity_check"
     if not granted:
         yield "granted_clearance" if asked else "clearance"
-    if "fulfilment_reported" not in happened:
+    if not any(act.state in _SENT for act in one.order.acts):
         yield "fulfilment"
     if any(row.leaf_index is None for row in one.records):
         yield "seal"
