@@ -38,6 +38,15 @@ def act(at: int, member: str, state: OrderState | None, due_at: int | None = Non
             ],
             S.ACKNOWLEDGED,
         ),
+        ([act(1, "chk", S.WAITING_FOR_BUYER, 200), act(2, "chk", S.OPEN)], S.OPEN),
+        (
+            [
+                act(1, "ack", S.ACKNOWLEDGED),
+                act(2, "chk", S.WAITING_FOR_BUYER, 200),
+                act(3, "chk", S.OPEN),
+            ],
+            S.ACKNOWLEDGED,
+        ),
         ([act(1, "ack", S.ACKNOWLEDGED), act(2, "clr", S.CLEARED, 200)], S.CLEARED),
         ([act(1, "ack", S.ACKNOWLEDGED), act(2, "clr", S.CLEARED, 50)], S.ACKNOWLEDGED),
         ([act(1, "clr", S.REFUSED), act(2, "ack", S.ACKNOWLEDGED)], S.ACKNOWLEDGED),

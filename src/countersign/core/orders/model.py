@@ -93,12 +93,15 @@ class JoinedOrder(NamedTuple):
         return self.acts[0]
 
     def decisive(self, now: int) -> OrderAct:
-        """The act behind its state at this time. An ended link counts only alone."""
+        """The act behind its state at this time.
+
+        A link that ended without initials counts only alone.
+        """
         changes = [act for act in self.acts if act.state]
         links = {act.member_id: act.state_at(now) for act in changes}
         found = None
         for act in changes:
-            is_over = links[act.member_id] is OrderState.CLOSED
+            is_over = links[act.member_id] in {OrderState.CLOSED, OrderState.OPEN}
             if not is_over and (found is None or replaces(act.state, found.state_at(act.at))):
                 found = act
         return found or (changes or self.acts)[-1]
