@@ -78,7 +78,7 @@ class ReadOrder(NamedTuple):
     """An order with the rows of its newest members."""
 
     order: JoinedOrder
-    members: Collection[str]
+    members: frozenset[str]
     sessions: Sequence[_Row]
     checks: Sequence[_Row]
     records: Sequence[_Row]
