@@ -271,7 +271,7 @@ def _decide(item: PreparedOrder, facts: OrderFacts) -> ClearanceResult | None:
     reasons = () if shipped else reasons_of(case, failed)
     earlier = None if reasons or shipped else valid_earlier(new, facts)
     granted, ends = shipped or earlier, expiry(case)
-    if earlier is not None and new.order.names_order and not earlier.order_named:
+    if earlier is not None and new.order.order_reference is not None and not earlier.order_named:
         # The new record names the order, but does not prolong the clearance.
         granted, ends = None, min(ends, earlier.expires_at)
     if not reasons and granted is None:
@@ -282,7 +282,7 @@ def _decide(item: PreparedOrder, facts: OrderFacts) -> ClearanceResult | None:
             clock_at=new.clock_at,
             expires_at=ends,
             reference_index=new.reference_index,
-            order_named=new.order.names_order,
+            order_named=new.order.order_reference is not None,
         )
     return ClearanceResult(
         reasons=reasons,
@@ -371,7 +371,7 @@ def _cleared(item: PreparedOrder, result: ClearanceResult) -> Cleared:
     decision = ClearanceDecision(
         clearance_id=granted.clearance_id if granted else new.clearance_id,
         cleared=granted is not None,
-        order_named=order.names_order,
+        order_named=order.order_reference is not None,
         reasons=result.reasons,
         obligations=result.obligations,
         expires_at=granted.expires_at if granted else None,
@@ -418,7 +418,7 @@ def _draft(new: NewClearance, result: ClearanceResult, bound: Bound) -> Draft:
         "account": new.account_id,
         "ack_id": order.ack_id if is_id(ACKNOWLEDGMENT, order.ack_id) else None,
         "cleared": granted is not None,
-        "order_named": order.names_order,
+        "order_named": order.order_reference is not None,
         "reasons": result.reasons,
         "obligations": result.obligations,
         "expires_at": rfc3339(granted.expires_at) if granted else None,
@@ -427,12 +427,12 @@ def _draft(new: NewClearance, result: ClearanceResult, bound: Bound) -> Draft:
         members["test_clock"] = rfc3339_ms(new.clock_at)
     if result.paid_at is not None:
         members["paid_at"] = rfc3339(result.paid_at)
-    several = len(order.classes) > 1
+    classes = order.classes
     shipping = {
         "zip": order.shipping_zip,
         "address": to_builtins(order.shipping_address),
-        "product_class": None if several else next(iter(order.classes), None),
-        **({"product_classes": order.classes} if several else {}),
+        "product_class": classes[0] if len(classes) == 1 else None,
+        **({"product_classes": classes} if len(classes) > 1 else {}),
     }
     personal = (
         (CBID_FIELD, order.cbid),

@@ -333,7 +333,8 @@ def live_would_refuse(case: ClearanceInput) -> tuple[str, ...]:
         return ()
     missing = {
         ClearanceReason.PRODUCT_CLASS_MISSING.value: _lacks_class(rules, order),
-        OrderReferenceMissing.code: rules.order_reference_required and not order.names_order,
+        OrderReferenceMissing.code: rules.order_reference_required
+        and order.order_reference is None,
     }
     return tuple(reason for reason, lacks in missing.items() if lacks)
 

@@ -122,11 +122,6 @@ class ClearanceRequest(NamesClasses, frozen=True, kw_only=True):
     shipping_address: Annotated[ShippingAddress | None, Meta(examples=[_ADDRESS])] = None
     """Must contain the ZIP code; the rest is not compared."""
 
-    @property
-    def names_order(self) -> bool:
-        """Whether it has a reference of its own; else only its session says which order it is."""
-        return self.order_reference is not None
-
     def __repr__(self) -> str:
         return f"<Order of {self.ack_id}: hidden>"
 
