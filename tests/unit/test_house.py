@@ -18,12 +18,13 @@ from tests.unit.house import (
     modules_of,
     protocols_of,
 )
+from tools.faults import faults
 
 ROOT: Final = Path(__file__).parents[2]
 SOURCE: Final = Path(countersign.__file__).parent
 # The operator's code: the service, and the package of evidence under it.
 COUNTED: Final = (SOURCE, *(ROOT / "packages" / "evidence" / "src").glob("countersign_*"))
-CODE_MAX: Final = 43_950
+CODE_MAX: Final = 43_650
 """Lines of statements, signatures, fields and constants of the service and the package of evidence
 together; docstrings, comments, imports and blank lines are free. It is held by release: lowered
 where much was deleted, never raised. The aim is 36,500. Delete before you add."""
@@ -161,3 +162,11 @@ def test_a_protocol_is_found(tmp_path: Path) -> None:
         class D(A): ...
     """
     assert protocols_of(made(tmp_path, a=source)) == ["A", "B", "C"]
+
+
+def test_each_seeded_fault_has_its_line() -> None:
+    """One whose line has changed would detect nothing."""
+    gone = [
+        str(one) for one in faults() if (ROOT / one.file).read_text("utf-8").count(one.old) != 1
+    ]
+    assert not gone
