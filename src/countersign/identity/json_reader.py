@@ -12,7 +12,7 @@ import re
 import tomllib
 from calendar import monthrange
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -100,10 +100,9 @@ def parse(body: bytes) -> dict[str, Any]:
 
 def parsed(body: bytes) -> dict[str, Any] | None:
     """The same; None if it is not valid."""
-    try:
+    with suppress(Unreadable):
         return parse(body)
-    except Unreadable:
-        return None
+    return None
 
 
 def value(parts: Object, path: str) -> object:
@@ -158,11 +157,9 @@ def parts_date(parts: Object, path: str) -> date | None:
     year, month, day = given.get("year"), given.get("month"), given.get("day")
     if year is None or month is None or day is None:
         return None
-    try:
+    with suppress(ValueError, OverflowError):
         if {type(year), type(month), type(day)} == {int}:
             return date(year, month, day)
-    except (ValueError, OverflowError):
-        pass
     unreadable(path)
     return None
 
@@ -245,11 +242,9 @@ def as_date(found: object, label: str) -> date | None:
     written = as_text(found, label)
     if written is None:
         return None
-    try:
+    with suppress(ValueError):
         if _DATE.fullmatch(written):
             return date.fromisoformat(written)
-    except ValueError:
-        pass
     unreadable(label)
     return None
 
