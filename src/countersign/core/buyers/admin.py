@@ -181,15 +181,10 @@ async def accept_zip_of(
     read = await room.access.database.scan(_evidence, reach, buyer.cbid)
     basis, content = await _approved(room, buyer, read)
     place = (content["provider"], content["base_url"])
-    integration = next(
-        (
-            one
-            for one in await room.providers.all_of(basis.account_id, buyer.mode)
-            if (one.settings.provider, one.settings.base_url) == place
-        ),
-        None,
-    )
-    if integration is None:
+    for integration in await room.providers.all_of(basis.account_id, buyer.mode):
+        if (integration.settings.provider, integration.settings.base_url) == place:
+            break
+    else:
         raise InvalidArgument("The account no longer uses the provider of that verification.")
     if FactSource.OPERATOR not in integration.rules.zip_sources:
         raise InvalidArgument(
