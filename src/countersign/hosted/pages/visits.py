@@ -86,11 +86,6 @@ class Visit:
     def root(self) -> str:
         return f"/c/{self.session.id}"
 
-    @property
-    def lang(self) -> str:
-        """The language parameter of an address; omitted for the session's own language."""
-        return "" if self.locale == self.own_locale else f"?lang={self.locale}"
-
     def show(
         self,
         template: str,
@@ -102,7 +97,8 @@ class Visit:
         root, csrf = self.root, form_code(self.room, self.session, self.browser)
         order = self._order() if template in _WITH_ORDER else ""
         common = {
-            "lang": self.lang,
+            # The parameter of an address; omitted for the session's own language.
+            "lang": "" if self.locale == self.own_locale else f"?lang={self.locale}",
             "progress": self.progress_of(template),
             "test_mode": self.session.mode is Mode.TEST,
             "remembered_no": _NOT_PASSED.get(self.form.get("remembered", "")),
