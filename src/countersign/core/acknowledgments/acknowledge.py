@@ -112,12 +112,8 @@ async def order_of_reference(
 
 def _references_of(connection: Connection, who: Principal, session_index: bytes) -> set[bytes]:
     c = checkout_sessions.c
-    wanted = select(c.reference_index).where(
-        c.session_index == session_index,
-        c.account_id == who.account_id,
-        c.mode == who.mode,
-        c.reference_index.is_not(None),
-    )
+    own = select(c.reference_index).filter_by(account_id=who.account_id, mode=who.mode)
+    wanted = own.where(c.session_index == session_index, c.reference_index.is_not(None))
     return {*connection.execute(wanted).scalars()}
 
 

@@ -84,11 +84,9 @@ def get(connection: Connection, who: Principal, ack_id: str) -> StoredAcknowledg
 def find_order_owner(connection: Connection, id_: str) -> tuple[str, Mode] | None:
     """The account and mode of an acknowledgment or clearance of any account."""
     kinds = (RecordType.ACKNOWLEDGMENT, RecordType.CLEARANCE)
-    row = connection.execute(
-        select(records.c.account_id, records.c.mode).where(
-            records.c.id == id_, records.c.type.in_(kinds)
-        )
-    ).one_or_none()
+    owner = select(records.c.account_id, records.c.mode)
+    wanted = owner.where(records.c.id == id_, records.c.type.in_(kinds))
+    row = connection.execute(wanted).one_or_none()
     return None if row is None else (row.account_id, Mode(row.mode))
 
 
