@@ -320,10 +320,6 @@ class IdentityProvider(ABC, Generic[C]):
             retry_after=failure.retry_after,
         )
 
-    def _not_open(self) -> Refused:
-        """The session has no page any more: the buyer has submitted, or it has ended."""
-        return Refused(self._unusable("not_open"))
-
     def _unusable(self, reason: str) -> ProviderResult:
         return self._nothing("", TransportFailure(Finding.INVALID_RESPONSE, reason))
 

@@ -46,7 +46,7 @@ from countersign.identity.model import (
     Tri,
     WebhookHint,
 )
-from countersign.identity.starting import check_form, needed, post
+from countersign.identity.starting import Refused, check_form, needed, post
 from countersign.identity.transport import Budget, ProviderReply, ProviderRequest, TransportFailure
 from countersign.identity.webhook_jwt import PublicKey, WebhookKeys
 
@@ -160,7 +160,8 @@ class Plaid(IdentityProvider[PlaidCredentials]):
         read.expect(made, "template.id", template_id)
         url = read.text(made, "shareable_url")
         if made.get("status") != "active" or url is None:
-            raise self._not_open()
+            # It has no page any more: the buyer has submitted, or it has ended.
+            raise Refused(self._unusable("not_open"))
         session_id = read.matching(made, "id", SESSION_ID)
         self._expect(session_id)
         return StartedSession(session_id=session_id, url=url, leads_back=False)

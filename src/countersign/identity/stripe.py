@@ -32,7 +32,7 @@ from countersign.identity.model import (
     Tri,
     WebhookHint,
 )
-from countersign.identity.starting import check_form
+from countersign.identity.starting import Refused, check_form
 from countersign.identity.transport import Budget, ProviderReply, ProviderRequest, is_transient
 from countersign.identity.webhook_signature import check_timestamped
 
@@ -168,7 +168,8 @@ class Stripe(IdentityProvider[StripeCredentials]):
         read.expect(session, "livemode", not self._credentials.is_test)
         url = read.text(session, "url")
         if url is None:
-            raise self._not_open()
+            # It has no page any more: the buyer has submitted, or it has ended.
+            raise Refused(self._unusable("not_open"))
         return StartedSession(session_id=session_id, url=url, opens_once=True)
 
     async def _read_webhook(self, headers: Mapping[str, str], body: bytes) -> WebhookHint | None:
