@@ -281,9 +281,8 @@ def _come_in(
 def _sign_in(
     connection: Connection, room: People, passkey: Row[*tuple[Any, ...]], count: int, now: datetime
 ) -> SignedIn | None:
-    if not _use(connection, passkey, count, now):
-        return None
-    if not sql.places_of(connection, passkey.person_id):
+    is_used = _use(connection, passkey, count, now)
+    if not is_used or not sql.places_of(connection, passkey.person_id):
         return None
     begun = Begun(passkey.person_id, AuditAction.PERSON_SIGNED_IN, now, now)
     return begin_session(connection, room, begun)
