@@ -72,7 +72,7 @@ def form_code(room: HostedPages, session: Session, browser: str) -> str:
 
 def cookie_of(room: HostedPages, name: str, value: str, seconds: int) -> Header:
     """The header that sets a cookie for this host alone, out of reach of scripts."""
-    secure = "; Secure" if is_secure(room) else ""
+    secure = "; Secure" if _is_secure(room) else ""
     text = f"{name}={value}; Max-Age={seconds}; Path=/; HttpOnly; SameSite=Lax{secure}"
     return (b"set-cookie", text.encode())
 
@@ -110,11 +110,12 @@ def lacks_cookie(room: HostedPages, session_id: str, call: Call) -> bool:
     return is_id(CHECKOUT_SESSION, session_id) and not values_of(call, _name(room, session_id))
 
 
-def _name(room: HostedPages, session_id: str) -> str:
-    return f"{'__Host-' if is_secure(room) else ''}cs-{session_id}"
+def _name(room: HostedPages, of: str) -> str:
+    """The name of the cookie of a session, or of one for all sessions of a mode."""
+    return f"{'__Host-' if _is_secure(room) else ''}cs-{of}"
 
 
-def is_secure(room: HostedPages) -> bool:
+def _is_secure(room: HostedPages) -> bool:
     """Whether browsers reach this service by https alone."""
     return room.public_url.startswith("https:")
 
@@ -142,5 +143,4 @@ def cookie_header(room: HostedPages, name: str, mode: Mode, value: str, kept: ti
 
 
 def _name_in_mode(room: HostedPages, name: str, mode: Mode) -> str:
-    host = "__Host-" if is_secure(room) else ""
-    return f"{host}cs-{name}{'-test' if mode is Mode.TEST else ''}"
+    return _name(room, f"{name}{'-test' if mode is Mode.TEST else ''}")
