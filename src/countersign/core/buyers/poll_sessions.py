@@ -211,9 +211,12 @@ async def _is_still_waiting(room: Buyers, pending: PendingSession, now: datetime
             **pending_place(pending.account_id, pending.id),
         )
         asked = _decode(request)
-        integration = await _integration(room, pending, asked)
-        if integration is None:
-            # The account verifies no more, or at another provider.
+        # The account may have several providers.
+        for integration in await room.providers.all_of(pending.account_id, pending.mode):
+            if session_index(room, integration, asked.session_id) == pending.session_index:
+                break
+        else:
+            # It verifies no more, or at another provider.
             return False
         _, decision = await look_again(room, integration, asked, give_up=give_up, polled=pending.id)
     except ProviderSessionNotBound:
@@ -226,13 +229,3 @@ async def _is_still_waiting(room: Buyers, pending: PendingSession, now: datetime
         _log.warning("poll_failed", code=error.code, account=pending.account_id)
         return age <= 2 * FOLLOWED_FOR
     return decision.is_followed
-
-
-async def _integration(
-    room: Buyers, pending: PendingSession, asked: SessionRequest
-) -> Integration | None:
-    """Where the session is: the account may have several providers."""
-    for found in await room.providers.all_of(pending.account_id, pending.mode):
-        if session_index(room, found, asked.session_id) == pending.session_index:
-            return found
-    return None
