@@ -55,17 +55,6 @@ _select_to_change: Final = SelectAmong(_TEXT, for_update=True)
 _select_rules: Final = SelectAmong(
     "SELECT account_id, rules FROM verification_settings WHERE account_id {}"
 )
-_UPDATE: Final = (
-    update(buyers)
-    .where(buyers.c.cbid == bindparam("key"))
-    .values(
-        {
-            c.name: bindparam(c.name)
-            for c in buyers.c
-            if c.name not in {"cbid", "expiry_due_at", "reminder_due_at", "dismissed", "proposal"}
-        }
-    )
-)
 _VERIFIED: Final = (
     select(verifications.c.account_id).where(verifications.c.cbid == bindparam("cbid")).distinct()
 )
@@ -143,7 +132,8 @@ def write_buyer(connection: Connection, before: Buyer | None, after: Buyer) -> N
     if before is None:
         connection.execute(insert(buyers), _to_row(after) | _due(after))
     elif after != before:
-        connection.execute(_UPDATE, {"key": after.cbid} | _to_row(after))
+        row = _to_row(after)
+        connection.execute(update(buyers).filter_by(cbid=row.pop("cbid")).values(row))
         # What has its event keeps it.
         known, due = _due(before), _due(after)
         _set_due(connection, after, {name: at for name, at in due.items() if at != known[name]})
