@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec.structs import asdict
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from countersign.base.db.statements import SelectAmong
 from countersign.base.db.tables import (
@@ -54,20 +54,6 @@ _select: Final = SelectAmong(_TEXT)
 _select_to_change: Final = SelectAmong(_TEXT, for_update=True)
 _select_rules: Final = SelectAmong(
     "SELECT account_id, rules FROM verification_settings WHERE account_id {}"
-)
-_VERIFIED: Final = (
-    select(verifications.c.account_id).where(verifications.c.cbid == bindparam("cbid")).distinct()
-)
-_CLEARED: Final = (
-    select(acknowledgment_uses.c.account_id, acknowledgment_uses.c.cbid)
-    .where(
-        acknowledgment_uses.c.cbid.in_(bindparam("cbids", expanding=True)),
-        acknowledgment_uses.c.clearance_id.is_not(None),
-    )
-    .distinct()
-)
-_ALIASES: Final = select(buyers.c.account_id, buyers.c.cbid).where(
-    buyers.c.same_as == bindparam("cbid")
 )
 
 
@@ -181,14 +167,15 @@ def write_buyer_events(  # noqa: PLR0917 - the columns
     An account that knows the buyer by another identifier of the same person gets the event under
     that identifier: no account learns an identifier that it did not have.
     """
-    aliases = connection.execute(_ALIASES, {"cbid": cbid}).all()
-    cleared = connection.execute(
-        _CLEARED, {"cbids": [cbid, *(alias.cbid for alias in aliases)]}
-    ).all()
-    verified = connection.execute(_VERIFIED, {"cbid": cbid}).scalars()
-    known = {(account_id, cbid) for account_id in verified}
+    joined = select(buyers.c.account_id, buyers.c.cbid).filter_by(same_as=cbid)
+    aliases = connection.execute(joined).all()
+    verified = select(verifications.c.account_id).filter_by(cbid=cbid).distinct()
+    uses, names = acknowledgment_uses.c, [cbid, *(alias.cbid for alias in aliases)]
+    cleared = select(uses.account_id, uses.cbid).distinct()
+    cleared = cleared.where(uses.cbid.in_(names), uses.clearance_id.is_not(None))
+    known = {(account_id, cbid) for account_id in connection.execute(verified).scalars()}
     known |= {(alias.account_id, alias.cbid) for alias in aliases}
-    known |= {(use.account_id, use.cbid) for use in cleared}
+    known |= {(use.account_id, use.cbid) for use in connection.execute(cleared)}
     asked_by = buyer and buyer.asked_by
     write_events(
         connection,
