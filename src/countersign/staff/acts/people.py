@@ -39,7 +39,6 @@ from countersign.staff.acts.reach import of_deployment
 from countersign.staff.people import roles, sign_in
 from countersign.staff.people.model import Member
 from countersign.staff.people.room import People
-from countersign.staff.people.sign_in import EndedSessions
 from countersign_evidence.cli.support import say
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -324,7 +323,7 @@ def sign_out(connection: Connection, people: People, who: Principal, person_id: 
     """End all sessions of a person, who can sign in again."""
     named = _named(who, person_id)
     ended = sign_in.sign_out_member(connection, people, named, who.reach, _by(who))
-    return _ended(ended)
+    return view(EndedView, ended)
 
 
 def _by(who: Principal) -> str:
@@ -365,17 +364,13 @@ def end_own_session(
     connection: Connection, people: People, who: Principal, session_id: str
 ) -> EndedView:
     """End one of the person's own sessions."""
-    return _ended(sign_in.end_session(connection, people, who.person_id, session_id))
+    return view(EndedView, sign_in.end_session(connection, people, who.person_id, session_id))
 
 
 @OWN.act("POST /v1/me/sessions/end", "End all of your sessions")
 def end_own_sessions(connection: Connection, people: People, who: Principal) -> EndedView:
     """End all of the person's own sessions, also this one."""
-    return _ended(sign_in.end_sessions(connection, people, who.person_id))
-
-
-def _ended(ended: EndedSessions) -> EndedView:
-    return EndedView(person_id=ended.person_id, sessions=ended.number)
+    return view(EndedView, sign_in.end_sessions(connection, people, who.person_id))
 
 
 def _view(one: Member) -> PersonView:

@@ -49,7 +49,7 @@ class EndedSessions(NamedTuple):
     """The person whose sessions were ended, and their number."""
 
     person_id: str
-    number: int
+    sessions: int
 
 
 def open_sessions(connection: Connection, room: People, person_id: str) -> list[PersonSession]:
