@@ -228,8 +228,8 @@ async def order_of(room: Checkout, session: Session) -> PreparedOrder | None:
 
 def clearance_request(session: Session) -> ClearanceRequest | None:
     """The order of a session, to be decided; None: its buyer or its ZIP code is not known."""
-    content, cbid = session.asked, session.cbid
-    if cbid is None or content.shipping_zip is None:
+    content, cbid = session.content, session.cbid
+    if content is None or cbid is None or content.shipping_zip is None:
         return None
     return shared.view(ClearanceRequest, content, ack_id=session.ack_id or "", cbid=cbid)
 

@@ -230,8 +230,8 @@ def _process(
     session: Session, reading: Reading, notice: NoticeEdition, page_origin: str | None
 ) -> Process:
     """How the initials were made, as stated in the record."""
-    content, at = session.asked, rfc3339_ms
-    check = content.identity
+    at = rfc3339_ms
+    check = session.content.identity if session.content else None
     binding = Binding.NONE
     if reading.surface is Surface.PAGE:
         # The holder of the token may be another program than the browser that made the check.
