@@ -7,6 +7,7 @@ One file per version. The file is for operators: over the API the same members c
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import date, datetime
 from importlib import resources
 from typing import Any, Final
@@ -104,10 +105,9 @@ def _values(table: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
 
 
 def _is_day(text: str) -> bool:
-    try:
+    with suppress(ValueError):
         return text == date.fromisoformat(text).isoformat()
-    except ValueError:
-        return False
+    return False
 
 
 _FORMS: Final[dict[str, tuple[Callable[[str], object], str]]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -278,10 +279,9 @@ def _refuse_vain(
     if not event.details[LIFTS]:
         raise InvalidArgument(f"{notice_id} version {version} is not stopped by an injunction.")
     after = [replace(v, events=(*v.events, event)) if v is wanted else v for v in versions]
-    try:
+    current = None
+    with suppress(Refusal):
         current = version_in_force(after, Mode.LIVE, event.at).content.version
-    except Refusal:
-        current = None
     if current != version:
         then = f"version {current} would be" if current else "no version would be"
         raise InvalidArgument(
