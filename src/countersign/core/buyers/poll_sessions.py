@@ -104,7 +104,10 @@ async def take_webhook(
     # While one message may still prove authentic, the provider must send it again.
     undecided = [error for error in refusals if isinstance(error, ProviderUnavailable)]
     if not undecided:
-        room.watch.refused_message(settings.account_id, settings.provider)
+        # The secret may be wrong.
+        account_id, provider, code = settings.account_id, settings.provider, WebhookRefused.code
+        room.watch.refused_messages[provider] += 1
+        room.watch.say("provider_webhook_refused", account_id, provider, code)
     raise (undecided or refusals)[0]
 
 

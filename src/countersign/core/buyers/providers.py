@@ -77,11 +77,6 @@ class WatchVerifications:
         """Count a request without a decision; the provider's response is logged elsewhere."""
         self.verdicts[provider, "error", code] += 1
 
-    def refused_message(self, account_id: str, provider: str) -> None:
-        """Count and log a message that is not authentic: the secret may be wrong."""
-        self.refused_messages[provider] += 1
-        self.say("provider_webhook_refused", account_id, provider, "invalid_webhook")
-
     def say(self, event: str, account_id: str, provider: str, reason: str) -> None:
         """Log what looks wrong with an account's set-up, unless that was logged just now."""
         unsaid = self._unsaid(event, account_id, reason)
