@@ -296,9 +296,8 @@ def _freshen(
     now: datetime,
 ) -> bool:
     session = session_at(connection, digest, now)
-    if session is None or session.person_id != passkey.person_id:
-        return False
-    if not _use(connection, passkey, count, now):
+    is_own = session is not None and session.person_id == passkey.person_id
+    if session is None or not is_own or not _use(connection, passkey, count, now):
         return False
     own = update(person_sessions).where(_s.id == session.id)
     connection.execute(own.values(passkey_at=now, last_used_at=now))
