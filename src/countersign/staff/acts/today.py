@@ -131,7 +131,7 @@ def today(connection: Connection, who: Principal, at: datetime) -> Today:
         hours=shown[:HOURS],
         days=shown[HOURS:],
         refusals=_by_reason(refused, to_ms(hours[0].begins)),
-        refusals_since=None if is_all else from_ms(min(one.at_ms for one in refused)),
+        refusals_since=None if is_all else from_ms(min(at_ms for at_ms, _ in refused)),
         **sql.now(connection, who, at),
     )
 
@@ -148,8 +148,8 @@ def _last(number: int, length: timedelta, newest: datetime) -> list[sql.Bucket]:
 
 
 def _by_reason(refused: Sequence[sql.RefusedOrder], since_ms: int) -> list[RefusedFor]:
-    all_ = Counter(reason for one in refused for reason in one.reasons)
-    late = Counter(reason for one in refused if one.at_ms >= since_ms for reason in one.reasons)
+    all_ = Counter(one for _, reasons in refused for one in reasons)
+    late = Counter(one for at_ms, reasons in refused if at_ms >= since_ms for one in reasons)
     return [
         RefusedFor(reason=reason, last_hours=late[reason], last_days=number)
         for reason, number in sorted(all_.items(), key=lambda item: (-item[1], item[0]))

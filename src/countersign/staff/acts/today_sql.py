@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from msgspec import Struct, json
 from sqlalchemy import Connection, TextClause, func, select, text
@@ -94,11 +94,8 @@ class Bucket(NamedTuple):
     ends: datetime
 
 
-class RefusedOrder(NamedTuple):
-    """A decision against an order."""
-
-    at_ms: int
-    reasons: Sequence[str]
+RefusedOrder: TypeAlias = tuple[int, Sequence[str]]
+"""A decision against an order: its time in Unix milliseconds, and the reasons."""
 
 
 def count(
@@ -132,7 +129,7 @@ def refusals(connection: Connection, who: Principal, since: datetime) -> list[Re
     """The newest decisions against orders since then, at most `REFUSALS_MOST`."""
     own = {"account": who.account_id, "mode": who.mode.value, "since": to_ms(since)}
     rows = connection.execute(_REASONS, own)
-    return [RefusedOrder(at, _read_refusal(bytes(body)).reasons) for at, body in rows]
+    return [(at, _read_refusal(bytes(body)).reasons) for at, body in rows]
 
 
 def created_at(connection: Connection, who: Principal) -> datetime:
