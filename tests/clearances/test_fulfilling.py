@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from countersign.core.clearances.fulfil import REPORTS_MAX
 from tests.clearances.checkout import ADULT, CLEARANCES, Checkout
 from tests.http.calls import message, refusal
 from tests.support import postgres
@@ -335,15 +336,57 @@ def test_a_wrong_report_is_corrected_by_a_new_one_that_names_it(checkout: Checko
 def test_a_report_that_should_not_have_been_is_corrected_by_an_empty_one(
     checkout: Checkout,
 ) -> None:
-    """The order stays closed: it is not cleared again. Another order's report is not found here."""
+    """The order is open again. A report under another clearance is not found here."""
     clearance_id = checkout.cleared()["clearance_id"]
     wrong = checkout.fulfil(clearance_id, delivered_at="2099-11-22T16:05:00Z").json()
+    assert checkout.back(clearance_id)["closed_at"] == wrong["closed_at"]
     nothing = checkout.fulfil(clearance_id, corrects=wrong["fulfilment_id"])
-    assert (nothing.status_code, nothing.json()["closed_at"]) == (200, wrong["closed_at"])
-    assert checkout.fulfil(clearance_id, delivered_at="2099-11-23T16:05:00Z").status_code == 200
+    assert (nothing.status_code, nothing.json()["closed_at"]) == (200, None)
+    assert checkout.back(clearance_id)["closed_at"] is None
+    again = checkout.fulfil(clearance_id, delivered_at="2099-11-23T16:05:00Z").json()
+    assert checkout.back(clearance_id)["closed_at"] == again["closed_at"] is not None
     other = checkout.cleared()["clearance_id"]
     foreign = checkout.fulfil(other, carrier="UPS", corrects=wrong["fulfilment_id"])
     assert refusal(foreign) == (409, "fulfilment_contradicted")
+
+
+@pytest.mark.both_engines
+def test_an_order_whose_shipment_was_a_mistake_can_be_cleared_again(checkout: Checkout) -> None:
+    named = {"session_id": "cart-never-shipped"}
+    ack_id, cbid = checkout.initialed(**named), checkout.buyer()
+    first = checkout.decision(ack_id, cbid, **named)
+    wrong = checkout.fulfil(first["clearance_id"], carrier="UPS").json()["fulfilment_id"]
+    assert checkout.decision(ack_id, cbid, **named)["already_shipped"]
+    assert checkout.fulfil(first["clearance_id"], corrects=wrong).status_code == 200
+    again = checkout.decision(ack_id, cbid, **named)
+    assert not again.get("already_shipped")
+    assert again["token"] is not None
+
+
+def test_a_report_is_corrected_under_its_own_clearance(checkout: Checkout) -> None:
+    """So the dossier that has the one has the other."""
+    named = {"session_id": "cart-of-two-clearances"}
+    ack_id, cbid = checkout.initialed(**named), checkout.buyer()
+    first = checkout.decision(ack_id, cbid, **named)["clearance_id"]
+    second = checkout.decision(ack_id, cbid, **named, order_reference="A-77")["clearance_id"]
+    assert second != first
+    wrong = checkout.fulfil(first, carrier="UPS").json()["fulfilment_id"]
+    foreign = checkout.fulfil(second, carrier="USPS", corrects=wrong)
+    assert refusal(foreign) == (409, "fulfilment_contradicted")
+    assert checkout.fulfil(first, carrier="USPS", corrects=wrong).status_code == 200
+
+
+def test_no_more_reports_are_taken_than_a_dossier_has(checkout: Checkout) -> None:
+    """Else corrections would push the first reports out of it."""
+    clearance_id = checkout.cleared()["clearance_id"]
+    newest = checkout.fulfil(clearance_id, carrier="UPS 0").json()["fulfilment_id"]
+    for number in range(1, REPORTS_MAX):
+        answer = checkout.fulfil(clearance_id, carrier=f"UPS {number}", corrects=newest)
+        newest = answer.json()["fulfilment_id"]
+    refused = checkout.fulfil(clearance_id, carrier="UPS", corrects=newest)
+    assert refusal(refused) == (409, "fulfilment_contradicted")
+    last = {"carrier": f"UPS {REPORTS_MAX - 1}"}
+    assert checkout.fulfil(clearance_id, **last).json()["fulfilment_id"] == newest
 
 
 def test_a_corrected_report_no_longer_decides_the_state_of_its_order(checkout: Checkout) -> None:

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 from countersign.core.access.account import set_reviewers
 from countersign.core.access.role import Role
 from countersign.core.gate.route import Reply
+from countersign_console.pages import PAGES
 from countersign_console.view import WORDS
 from tests.people.crew import Console, Person, in_console
 from tests.remembered.device import ORIGIN
@@ -37,6 +38,9 @@ class Browser:
         assert reply.status == 200, text
         assert b"cbid_" not in page.encode()
         return unescape(text)
+
+    async def at(self, page: str) -> Reply:
+        return await self._ask("GET", page)
 
     async def send(self, page: str, **form: str) -> Reply:
         """Send a form of a page; the reply leads elsewhere, or is a page."""
@@ -381,5 +385,22 @@ def test_retention_shows_the_reason_and_the_command_to_type(tmp_path: Path) -> N
         page = await cora.get("retention?until=2040-01-01")
         assert "countersign retention run" in page
         assert 'value="2040-01-01"' in page
+
+    in_console(tmp_path, work)
+
+
+def test_every_page_answers_to_an_address_below_it(tmp_path: Path) -> None:
+    """That of an item that its list shows elsewhere, and of one that is not there."""
+
+    async def work(console: Console) -> None:
+        account = await console.account("vendor")
+        owner = await console.person("Owner", Role.OWNER)
+        for of_all, name in PAGES:
+            browser = Browser(console, owner, "all" if of_all else f"{account}/test")
+            reply = await browser.at(f"{name}/ord_{'0' * 26}")
+            assert reply.status in {200, 303, 404}, (name, reply.status)
+        browser = Browser(console, owner, f"{account}/test")
+        reply = await browser.at(f"orders/ord_{'0' * 26}")
+        assert dict(reply.headers)[b"location"].endswith(b"/search/ord_" + b"0" * 26)
 
     in_console(tmp_path, work)

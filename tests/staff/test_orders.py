@@ -16,6 +16,7 @@ from countersign.core.access.role import Role
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.operate import bootstrap
 from countersign.staff.acts import order_sql
+from countersign_evidence.verification import dossier_of
 from tests.http.backstage import Vendor
 from tests.http.calls import acknowledge, verify
 from tests.staff.conftest import Desk, Person
@@ -466,15 +467,48 @@ def test_an_order_says_when_its_name_was_used_again(shop: Vendor) -> None:
 
 
 def test_of_an_order_with_many_parts_the_newest_are_shown(shop: Vendor) -> None:
-    """Such as that of a vendor who names all of them alike."""
+    """Such as that of a vendor who names all of them alike; what decides its state is shown too."""
+    session, cbid = "checkout", verify(shop.test, shipping_zip="94110").json()["cbid"]
+    ack_id = acknowledge(shop.test, session_id=session, cbid=cbid).json()["ack_id"]
+    asked = {"ack_id": ack_id, "cbid": cbid, "session_id": session, "shipping_zip": "94110"}
+    clearance_id = shop.test.post("/v1/clearances", json=asked).json()["clearance_id"]
     named = [
-        acknowledge(shop.test, session_id="checkout").json()["ack_id"]
+        acknowledge(shop.test, session_id=session).json()["ack_id"]
         for _ in range(order_sql.PARTS_MAX + 1)
     ]
-    order = shop.test.get(f"/v1/orders/{named[0]}").json()
-    assert {part["id"] for part in order["parts"]} == {*named[1:]}
+    order = order_of(shop, named[0])
+    shown = {part["id"] for part in order["parts"]}
+    assert shown >= {ack_id, clearance_id, *named[1:]}
+    assert named[0] not in shown
     assert order["more_parts"]
-    assert not shop.test.get(f"/v1/orders/{buy(shop, 1).ack_id}").json()["more_parts"]
+    assert (order["state"], order["clearance_id"], order["cleared"]) == (
+        *("cleared", clearance_id, True),
+    )
+    assert not order_of(shop, buy(shop, 1).ack_id)["more_parts"]
+
+
+def test_the_newest_decision_is_what_an_order_tells(shop: Vendor) -> None:
+    """Also where an earlier one was granted: page and dossier say that it is refused."""
+    session = "revoked"
+    cbid = verify(shop.test, provider_identity_session_id="vs_revoked", shipping_zip="94110")
+    named = {"session_id": session, "cbid": cbid.json()["cbid"]}
+    ack_id = acknowledge(shop.test, **named).json()["ack_id"]
+    asked = named | {"ack_id": ack_id, "shipping_zip": "94110"}
+    assert shop.test.post("/v1/clearances", json=asked).json()["cleared"]
+    moved = shop.test.post("/v1/test/buyers", json={"cbid": named["cbid"], "status": "revoked"})
+    assert moved.status_code == 200, moved.text
+    refused = shop.test.post("/v1/clearances", json=asked).json()
+    order = order_of(shop, ack_id)
+    assert (order["state"], order["reasons"]) == ("refused", ["buyer_revoked"])
+    assert (order["clearance_id"], order["cleared"]) == (refused["clearance_id"], False)
+    waits = {"Prefer": "wait=10"}
+    made = shop.test.get(f"/v1/acknowledgments/{ack_id}/dossier", headers=waits).content
+    assert [one.id for one in dossier_of(made).of("clearance")] == [refused["clearance_id"]]
+
+
+def test_an_order_lacks_what_its_clearance_requires(shop: Vendor) -> None:
+    bought = buy(shop, 1)
+    assert {*order_of(shop, bought.ack_id)["missing"]} - {"seal"} == {"delivery"}
 
 
 def link(shop: Vendor, **named: str) -> str:

@@ -156,7 +156,11 @@ class ListPage:
         )
 
     async def show_item(self, visit: Visit, problem: str = "", status: int = 200) -> PageReply:
-        """One item with all its members and acts."""
+        """One item with all its members and acts; the list, if it has no pages of items."""
+        if self.item_page:
+            return visit.lead(f"{self.item_page}/{visit.parameter}")
+        if not (self.acts or self.item_path):
+            return await self.show(visit)
         (item,) = await _named(visit, [await self._item(visit)])
         extras = await self.extras(visit, item)
         return visit.show(

@@ -12,7 +12,7 @@ import msgspec
 from sqlalchemy import Connection, select
 
 from countersign.base.db.statements import run_deferred
-from countersign.base.db.tables import checkout_sessions
+from countersign.base.db.tables import checkout_sessions, disclosures
 from countersign.base.errors import (
     EmptyInitials,
     InitialsCountMismatch,
@@ -44,6 +44,7 @@ from countersign.core.acknowledgments.write_together import (
     defer,
     write_together,
 )
+from countersign.core.log.blind_runs import found_by
 from countersign.core.log.record import (
     SEAL_ENTROPY,
     NewRecord,
@@ -86,15 +87,17 @@ def reference_index(
 async def of_another_order(
     access: Access, who: Principal, session_id: str | None, reference: str | None
 ) -> bool:
-    """Whether checkout sessions were made for it, all with another reference.
+    """Whether its checkout sessions and acknowledgments all have another reference.
 
     Without a reference there is no lookup.
     """
     if session_id is None or reference is None:
         return False
     own = reference_index(access.secret, who.account_id, reference)
-    session = access.secret.blind_index(who.account_id, CHECKOUT_FIELD, session_id)
-    known = await access.database.read(_references_of, who, session)
+    index, account_id = access.secret.blind_index, who.account_id
+    links = index(account_id, CHECKOUT_FIELD, session_id)
+    acks = index(account_id, SESSION_FIELD, session_id)
+    known = await access.database.read(_references_of, who, links, acks)
     return bool(known) and own not in known
 
 
@@ -110,11 +113,16 @@ async def order_of_reference(
     return await access.database.read(bound_key, who.reach, session, named)
 
 
-def _references_of(connection: Connection, who: Principal, session_index: bytes) -> set[bytes]:
-    c = checkout_sessions.c
-    own = select(c.reference_index).filter_by(account_id=who.account_id, mode=who.mode)
-    wanted = own.where(c.session_index == session_index, c.reference_index.is_not(None))
-    return {*connection.execute(wanted).scalars()}
+def _references_of(connection: Connection, who: Principal, links: bytes, acks: bytes) -> set[bytes]:
+    c, d = checkout_sessions.c, disclosures.c
+    of_links = select(c.reference_index).where(c.session_index == links)
+    of_acks = select(d.reference_index).where(found_by(connection, d.session_index, acks))
+    return {
+        reference
+        for own in (of_links, of_acks)
+        for reference in connection.scalars(own.filter_by(account_id=who.account_id, mode=who.mode))
+        if reference is not None
+    }
 
 
 _ID_ENTROPY: Final = 8

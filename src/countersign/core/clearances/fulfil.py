@@ -57,6 +57,8 @@ _SIGNATURE: Final = "adult_signature_obtained"
 _TIMES: Final = ("shipped_at", "delivered_at")
 _OPEN: Final = (_SIGNATURE, *_TIMES)
 _PAID: Final = "paid_at"
+REPORTS_MAX: Final = 32
+"""Under one clearance: as many as its dossier has."""
 CLOCKS_APART: Final = timedelta(minutes=5)
 """How much earlier than its predecessor an event may be: clocks differ."""
 
@@ -128,13 +130,13 @@ async def _write(
     if not decided.cleared or stored.ack_id is None:
         raise ClearanceNotGranted
     _refuse_erased(stored, facts)
-    earlier, repeated = _compared(every, facts, reported.corrects)
+    earlier, repeated = _compared(every, facts, reported.corrects, stored.record.id)
     time_ns = room.access.clock.time_ns()
     key = await room.log.vault.vault.data_key(who.account_id, time_ns)
     # Closed by at least one report, with the signature if the order asks for it.
     signature = any(duty.get("type") == ADULT_SIGNATURE for duty in decided.obligations)
     said = [facts, *map(_facts, earlier)]
-    obtained = any(one.get(_SIGNATURE) for one in said)
+    obtained, is_sent = any(one.get(_SIGNATURE) for one in said), any(map(_order_state, said))
     paid_at, state = next(filter(None, map(_paid_at, said)), None), _order_state(facts)
     at, of_order = from_ns(time_ns), acknowledgment_uses.c.ack_id == stored.ack_id
     test_clock = await room.access.test_clocks.of(who.account_id, who.mode)
@@ -168,8 +170,9 @@ async def _write(
                 return FulfilmentContradicted(refused)
             closes = state is not None and closed_at is None and (obtained or not signature)
             written = add(connection, closes=closes, confirms=odd is not None), stored.record.id
-            closed_at = at if closes else closed_at
-            shipped_under = use.shipped_under or (stored.record.id if state else None)
+            # A correction can leave nothing of a shipment: the order is open again.
+            closed_at = at if closes else closed_at if is_sent else None
+            shipped_under = (use.shipped_under or stored.record.id) if is_sent else None
             used = {"closed_at": closed_at, "shipped_under": shipped_under, "paid_at": paid_at}
             connection.execute(update(acknowledgment_uses).where(of_order).values(used))
             if wrong := rows.get(reported.corrects or ""):  # the order leaves the state it led to
@@ -238,21 +241,28 @@ def _refuse_erased(stored: StoredClearance, facts: Mapping[str, Json]) -> None:
 
 
 def _compared(
-    every: list[Fulfilment], facts: Mapping[str, Json], corrects: str | None
+    every: list[Fulfilment],
+    facts: Mapping[str, Json],
+    corrects: str | None,
+    clearance_id: str,
 ) -> tuple[list[Fulfilment], Fulfilment | None]:
     """The earlier reports that count, and the one that this one repeats."""
+    own = [one.fulfilment_id for one in every if one.clearance_id == clearance_id]
     corrections = {one.corrects: one for one in every if one.corrects}
     wrong = {*corrections, corrects}
     earlier = [one for one in every if one.fulfilment_id not in wrong]
     done = corrections.get(corrects or "")
     if done and _facts(done) == facts:
         return earlier, done
-    if corrects and (done or corrects not in {one.fulfilment_id for one in every}):
+    if corrects and (done or corrects not in own):
         raise FulfilmentContradicted(
-            f"{corrects} is no report of this order, or another report has corrected it."
+            f"{corrects} is no report under this clearance, or another report has corrected it."
         )
     _refuse_contradiction(earlier, facts)
-    return earlier, None if corrects else _repeated(earlier, facts)
+    repeated = None if corrects else _repeated(earlier, facts)
+    if repeated is None and len(own) >= REPORTS_MAX:
+        raise FulfilmentContradicted(f"This clearance has {REPORTS_MAX} reports: no more are kept.")
+    return earlier, repeated
 
 
 def _refuse_contradiction(earlier: list[Fulfilment], facts: Mapping[str, Json]) -> None:

@@ -10,7 +10,14 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, Row, Table, bindparam, select, union
 
 from countersign.base.db.statements import rows as of_all
-from countersign.base.db.tables import Field, clearances, disclosures, fulfilments, records
+from countersign.base.db.tables import (
+    Field,
+    acknowledgment_uses,
+    clearances,
+    disclosures,
+    fulfilments,
+    records,
+)
 from countersign.base.errors import NotFound
 from countersign.base.http.schemas import Page, page_of
 from countersign.base.values import CLEARANCE, Mode, from_ns, is_id, to_the_second
@@ -128,8 +135,15 @@ async def stored_clearance(room: Clearances, who: Principal, clearance_id: str) 
 
 
 def fulfilments_of(connection: Connection, ack_ids: Sequence[str]) -> Sequence[Row[Any]]:
-    """The rows of the reports on the orders of these acknowledgments, oldest first."""
-    of_orders = select(fulfilments).where(fulfilments.c.ack_id.in_(ack_ids))
+    """The rows of the reports on the orders of these acknowledgments, oldest first.
+
+    With `closed_at`, of the order.
+    """
+    uses = acknowledgment_uses.c
+    of_orders = select(fulfilments, uses.closed_at).outerjoin(
+        acknowledgment_uses, uses.ack_id == fulfilments.c.ack_id
+    )
+    of_orders = of_orders.where(fulfilments.c.ack_id.in_(ack_ids))
     return connection.execute(of_orders.order_by(fulfilments.c.id)).all()
 
 
@@ -204,7 +218,7 @@ def _read(connection: Connection, rows: Sequence[Row[Any]]) -> list[StoredCleara
             kid=row.kid,
             expires_at=row.expires_at,
             fulfilments=[stored[report.id] for report in of_order],
-            closed_at=next((report.at for report in of_order if report.closes), None),
+            closed_at=next((report.closed_at for report in of_order), None),
         )
         for row in rows
         for of_order in [reports.get(row.ack_id, []) if row.expires_at is not None else []]

@@ -27,12 +27,12 @@ from countersign.base.db.tables import (
 from countersign.base.values import ACKNOWLEDGMENT, is_id
 from countersign.core.access.key import Principal
 from countersign.core.acknowledgments.find import refusing_damage
+from countersign.core.clearances.fulfil import REPORTS_MAX
 from countersign.core.log import tree_sql
 from countersign.core.log.blind_runs import found_by
 from countersign.core.log.record import RecordType
 from countersign_evidence.verification import party_digests
 
-_REPORTS_MAX: Final = 8
 _EVENTS_MAX: Final = 16
 _PLACE: Final = (log_entries.c.log_id, log_entries.c.leaf_index)
 
@@ -160,12 +160,12 @@ def paths(
 
 
 def _clearance_of(connection: Connection, within: Within, ack_id: str) -> str | None:
-    """The newest clearance of an acknowledgment: that of a shipment, or else a granted one."""
+    """The newest clearance of an acknowledgment, or that with which the goods left."""
     ids = select(fulfilments.c.id).where(fulfilments.c.ack_id == ack_id)
     reports = [_members(one.body) for one in _read(connection, within, connection.scalars(ids))]
     shipped = {one["clearance_id"] for one in reports if "paid_at" not in one}
     rows = connection.execute(
-        select(clearances.c.id, clearances.c.expires_at, *_PLACE)
+        select(clearances.c.id, *_PLACE)
         .outerjoin(log_entries, log_entries.c.record_id == clearances.c.id)
         .where(
             clearances.c.ack_id == ack_id,
@@ -174,11 +174,11 @@ def _clearance_of(connection: Connection, within: Within, ack_id: str) -> str | 
         )
     )
     known = [
-        (row.id in shipped, row.expires_at is not None, row.id)
+        (row.id in shipped, row.id)
         for row in rows
         if within.holds(Stored(row.id, "", b"", None, None, row.log_id, row.leaf_index))
     ]
-    return max(known)[2] if known else None
+    return max(known)[1] if known else None
 
 
 def _reports(connection: Connection, within: Within, clearance_id: str) -> list[Stored]:
@@ -190,7 +190,7 @@ def _reports(connection: Connection, within: Within, clearance_id: str) -> list[
         .order_by(fulfilments.c.id)
     ).scalars()
     found = sorted(_read(connection, within, ids.all()), key=lambda row: row.id)
-    return found[-_REPORTS_MAX:]
+    return found[-REPORTS_MAX:]
 
 
 def _events(connection: Connection, within: Within, acknowledgment: Stored) -> list[Stored]:

@@ -167,10 +167,7 @@ def read(connection: Connection, who: Principal, keys: Collection[bytes]) -> lis
 
 def read_members(connection: Connection, found: Sequence[JoinedOrder]) -> list[ReadOrder]:
     """These orders with the rows of their members, in a few queries."""
-    shown = [
-        [*dict.fromkeys(act.member_id for act in reversed(order.acts))][:PARTS_MAX]
-        for order in found
-    ]
+    shown = [_shown(order) for order in found]
     sessions, checks, stored, uses = list[_Row](), list[_Row](), list[_Row](), list[_Row]()
     for chunk in chunks(sorted({member for members in shown for member in members})):
         started, bound = started_checks.c.reference, acknowledgment_uses.c.ack_id
@@ -179,7 +176,7 @@ def read_members(connection: Connection, found: Sequence[JoinedOrder]) -> list[R
         stored += connection.execute(_RECORDS.where(records.c.id.in_(chunk)))
         uses += connection.execute(select(acknowledgment_uses).where(bound.in_(chunk)))
     made = list[ReadOrder]()
-    for order, members in zip(found, map(frozenset, shown), strict=True):
+    for order, members in zip(found, shown, strict=True):
         own = [one for one in checks if one.reference in members]
         bound_to = [use for use in uses if use.ack_id in members]
         cbids = [use.cbid for use in bound_to] + [one.cbid for one in reversed(own)]
@@ -194,3 +191,12 @@ def read_members(connection: Connection, found: Sequence[JoinedOrder]) -> list[R
         )
         made.append(read_order)
     return made
+
+
+def _shown(order: JoinedOrder) -> frozenset[str]:
+    """The newest members, and those of the first and last act of each state."""
+    acts = order.acts
+    members = [*dict.fromkeys(act.member_id for act in reversed(acts))][:PARTS_MAX]
+    for several in (acts, reversed(acts)):
+        members += {act.state: act.member_id for act in several}.values()
+    return frozenset(members)

@@ -35,6 +35,7 @@ from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.checkout.model import Status
 from countersign.core.gate.act import Acts
 from countersign.core.log.record import RecordType
+from countersign.core.notices.rule import ADULT_SIGNATURE
 from countersign.core.orders.model import WAITING, OrderState
 from countersign.core.orders.sql import Wanted, find_page
 from countersign.core.privacy.held import find_held
@@ -135,7 +136,7 @@ class FoundOrder(Struct, frozen=True, kw_only=True):
     """The one that counts, else the newest."""
     cbid: Annotated[str | None, Meta(examples=[CBID])]
     clearance_id: Annotated[str | None, Meta(examples=[CLEARANCE_ID])]
-    """The newest that was granted, else the newest."""
+    """The one that goods left with, else the newest decision."""
     checkout_session_id: Annotated[str | None, Meta(examples=[CHECKOUT_SESSION_ID])]
     notice_id: Annotated[str | None, Meta(examples=["ab1263"])]
     notice_version: Annotated[str | None, Meta(examples=["2026-01-01"])]
@@ -145,7 +146,8 @@ class FoundOrder(Struct, frozen=True, kw_only=True):
     """A legal hold that keeps it."""
     missing: Annotated[list[str], Meta(examples=[["fulfilment"]])]
     """What a complete order has and this one lacks: `acknowledgment`, `identity_check`,
-    `clearance`, `granted_clearance`, `fulfilment`, `seal`, `personal_data`."""
+    `clearance`, `granted_clearance`, `fulfilment`, `delivery`, `adult_signature`, `seal`,
+    `personal_data`."""
     parts: list[OrderPart]
     """The newest; `timeline` and `missing` are of these."""
     more_parts: Annotated[
@@ -256,33 +258,34 @@ async def _views(
 
 def _view(one: sql.ReadOrder, held: Mapping[str, str], now: int) -> FoundOrder:
     order, bodies = one.order, {row.id: json.loads(row.body) for row in one.records}
-    clears = [row for row in one.records if row.type == RecordType.CLEARANCE]
-    granted = [row for row in clears if bodies[row.id]["cleared"]]
-    newest = (granted or clears)[-1:]
+    decisive = order.decisive(now)
+    state, by = decisive.state_at(now), bodies.get(decisive.member_id, {})
+    clears = [row.id for row in one.records if row.type == RecordType.CLEARANCE]
+    told = by.get("clearance_id") or (
+        decisive.member_id if "cleared" in by else max(clears, default=None)
+    )
+    decided = bodies.get(told, {})
     acks = order.acknowledgments
-    named = [bodies[row.id]["ack_id"] for row in newest if bodies[row.id]["ack_id"] in acks]
-    ack_id = next(iter(named), None) or next(reversed(acks), None)
-    ack = bodies.get(ack_id or "", {})
-    state = order.decisive(now).state_at(now)
-    refused = clears[-1:] if state is OrderState.REFUSED else []
+    ack_id = next((one for one in (decided.get("ack_id"), *reversed(acks)) if one in acks), None)
+    ack = bodies.get(ack_id, {})
     return FoundOrder(
         order_id=order.id,
         account_id=order.first.account_id,
         livemode=order.first.mode is Mode.LIVE,
         opened_at=from_ms(order.first.at).replace(microsecond=0),
         state=state,
-        reasons=[reason for row in refused for reason in bodies[row.id]["reasons"]],
+        reasons=decided["reasons"] if state is OrderState.REFUSED else [],
         ack_id=ack_id,
         cbid=one.cbid,
-        clearance_id=newest[0].id if newest else None,
+        clearance_id=told,
         checkout_session_id=one.sessions[-1].id if one.sessions else None,
         notice_id=ack.get("notice_id"),
         notice_version=ack.get("notice_version"),
         capture=ack.get("capture"),
-        cleared=bool(granted),
+        cleared=decided.get("cleared", False),
         # A check can be part of another order, which is on hold.
         hold_id=held[min(one.members)] if one.members <= held.keys() else None,
-        missing=[*_missing(one, bodies, asked=bool(clears), granted=bool(granted))],
+        missing=[*_missing(one, bodies, decided)],
         parts=[*_parts(one, bodies, held, now)],
         more_parts=len(order.members) > len(one.members),
         timeline=sorted(_steps(one, bodies, now), key=lambda step: step.at),
@@ -290,22 +293,34 @@ def _view(one: sql.ReadOrder, held: Mapping[str, str], now: int) -> FoundOrder:
 
 
 def _missing(
-    one: sql.ReadOrder, bodies: Mapping[str, Any], *, asked: bool, granted: bool
+    one: sql.ReadOrder, bodies: Mapping[str, Any], decided: Mapping[str, Any]
 ) -> Iterator[str]:
     happened = {_happened(row, bodies[row.id]) for row in one.records}
     if "acknowledged" not in happened:
         yield "acknowledgment"
     is_checked = "identity_check_verified" in happened
-    if not granted and not is_checked and all(check.status != "verified" for check in one.checks):
+    cleared = decided.get("cleared")
+    if not cleared and not is_checked and all(check.status != "verified" for check in one.checks):
         yield "identity_check"
-    if not granted:
-        yield "granted_clearance" if asked else "clearance"
-    if not any(act.state in _SENT for act in one.order.acts):
+    if not cleared:
+        yield "granted_clearance" if decided else "clearance"
+    sent = [bodies[id_] for id_ in _sent(one) & bodies.keys()]
+    if not sent:
         yield "fulfilment"
+    elif all(report["delivered_at"] is None for report in sent):
+        yield "delivery"
+    signature = any(duty.get("type") == ADULT_SIGNATURE for duty in decided.get("obligations", ()))
+    if sent and signature and not any(report["adult_signature_obtained"] for report in sent):
+        yield "adult_signature"
     if any(row.leaf_index is None for row in one.records):
         yield "seal"
     if any(row.erased_at is not None for row in one.records):
         yield "personal_data"
+
+
+def _sent(one: sql.ReadOrder) -> frozenset[str]:
+    """The reports of a shipment that count."""
+    return frozenset(act.member_id for act in one.order.acts if act.state in _SENT)
 
 
 def _link(row: Row[Any], now: int) -> tuple[str, datetime | None]:
@@ -368,19 +383,18 @@ def _steps(one: sql.ReadOrder, bodies: Mapping[str, Any], now: int) -> Iterator[
             yield _step(row.at, what, row.id, bodies[row.id].get("reasons", ()))
         if row.erased_at is not None:
             yield _step(row.erased_at, "erased", row.id)
-    for row in _reusing(one, bodies):
+    for row in _reusing(one):
         yield _step(row.at, "name_used_again", row.id)
     if one.closed_at is not None:
         yield _step(one.closed_at, "order_closed", one.order.id)
 
 
-def _reusing(one: sql.ReadOrder, bodies: Mapping[str, Any]) -> Iterator[Row[Any]]:
+def _reusing(one: sql.ReadOrder) -> Iterator[Row[Any]]:
     """The acknowledgments under the name of an order that had shipped, or of another buyer."""
-    buyers, is_shipped = set[bytes](), False
+    buyers, is_shipped, sent = set[bytes](), False, _sent(one)
     for row in one.records:
-        happened = _happened(row, bodies[row.id])
-        is_shipped = is_shipped or happened == "fulfilment_reported"
-        if happened == "acknowledged":
+        is_shipped = is_shipped or row.id in sent
+        if row.type == RecordType.ACKNOWLEDGMENT:
             named = {row.cbid_index} - {None}
             if is_shipped or (buyers and not named <= buyers):
                 yield row
