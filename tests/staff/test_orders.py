@@ -18,7 +18,7 @@ from countersign.operate import bootstrap
 from countersign.staff.acts import order_sql
 from countersign_evidence.verification import dossier_of
 from tests.http.backstage import Vendor
-from tests.http.calls import acknowledge, verify
+from tests.http.calls import acknowledge, refusal, verify
 from tests.staff.conftest import Desk, Person
 
 pytestmark = pytest.mark.both_engines
@@ -608,3 +608,16 @@ def test_a_reference_leads_to_the_order_that_named_it_first(shop: Vendor) -> Non
     parts = {part["id"] for part in order_of(shop, joined)["parts"]}
     assert first in parts
     assert old not in parts
+
+
+def test_a_session_is_acknowledged_for_one_reference(shop: Vendor) -> None:
+    """Given first without one, it may be named later; another one is refused."""
+    session = "one-cart"
+    assert acknowledge(shop.test, session_id=session).status_code == 200
+    for _ in range(2):
+        again = acknowledge(shop.test, session_id=session, order_reference="Z-11")
+        assert again.status_code == 200
+    refused = acknowledge(shop.test, session_id=session, order_reference="Z-12")
+    assert refusal(refused) == (409, "order_reference_mismatch")
+    [order] = shop.test.get("/v1/orders", params={"session_id": session}).json()["data"]
+    assert [part["type"] for part in order["parts"]] == ["acknowledgment"] * 3

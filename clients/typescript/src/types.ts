@@ -1485,8 +1485,8 @@ export interface NoticeReinstatement {
 /** A legal hold. */
 export interface HoldRequest {
   /**
-   * Any record of an order (ack_…, clr_…, ful_…, ver_…), a buyer (cbid_…) or an account (acct_…).
-   * On a record, the whole order is kept.
+   * An order (ord_…) or anything of it (ack_…, clr_…, ful_…, ver_…, chk_…), which keeps the whole
+   * order; a buyer (cbid_…) or an account (acct_…).
    */
   subject: string;
   /** Why, such as the number of a case. It is kept. */
@@ -1528,8 +1528,8 @@ export interface MatterRequest {
 /** What to hold, and why. */
 export interface HeldOrder {
   /**
-   * Any record of an order (ack_…, clr_…, ful_…, ver_…), a buyer (cbid_…) or an account (acct_…).
-   * On a record, the whole order is kept.
+   * An order (ord_…) or anything of it (ack_…, clr_…, ful_…, ver_…, chk_…), which keeps the whole
+   * order; a buyer (cbid_…) or an account (acct_…).
    */
   subject: string;
   /** Why, such as the number of a case. It is kept. */
@@ -1580,7 +1580,7 @@ export interface FoundOrder {
   /** The one that counts, else the newest. */
   ack_id: string | null;
   cbid: string | null;
-  /** The newest that was granted, else the newest. */
+  /** The one that goods left with, else the newest decision. */
   clearance_id: string | null;
   checkout_session_id: string | null;
   notice_id: string | null;
@@ -1591,7 +1591,7 @@ export interface FoundOrder {
   hold_id: string | null;
   /**
    * What a complete order has and this one lacks: `acknowledgment`, `identity_check`, `clearance`,
-   * `granted_clearance`, `fulfilment`, `seal`, `personal_data`.
+   * `granted_clearance`, `fulfilment`, `delivery`, `adult_signature`, `seal`, `personal_data`.
    */
   missing: string[];
   /** The newest; `timeline` and `missing` are of these. */

@@ -475,7 +475,7 @@ class Acknowledgments(Resource[S]):
     ) -> Call[bytes]:
         """Get everything needed to verify an acknowledgment and its order, as a ZIP file.
 
-        As that of its clearance; of several clearances, the newest that was granted.
+        As that of its clearance; of several, the newest with a shipment, or else the newest.
 
         Needs the scope `evidence:read`. It discloses personal data: a person gives the reason in
         `Countersign-Reason`.
@@ -2300,8 +2300,8 @@ class Holds(Resource[S]):
         Needs the scope `holds:manage`. It answers only where the console is on, else with
         `not_found`.
 
-        - `subject`: Any record of an order (ack_…, clr_…, ful_…, ver_…), a buyer (cbid_…) or an
-          account (acct_…). On a record, the whole order is kept.
+        - `subject`: An order (ord_…) or anything of it (ack_…, clr_…, ful_…, ver_…, chk_…), which
+          keeps the whole order; a buyer (cbid_…) or an account (acct_…).
         - `reason`: Why, such as the number of a case. It is kept.
         - `matter_id`: The matter it is part of.
         """

@@ -449,8 +449,8 @@ class HeldOrderInput(TypedDict):
     """What to hold, and why."""
 
     subject: str
-    """Any record of an order (ack_…, clr_…, ful_…, ver_…), a buyer (cbid_…) or an account (acct_…).
-    On a record, the whole order is kept.
+    """An order (ord_…) or anything of it (ack_…, clr_…, ful_…, ver_…, chk_…), which keeps the whole
+    order; a buyer (cbid_…) or an account (acct_…).
     """
 
     reason: str
@@ -1740,7 +1740,7 @@ class FoundOrder(Result, frozen=True, kw_only=True):
     cbid: str | None
 
     clearance_id: str | None
-    """The newest that was granted, else the newest."""
+    """The one that goods left with, else the newest decision."""
 
     checkout_session_id: str | None
 
@@ -1757,7 +1757,8 @@ class FoundOrder(Result, frozen=True, kw_only=True):
 
     missing: tuple[str, ...]
     """What a complete order has and this one lacks: `acknowledgment`, `identity_check`,
-    `clearance`, `granted_clearance`, `fulfilment`, `seal`, `personal_data`.
+    `clearance`, `granted_clearance`, `fulfilment`, `delivery`, `adult_signature`, `seal`,
+    `personal_data`.
     """
 
     parts: tuple[OrderPart, ...]

@@ -168,12 +168,12 @@ async def acknowledge(
     `entry` makes the stored response for a retry.
 
     Raises:
-        OrderReferenceMismatch: the checkout sessions of its session have another reference.
+        OrderReferenceMismatch: its session was used for another reference.
     """
     order = await _order(room, who, notice, submission, clock=clock, entry=entry)
     session_id, reference = submission.session_id, submission.order_reference
     if await of_another_order(room.log.access, who, session_id, reference):
-        raise OrderReferenceMismatch("The checkout session has another order_reference.")
+        raise OrderReferenceMismatch("The session has another order_reference.")
     if reference is not None:
         order.order_key = await order_of_reference(room.log.access, who, session_id, reference)
     return await room.log.access.database.write_batched(write_together, order, _make)

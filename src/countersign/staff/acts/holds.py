@@ -58,8 +58,8 @@ _Reason = Annotated[
 _Subject = Annotated[
     Reference,
     Meta(
-        description="Any record of an order (ack_…, clr_…, ful_…, ver_…), a buyer (cbid_…) or an "
-        "account (acct_…). On a record, the whole order is kept.",
+        description="An order (ord_…) or anything of it (ack_…, clr_…, ful_…, ver_…, chk_…), which "
+        "keeps the whole order; a buyer (cbid_…) or an account (acct_…).",
         examples=[ACK_ID],
     ),
 ]
