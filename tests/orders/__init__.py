@@ -1,0 +1,1 @@
+"""One order, told alike everywhere."""
