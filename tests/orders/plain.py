@@ -44,6 +44,13 @@ class Part:
     clients: int = 1
     """Of a hosted acknowledgment: from how many clients initials and agreement came."""
 
+    is_known: bool = False
+    """Of a check whose evidence alone is gone: it still names its buyer, who stays verified."""
+
+    @property
+    def names(self) -> str | None:
+        return self.buyer if self.is_known or not self.erased else None
+
     @property
     def is_record(self) -> bool:
         return self.kind != "checkout_session"
@@ -208,7 +215,7 @@ class Party:
 
     def rests_on(self, cbid: str) -> Part | None:
         """The account's newest check that verified the buyer, else its newest."""
-        own = [one for one in self.checks if one.buyer == cbid and not one.erased]
+        own = [one for one in self.checks if one.names == cbid]
         return max(own, key=lambda one: (one.status == "verified", one.at), default=None)
 
 
@@ -237,7 +244,7 @@ class World:
 
     def needs(self, order: Order) -> list[Part]:
         """The parts, and the checks of its buyers if none of theirs is a part."""
-        checked = {one.buyer for one in order.of("verification")}
+        checked = {one.buyer for one in order.of("verification") if not one.erased}
         named = {one.buyer for one in order.parts if not one.erased} - checked - {None}
         extra = [one for one in order.party.checks if one.buyer in named and not one.erased]
         return [*order.parts, *extra]
@@ -254,14 +261,14 @@ class World:
     def held(self, order: Order) -> set[str]:
         """The holds that keep an order."""
         needs = self.needs(order)
-        named = [one.buyer for one in needs if not one.erased]
+        named = [one.names for one in needs]
         return self.on(
             order.party, [order.id, order.party.account_id, *named, *(p.id for p in needs)]
         )
 
     def kept(self, party: Party, part: Part) -> set[str]:
         """The holds that keep a part, or a check that is none."""
-        found = self.on(party, [part.id, party.account_id, None if part.erased else part.buyer])
+        found = self.on(party, [part.id, party.account_id, part.names])
         for order in party.orders:
             if part in self.needs(order):
                 found |= self.held(order)
@@ -309,6 +316,8 @@ class World:
         kept = [(who, p) for who, p in found if self.kept(who, p)]
         stays = {p.id for _, p in kept}
         self.waiting += kept
+        for one in (one for who in parties for one in who.checks if one.buyer == cbid):
+            one.is_known = False
         for who, part in found:
             if part.id not in stays:
                 self.erase(who, [part])
@@ -324,6 +333,8 @@ class World:
             acks = [p for one in party.orders for p in one.of("acknowledgment") if not p.erased]
             old = [self.with_order(party, [p.id]) for p in acks if self.now - p.at > YEAR]
             old += [[p] for p in party.checks if p.id in due]
+            for one in party.checks:
+                one.is_known = one.is_known or one.id in due
             for parts in [some for some in old if not any(self.kept(party, p) for p in some)]:
                 self.erase(party, parts)
 
