@@ -123,7 +123,6 @@ def make(given: dict[str, Any]) -> Made:
     body = published_bytes(content)
     notice = NoticeEdition(
         content=content,
-        body=body,
         digest=notice_digest(body),
         effective_at=datetime(2026, 1, 1, tzinfo=UTC),
         events=(),
