@@ -88,12 +88,17 @@ async def cover(visit: Visit, order: Any, dossier: Dossier) -> PageReply:  # noq
     """
     verdict = verify_file(dossier.data)
     lines = verdict.dossier.summary if verdict.dossier else verdict.summary
+    records = verdict.dossier.records if verdict.dossier else ()
     digests = {name: sha256(verifier(name)).hexdigest() for name in (VERIFY_PY, VERIFY_HTML)}
     mode = "?mode=test" if visit.place.is_test else ""
     return visit.show(
         "cover.html",
         visit.words["cover_title"],
         order=order,
+        named={
+            f"cover_{name}": next(filter(None, (one.shown.get(name) for one in records)), None)
+            for name in ("order_reference", "session_id")
+        },
         dossier=dossier,
         verdict=lines,
         fingerprint=verdict.facts.get("key_fingerprint", ""),
