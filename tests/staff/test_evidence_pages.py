@@ -73,7 +73,7 @@ def test_the_covering_page_describes_the_dossier_in_it(
         assert re.search(rf"{re.escape(name)}</code></dt><dd><code>{digest}<", page)
     for record in verdict.dossier.records:
         assert f"records/{record.id}<" in page
-    assert sealed.reference not in page
+    assert f"<dd>{sealed.reference}<" in page
     noted = person.get("/v1/audit?action=personal_data_shown")["data"]
     assert [(one["subject"], one["details"]["reason"]) for one in noted] == [(sealed.ack_id, WHY)]
 
