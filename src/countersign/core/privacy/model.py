@@ -121,7 +121,6 @@ class Due:
 
     record_id: str
     account_id: str
-    mode: Mode
     retention_ended_at: datetime
     hold: str | None
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import replace
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
-from typing import Final, TypeAlias
+from typing import Final
 
 from sqlalchemy import Connection
 
@@ -34,11 +33,6 @@ from countersign.core.privacy.room import Privacy
 
 _PAGE: Final = 500
 
-_Pages: TypeAlias = Callable[
-    [Connection, Privacy, datetime, str, Reach], Sequence[tuple[Erasable, datetime | None]]
-]
-"""Records after one of this id, oldest first, and when the retention period of each ends."""
-
 
 async def list_due(
     privacy: Privacy, reach: Reach, until: datetime | None = None, after: str = ""
@@ -50,44 +44,29 @@ async def list_due(
     now = until or from_ns(privacy.access.clock.time_ns())
     kinds = ((ACKNOWLEDGMENT, _acknowledgments), (VERIFICATION, _evidence))
     for kind, pages in kinds[1 if is_id(VERIFICATION, after) else 0 :]:
-        place: str | None = after if is_id(kind, after) else ""
-        while place is not None:
-            found, place = await privacy.access.database.scan(
-                _due, privacy, pages, now, place, reach
-            )
-            ids = [due.record_id for due in found]
-            held = await privacy.access.database.scan(find_held, privacy.access.secret, ids, reach)
-            for due in found:
-                yield replace(due, hold=held.get(due.record_id, (None, ""))[0])
-
-
-def _due(  # noqa: PLR0917 - of one query
-    connection: Connection,
-    privacy: Privacy,
-    pages: _Pages,
-    now: datetime,
-    after: str,
-    reach: Reach,
-) -> tuple[list[Due], str | None]:
-    page = pages(connection, privacy, now, after, reach)
-    due = [
-        Due(
-            record_id=record.record_id,
-            account_id=record.account_id,
-            mode=record.mode,
-            retention_ended_at=end,
-            hold=None,
-        )
-        for record, end in page
-        if end is not None and end <= now
-    ]
-    return due, page[-1][0].record_id if len(page) == _PAGE else None
+        place, scan = after if is_id(kind, after) else "", privacy.access.database.scan
+        while page := await scan(pages, privacy, now, place, reach):
+            found = [(record, end) for record, end in page if end is not None and end <= now]
+            ids = [record.record_id for record, _ in found]
+            held = await scan(find_held, privacy.access.secret, ids, reach)
+            for record, end in found:
+                hold, _ = held.get(record.record_id, (None, ""))
+                yield Due(
+                    record_id=record.record_id,
+                    account_id=record.account_id,
+                    retention_ended_at=end,
+                    hold=hold,
+                )
+            place = page[-1][0].record_id
 
 
 def _acknowledgments(
     connection: Connection, _: Privacy, now: datetime, after: str, reach: Reach
 ) -> Sequence[tuple[Erasable, datetime | None]]:
-    """Acknowledgments that still have disclosures and are old enough for the shortest period."""
+    """Acknowledgments after one, oldest first, and when the retention period of each ends.
+
+    Only those that still have disclosures and are old enough for the shortest period.
+    """
     years = sql.find_retention_years(connection)
     if not years:
         return []
@@ -110,7 +89,7 @@ def _acknowledgments(
 def _evidence(
     connection: Connection, privacy: Privacy, now: datetime, after: str, reach: Reach
 ) -> Sequence[tuple[Erasable, datetime | None]]:
-    """Verifications with evidence past its retention."""
+    """The same of verifications with evidence past its retention."""
     kept, other_kept = privacy.verified_evidence_kept, privacy.other_evidence_kept
     verified, at = verifications.c.status == BuyerStatus.VERIFIED, verifications.c.at
     query = (
