@@ -34,17 +34,12 @@ from countersign_evidence.cli.support import command, show
 @with_room(Access)
 async def brand_command(
     access: Access,
+    /,
     account: str,
     *,
-    name: str | None,
-    color: str | None,
     logo: str | None,
-    contact_url: str | None,
-    privacy_url: str | None,
-    support_email: str | None,
-    font: str | None,
-    initials: str | None,
     as_json: bool,
+    **given: str | None,
 ) -> None:
     """Set what buyers see and do on an account's hosted pages, and print it.
 
@@ -55,15 +50,9 @@ async def brand_command(
         put_brand,
         access,
         owner.id,
-        name=name,
-        color=color,
         # Read before the transaction: a slow disk must not keep others from writing.
         logo=picture_in(logo) if logo else None if logo is None else b"",
-        contact_url=contact_url,
-        privacy_url=privacy_url,
-        support_email=support_email,
-        font=font,
-        initials=initials,
+        **given,
     )
     shown = asdict(brand)
     lines = [f"{part}: {value or '(none)'}" for part, value in shown.items()]
