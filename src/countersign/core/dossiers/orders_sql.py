@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, Table, null, select
+from sqlalchemy import Connection, Select, Table, select
 
 from countersign.base.db.tables import (
     clearances,
@@ -225,11 +225,8 @@ def _read(connection: Connection, within: Within, ids: Iterable[str]) -> list[St
 
 def _of(table: Table) -> Select[Any]:
     """The records in a table, with the columns to show and to prove them."""
-    payload: ColumnElement[Any] = null()
-    key: ColumnElement[Any] = null()
-    source = table.outerjoin(log_entries, log_entries.c.record_id == table.c.id)
-    if table is records:
-        payload, key = disclosures.c.payload, shred_keys.c.key
-        source = source.outerjoin(disclosures, disclosures.c.record_id == table.c.id)
-        source = source.outerjoin(shred_keys, shred_keys.c.record_id == table.c.id)
-    return select(table.c.id, table.c.type, table.c.body, payload, key, *_PLACE).select_from(source)
+    shown = (table.c.id, table.c.type, table.c.body, disclosures.c.payload, shred_keys.c.key)
+    query = select(*shown, *_PLACE).select_from(table)
+    for of_record in (log_entries, disclosures, shred_keys):
+        query = query.outerjoin(of_record, of_record.c.record_id == table.c.id)
+    return query
