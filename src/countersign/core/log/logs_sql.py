@@ -277,12 +277,7 @@ def newest_anchor(
     """Size and time of the largest checkpoint of a log that this third party anchored."""
     row = connection.execute(
         select(anchors.c.size, anchors.c.at)
-        .where(
-            anchors.c.log_id == log_id,
-            anchors.c.kind == kind,
-            anchors.c.name == name,
-            anchors.c.renews.is_(None),
-        )
+        .filter_by(log_id=log_id, kind=kind, name=name, renews=None)
         .order_by(anchors.c.size.desc(), anchors.c.at.desc())
         .limit(1)
     ).one_or_none()
@@ -319,13 +314,8 @@ def add_anchor(connection: Connection, anchor: Anchor) -> None:
     """
     if of_size(connection, anchor.log_id, anchor.size) is None:
         return
-    same = select(anchors.c.size).where(
-        anchors.c.log_id == anchor.log_id,
-        anchors.c.size == anchor.size,
-        anchors.c.kind == anchor.kind,
-        anchors.c.name == anchor.name,
-        anchors.c.at == anchor.at,
-    )
+    same = select(anchors.c.size).filter_by(log_id=anchor.log_id, size=anchor.size)
+    same = same.filter_by(kind=anchor.kind, name=anchor.name, at=anchor.at)
     if connection.execute(same).first() is None:
         connection.execute(insert(anchors), asdict(anchor))
 
