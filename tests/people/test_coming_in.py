@@ -10,6 +10,7 @@ import pytest
 
 from countersign.base.errors import Forbidden, LinkOnMachine, PeopleRefused, UnknownPerson
 from countersign.base.values import Mode
+from countersign.core.access import authenticate
 from countersign.core.access.audit import find_audit
 from countersign.core.access.key import KeyKind, Principal, Scope
 from countersign.core.access.reach import DEPLOYMENT, AccountReach, reach_of
@@ -228,7 +229,7 @@ def test_an_unused_session_ends(tmp_path: Path) -> None:
         minutes = 0
         while await is_in(console, ada.session):
             await console.ask(ada.session, "/v1/notices")
-            await asyncio.gather(*console.deployment.access.sessions._notes)
+            await asyncio.gather(*authenticate._notes)
             console.clock.seconds += 25 * 60
             minutes += 25
         return await is_in(console, idle), minutes, await is_in(console, ada.session)

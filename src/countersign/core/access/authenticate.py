@@ -45,6 +45,7 @@ _BY_DIGEST: Final = (
     .join(accounts, accounts.c.id == api_keys.c.account_id)
     .where(api_keys.c.digest.in_(bindparam("digests", expanding=True)))
 )
+_notes: Final = set[asyncio.Task[None]]()
 _decode_scopes: Final = msgspec.json.Decoder(frozenset[Scope]).decode
 
 
@@ -72,7 +73,6 @@ class Authenticate:
         self._clock = clock
         self._cache_key = entropy(32)
         self._known: dict[bytes, _Known] = {}
-        self._notes: set[asyncio.Task[None]] = set()
 
     async def __call__(self, token: bytes) -> Principal:
         """The principal of a working key.
@@ -116,19 +116,20 @@ class Authenticate:
         expires_ns = None if key.expires_at is None else to_ms(key.expires_at) * 1_000_000
         self._known[place] = _Known(principal, began, expires_ns)
         if key.last_used_at is None or now - key.last_used_at > _LAST_USED_GRAIN:
-            self._note(key.id, now)
+            note_later(self._note_use(key.id, now))
         return principal
 
-    def _note(self, key_id: str, now: datetime) -> None:
-        """In a separate task: bookkeeping must not delay the request or make it fail."""
 
-        async def note() -> None:
-            with suppress(CountersignError):
-                await self._note_use(key_id, now)
+def note_later(write: Awaitable[None]) -> None:
+    """In a separate task: bookkeeping must not delay the request or make it fail."""
 
-        task = detached(note())
-        self._notes.add(task)
-        task.add_done_callback(self._notes.discard)
+    async def note() -> None:
+        with suppress(CountersignError):
+            await write
+
+    task = detached(note())
+    _notes.add(task)
+    task.add_done_callback(_notes.discard)
 
 
 def keys_by_digest(

@@ -5,9 +5,7 @@ Nothing is cached: a revoked session or role ends at once.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -18,9 +16,9 @@ from sqlalchemy import Connection, delete, or_, select, update
 from countersign.base.db.database import Database
 from countersign.base.db.statements import of_row, rows
 from countersign.base.db.tables import accounts, person_grants, person_sessions
-from countersign.base.deadline import detached
-from countersign.base.errors import AccountDisabled, CountersignError, InvalidApiKey, NotFound
+from countersign.base.errors import AccountDisabled, InvalidApiKey, NotFound
 from countersign.base.values import Clock, Mode, from_ns
+from countersign.core.access.authenticate import note_later
 from countersign.core.access.key import (
     PERSON_SESSION,
     PersonAsking,
@@ -87,7 +85,6 @@ class Sessions:
         self._database = database
         self._secret = secret
         self._clock = clock
-        self._notes: set[asyncio.Task[None]] = set()
 
     async def __call__(self, token: bytes, account_id: str, mode: Mode) -> Principal:
         """The caller for this account, or for none ("").
@@ -107,7 +104,8 @@ class Sessions:
             found = await self._database.read(find_session, digest, account_id, now)
         if found is None:
             raise InvalidApiKey("The session is unknown or has ended: sign in again.")
-        self._note(found.session, now)
+        if now - found.session.last_used_at > _NOTE_GRAIN:
+            note_later(self._database.write(_touch, found.session.id, now))
         return _principal(found, account_id, mode, now)
 
     def digest(self, token: bytes) -> bytes | None:
@@ -116,19 +114,6 @@ class Sessions:
         if text.startswith(PERSON_SESSION + "_") and well_formed(text):
             return self._secret.key_digest(text)
         return None
-
-    def _note(self, session: PersonSession, now: datetime) -> None:
-        """In a separate task: bookkeeping must not delay the request or make it fail."""
-        if now - session.last_used_at <= _NOTE_GRAIN:
-            return
-
-        async def note() -> None:
-            with suppress(CountersignError):
-                await self._database.write(_touch, session.id, now)
-
-        task = detached(note())
-        self._notes.add(task)
-        task.add_done_callback(self._notes.discard)
 
 
 def find_session(
