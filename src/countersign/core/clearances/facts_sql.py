@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 import msgspec
 from sqlalchemy import Connection, delete, insert
@@ -121,7 +121,7 @@ class BatchFacts:
         use = self._uses.get(ack_id) if acknowledgment is not None else None
         buyer = self._buyer(new)
         bound = self._buyers.get(use.cbid) if use and use.cbid else None
-        simulated = self._simulated.get(buyer.cbid) if buyer else None
+        _, sandbox_zips = self._simulated.get(buyer.cbid, _REAL) if buyer else _REAL
         return OrderFacts(
             acknowledgment=acknowledgment,
             use=use,
@@ -132,7 +132,7 @@ class BatchFacts:
             and (account_id, new.mode.value, buyer.cbid) in self._blocks,
             bound_to=bound.cbid if bound else None,
             buyer_rules=self._buyer_rules.get(account_id),
-            sandbox_zips=simulated.zips if simulated else frozenset(),
+            sandbox_zips=sandbox_zips,
             rules=self._rules.get(account_id) or ClearanceRules(),
             verifications=self._verifications_of(new, buyer),
         )
@@ -219,18 +219,15 @@ class BatchFacts:
             return None
         # In the sandbox the guesses of a session count, as in its verification: there each ZIP
         # code makes another buyer.
-        simulated = self._simulated.get(buyer.cbid)
-        index = simulated.subject_index if simulated else None
+        index, _ = self._simulated.get(buyer.cbid, _REAL)
         if index is None or buyer.account_id != new.account_id:
             index = self._secret.blind_index(new.account_id, "buyer", buyer.cbid)
         return ZipSubject(new.account_id, new.mode, index)
 
 
-class _Simulated(NamedTuple):
-    """For a simulated buyer: the keyed hash of its session, and those of its ZIP codes."""
-
-    subject_index: bytes | None
-    zips: frozenset[bytes]
+_Simulated: TypeAlias = tuple[bytes | None, frozenset[bytes]]
+"""For a simulated buyer: the keyed hash of its session, and those of its ZIP codes."""
+_REAL: Final[_Simulated] = (None, frozenset())
 
 
 def _acknowledgments(
@@ -297,7 +294,7 @@ def _simulated(
     """The simulated ones of these buyers."""
     cbids = {buyer.cbid for buyer in buyers.values() if buyer.simulated and not buyer.proofs}
     return {
-        cbid: _Simulated(made[-1].subject_index, frozenset(z for v in made if (z := v.zip_index)))
+        cbid: (made[-1].subject_index, frozenset(z for v in made if (z := v.zip_index)))
         for cbid in cbids
         if (made := verifications.get(cbid))
     }
