@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import msgspec
-
 from countersign.base.errors import (
     OrderReferenceMismatch,
     OrderReferenceMissing,
@@ -19,7 +17,7 @@ from countersign.core.clearances import schemas
 from countersign.core.clearances.clear import clear_order
 from countersign.core.clearances.facts_sql import refuse_unnamed
 from countersign.core.clearances.fulfil import FULFILMENTS
-from countersign.core.clearances.read import CLEARANCES
+from countersign.core.clearances.read import CLEARANCES, decided_in
 from countersign.core.clearances.room import Clearances
 from countersign.core.gate.route import (
     LIVE_WOULD_REFUSE,
@@ -46,13 +44,6 @@ class KeysQuery(Request, frozen=True, kw_only=True):
     mode: Mode = Mode.LIVE
 
 
-class _Cleared(msgspec.Struct):
-    cleared: bool
-
-
-_read_cleared: Final = msgspec.json.Decoder(_Cleared).decode
-
-
 async def clear(room: Clearances, call: Call, *, input_required: bool = False) -> Reply:
     """Decide whether an order may ship. The response contains every reason against it."""
     # `input_required` decides as if the buyer's status were `requires_input`, to rehearse that.
@@ -74,7 +65,7 @@ def is_granted(response: bytes) -> bool:
     It holds only as long as nothing changes: a repeated request, even with the same
     `Idempotency-Key`, is decided again. The response has the same bytes if nothing has changed.
     """
-    return bool(_read_cleared(response).cleared)
+    return decided_in(response).cleared
 
 
 async def get_keys(room: Clearances, call: Call) -> Reply:
