@@ -159,15 +159,6 @@ async def stored(room: Acknowledgments, who: Principal, ack_id: str) -> StoredAc
     return found
 
 
-async def opened(room: Acknowledgments, found: StoredAcknowledgment) -> tuple[str, ...] | None:
-    """Its encoded disclosures; None once erased."""
-    if found.payload is None or found.shred_key is None:
-        return None
-    return await open_disclosures(
-        room.log.vault.vault, found.account_id, found.ack_id, found.payload, found.shred_key
-    )
-
-
 @contextmanager
 def refusing_damage(ack_id: str) -> Iterator[None]:
     """Log and refuse whatever stored evidence causes here that sound evidence cannot."""
@@ -189,7 +180,8 @@ async def _listed(room: Acknowledgments, found: StoredAcknowledgment) -> Acknowl
 async def _view(room: Acknowledgments, found: StoredAcknowledgment) -> Acknowledgment:
     """An acknowledgment as its account reads it, with times to the millisecond."""
     with refusing_damage(found.ack_id):
-        return _shown(found, await opened(room, found) or ())
+        sealed = (found.account_id, found.ack_id, found.payload, found.shred_key)
+        return _shown(found, await open_disclosures(room.log.vault.vault, *sealed))
 
 
 def _shown(found: StoredAcknowledgment, opened_ones: Sequence[str]) -> Acknowledgment:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Row, Table, bindparam, select, union
+from sqlalchemy import ColumnElement, Connection, Row, bindparam, select, union
 
 from countersign.base.db.statements import rows as of_all
 from countersign.base.db.tables import (
@@ -149,13 +149,9 @@ def fulfilments_of(connection: Connection, ack_ids: Sequence[str]) -> Sequence[R
 
 def _get(connection: Connection, who: Principal, clearance_id: str) -> StoredClearance | None:
     rows = connection.execute(
-        select(clearances).where(clearances.c.id == clearance_id, *_own(clearances, who))
+        select(clearances).where(clearances.c.id == clearance_id, who.reach.rows(clearances))
     ).all()
     return next(iter(_read(connection, rows)), None)
-
-
-def _own(table: Table, who: Principal) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    return table.c.account_id == who.account_id, table.c.mode == who.mode
 
 
 def _find(
@@ -170,11 +166,11 @@ def _find(
     statement = select(clearances)
     id_: ColumnElement[str] = clearances.c.id
     if query.ack_id is not None:
-        statement = statement.where(clearances.c.ack_id == query.ack_id, *_own(clearances, who))
+        statement = statement.where(clearances.c.ack_id == query.ack_id, who.reach.rows(clearances))
     if SESSION_FIELD in indexes:
         # Refused ones are found by their session, cleared ones by their acknowledgment's.
         of_session = (
-            *_own(disclosures, who),
+            who.reach.rows(disclosures),
             found_by(connection, disclosures.c.session_index, indexes[SESSION_FIELD]),
         )
         cleared = clearances.alias()
@@ -189,12 +185,12 @@ def _find(
     found = [found_by(connection, own[f], indexes[f]) for f in own.keys() & indexes.keys()]
     if found:
         statement = statement.join(disclosures, disclosures.c.record_id == clearances.c.id)
-        statement = statement.where(*_own(disclosures, who), *found)
+        statement = statement.where(who.reach.rows(disclosures), *found)
         id_ = disclosures.c.record_id
     if query.ack_id is None and not indexes:
         id_ = records.c.id
         statement = statement.join(records, records.c.id == clearances.c.id).where(
-            *_own(records, who), records.c.type == RecordType.CLEARANCE
+            who.reach.rows(records), records.c.type == RecordType.CLEARANCE
         )
     if query.after is not None:
         statement = statement.where(id_ < query.after)
@@ -326,8 +322,6 @@ async def report_of(room: Clearances, who: Principal, record: StoredRecord) -> s
 
 async def _opened(room: Clearances, who: Principal, record: StoredRecord) -> Mapping[str, Any]:
     """The personal fields of a record; none once they are erased."""
-    if record.payload is None or record.shred_key is None:
-        return {}
     vault = room.log.vault.vault
     opened = await open_disclosures(
         vault, who.account_id, record.id, record.payload, record.shred_key

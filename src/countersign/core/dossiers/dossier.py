@@ -17,7 +17,7 @@ from msgspec import Meta
 from countersign.base.errors import InvalidRequest, NotFound
 from countersign.base.http.schemas import Request
 from countersign.core.access.key import Principal
-from countersign.core.acknowledgments.find import refusing_damage
+from countersign.core.acknowledgments.find import read_record, refusing_damage
 from countersign.core.acknowledgments.model import ALL_FIELDS, NO_FIELD
 from countersign.core.acknowledgments.room import Acknowledgments
 from countersign.core.clearances.clear import SHIPPING_FIELD, VERIFICATION_FIELD
@@ -89,10 +89,6 @@ class _Shown(NamedTuple):
         """A personal field that is shown; None otherwise."""
         encoded = self.disclosures.get(name)
         return None if encoded is None else read_disclosure(encoded)[2]
-
-
-class _Notice(msgspec.Struct):
-    notice_digest: str
 
 
 class _Version(msgspec.Struct):
@@ -248,12 +244,9 @@ async def _opened(
     """These records with their disclosures of these fields; None: of all."""
     vault, shown = room.log.vault.vault, []
     for one in found:
-        named: dict[str, str] = {}
-        if one.payload is not None and one.shred_key is not None:
-            encoded = await open_disclosures(
-                vault, who.account_id, one.id, one.payload, one.shred_key
-            )
-            named = {read_disclosure(text)[1]: text for text in encoded}
+        sealed = (who.account_id, one.id, one.payload, one.shred_key)
+        encoded = await open_disclosures(vault, *sealed)
+        named = {read_disclosure(text)[1]: text for text in encoded}
         kept = {n: text for n, text in named.items() if fields is None or n in fields}
         shown.append(_Shown(one, kept))
     return shown
@@ -295,7 +288,7 @@ async def _notice(room: Acknowledgments, records: Sequence[_Shown]) -> bytes | N
     """The notice that was acknowledged."""
     for one in records:
         if one.stored.type == ACKNOWLEDGMENT:
-            digest = msgspec.json.decode(one.stored.body, type=_Notice).notice_digest
+            digest = read_record(one.stored.body).notice_digest
             for version in await room.log.database.read(published_versions):
                 if version.digest == digest:
                     return version.body

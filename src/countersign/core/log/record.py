@@ -213,9 +213,11 @@ def seal_disclosures(
 
 
 async def open_disclosures(
-    vault: Vault, account_id: str, record_id: str, payload: bytes, shred_key: bytes
+    vault: Vault, account_id: str, record_id: str, payload: bytes | None, shred_key: bytes | None
 ) -> tuple[str, ...]:
-    """The encoded disclosures that were sealed with `seal_disclosures`."""
+    """The encoded disclosures that were sealed with `seal_disclosures`; none once erased."""
+    if payload is None or shred_key is None:
+        return ()
     place = Place(table="disclosures", column="payload", account=account_id, row_id=record_id)
     return _decode(await vault.open(payload, shred_key=shred_key, **place))
 
