@@ -51,6 +51,7 @@ from countersign.base.values import ACKNOWLEDGMENT, Mode, is_id, to_ms
 from countersign.core.access.idempotency import forget_answers
 from countersign.core.access.reach import AccountReach, Reach
 from countersign.core.access.secrets import INDEX_BYTES, DeploymentSecret
+from countersign.core.acknowledgments.find import read_record
 from countersign.core.buyers.model import Buyer, BuyerStatus, ProvedSession
 from countersign.core.buyers.sql import buyers_by_cbid, erased_name, write_buyer
 from countersign.core.checkout.store import erase_contents
@@ -88,12 +89,7 @@ class _Notice(msgspec.Struct):
     retention_years: int | None = None
 
 
-class _Acknowledgment(msgspec.Struct):
-    notice_digest: str
-
-
 _read_notice: Final = msgspec.json.Decoder(_Notice).decode
-_read_acknowledgment: Final = msgspec.json.Decoder(_Acknowledgment).decode
 
 
 def find_retention_years(connection: Connection) -> dict[str, int]:
@@ -107,7 +103,7 @@ def kept_until(record: Erasable, years: Mapping[str, int]) -> datetime | None:
     """When an acknowledgment's retention ends; None without a period or an acknowledgment."""
     if not is_id(ACKNOWLEDGMENT, record.record_id):
         return None
-    kept = years.get(_read_acknowledgment(record.body).notice_digest)
+    kept = years.get(read_record(record.body).notice_digest)
     return None if kept is None else years_after(record.at, kept)
 
 
