@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from countersign.base.errors import OrderReferenceMissing
 from countersign.base.values import Mode
@@ -44,18 +44,13 @@ class ClearanceRules(Struct, frozen=True, kw_only=True):
 
     def seconds(self) -> dict[str, int]:
         """Its durations in seconds, for display and storage."""
-        return {
-            "acknowledgment_max_age_seconds": int(self.acknowledgment_max_age.total_seconds()),
-            "lifetime_seconds": int(self.lifetime.total_seconds()),
-            "paid_max_age_seconds": int(self.paid_max_age.total_seconds()),
-        }
+        rules = asdict(self).items()
+        periods = {name: period for name, period in rules if isinstance(period, timedelta)}
+        return {f"{name}_seconds": int(p.total_seconds()) for name, p in periods.items()}
 
     def demands(self) -> dict[str, bool]:
         """What live orders must state, for display and storage."""
-        return {
-            "product_class_required": self.product_class_required,
-            "order_reference_required": self.order_reference_required,
-        }
+        return {name: demand for name, demand in asdict(self).items() if isinstance(demand, bool)}
 
     def mistake(self) -> str | None:
         """The error in these rules, in a sentence."""
