@@ -78,11 +78,7 @@ def named(connection: Connection, rows: Sequence[Sequence[str]]) -> list[list[st
 
 def references_of(connection: Connection, cbid: str) -> Sequence[str]:
     """All references to this buyer."""
-    return (
-        connection.execute(select(_references.reference).where(_references.cbid == cbid))
-        .scalars()
-        .all()
-    )
+    return connection.scalars(select(_references.reference).filter_by(cbid=cbid)).all()
 
 
 _encode: Final = msgspec.json.Encoder(order="sorted").encode
