@@ -37,16 +37,9 @@ def roster(connection: Connection) -> Roster:
 def add_roster(connection: Connection, made: Roster, proposal_id: str, at: datetime) -> None:
     """Put a roster in force, as a proposal asked for."""
     number = connection.execute(select(func.coalesce(func.max(log_rosters.c.number), 0)))
-    connection.execute(
-        insert(log_rosters),
-        {
-            "number": number.scalar_one() + 1,
-            "threshold": made.threshold,
-            "approvers": "\n".join(approver.vkey for approver in made.approvers),
-            "proposal_id": proposal_id,
-            "at": at,
-        },
-    )
+    approvers = "\n".join(approver.vkey for approver in made.approvers)
+    row = {"number": number.scalar_one() + 1, "threshold": made.threshold, "approvers": approvers}
+    connection.execute(insert(log_rosters), row | {"proposal_id": proposal_id, "at": at})
 
 
 def is_in_force(connection: Connection, proposal_id: str) -> bool:

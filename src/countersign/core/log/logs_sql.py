@@ -106,24 +106,16 @@ def keys_of(connection: Connection, log_id: int) -> Sequence[LogKey]:
 
 def add_keys(connection: Connection, keys: Sequence[LogKey], retires: datetime) -> None:
     """Add keys to a log; its other keys retire at `retires` at the latest."""
-    connection.execute(
-        update(log_keys)
-        .where(
-            log_keys.c.log_id == keys[0].log_id,
-            log_keys.c.retires_at.is_(None) | (log_keys.c.retires_at > retires),
-        )
-        .values(retires_at=retires)
-    )
+    others = update(log_keys).filter_by(log_id=keys[0].log_id)
+    others = others.where(log_keys.c.retires_at.is_(None) | (log_keys.c.retires_at > retires))
+    connection.execute(others.values(retires_at=retires))
     connection.execute(insert(log_keys), [*map(asdict, keys)])
 
 
 def count_key_change(connection: Connection, log_id: int) -> None:
     """Let every process read the keys of this log again before it signs."""
-    connection.execute(
-        update(log_heads)
-        .where(log_heads.c.log_id == log_id)
-        .values(keys_revision=log_heads.c.keys_revision + 1)
-    )
+    head = update(log_heads).filter_by(log_id=log_id)
+    connection.execute(head.values(keys_revision=log_heads.c.keys_revision + 1))
 
 
 def queues(connection: Connection) -> Mapping[Mode, tuple[int, datetime]]:

@@ -111,11 +111,8 @@ def stored_tile(
     connection: Connection, log_id: int, level: int, index: int
 ) -> tuple[bytes, bytes] | None:
     """A complete stored tile: its hashes, and the root stored with them."""
-    found = connection.execute(
-        select(_TILE.hashes, _TILE.root).where(
-            _TILE.log_id == log_id, _TILE.level == level, _TILE.tile_index == index
-        )
-    ).one_or_none()
+    own = select(_TILE.hashes, _TILE.root).filter_by(log_id=log_id, level=level, tile_index=index)
+    found = connection.execute(own).one_or_none()
     return None if found is None else (bytes(found[0]), bytes(found[1]))
 
 
