@@ -221,7 +221,8 @@ async def _checks(
         (process or {}).get(VERIFICATION_FIELD),
     ]
     found = await database.read(orders_sql.find_checks, within, [id_ for id_ in named if id_])
-    if not found and (clearance is None or _version(clearance) == 1):
+    version = clearance and msgspec.json.decode(clearance.stored.body, type=_Version).v
+    if not found and version in {None, 1}:
         cbids = [one.value(CBID_FIELD) for one in (acknowledgment, clearance) if one]
         for cbid in filter(None, cbids):
             index = room.log.access.secret.blind_index(within.who.account_id, CBID_FIELD, cbid)
@@ -229,10 +230,6 @@ async def _checks(
         shown = await _opened(room, within.who, found, fields)
         return [one for one in shown if one.value(CBID_FIELD) in cbids]
     return await _opened(room, within.who, found, fields)
-
-
-def _version(record: _Shown) -> int:
-    return msgspec.json.decode(record.stored.body, type=_Version).v
 
 
 async def _opened(
