@@ -168,15 +168,14 @@ async def _grow(
 async def _head(room: LogRoom, mode: Mode, log: str) -> LogFinding | None:
     """Compare the last published checkpoint, kept outside, with the database."""
     try:
-        kept = room.heads.kept(mode)
+        note, place = room.heads.kept(mode)
     except HeadUnavailable as error:
         return LogFinding(log, None, error.message)
-    if kept.note is None:
+    if note is None:
         return None  # `log status` explains that
-    guarded = await room.database.read(guard, mode, kept)
-    wrong = guarded.refusal
-    if guarded.log_id is None:
-        origin = checkpoint_of(kept.note).origin
+    log_id, wrong, _ = await room.database.read(guard, mode, note, place)
+    if log_id is None:
+        origin = checkpoint_of(note).origin
         wrong = f"a checkpoint of {origin} was published, but the database has no such log"
     return None if wrong is None else LogFinding(log, None, wrong)
 

@@ -17,8 +17,7 @@ from countersign.base.db.statements import DriverStatement
 from countersign.base.db.tables import checkpoints, log_heads, log_keys, logs
 from countersign.base.errors import SealingSuspended
 from countersign.base.values import Mode
-from countersign.core.log.head_files import Heads, KeptHead
-from countersign.core.log.model import Guarded
+from countersign.core.log.head_files import Heads
 from countersign.core.log.tree_sql import tree_at
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.note import Checkpoint, Verifier, checkpoint_of, open_note
@@ -108,11 +107,17 @@ def _noted(connection: Connection, name: str) -> str | None:
     return None if noted is None else bytes(noted[0]).decode()
 
 
-def guard(connection: Connection, mode: Mode, kept: KeptHead) -> Guarded:
-    """Compare the newest log of a mode with the checkpoint that is kept outside the database."""
+def guard(
+    connection: Connection, mode: Mode, note: bytes | None, place: str | None
+) -> tuple[int | None, str | None, bool]:
+    """Compare the newest log of a mode with the checkpoint that is kept outside the database.
+
+    Returns the id of that log; why it contradicts the checkpoint, None: it does not; and whether
+    the operator has to decide, or the heads of the deployment are kept elsewhere.
+    """
     newest = newest_log(connection, mode)
-    held = why_suspended(connection, mode) or kept_elsewhere(connection, kept.place)
-    return Guarded(newest and newest.id, why_not(connection, mode, kept.note), held is not None)
+    held = why_suspended(connection, mode) or kept_elsewhere(connection, place)
+    return newest and newest.id, why_not(connection, mode, note), held is not None
 
 
 def why_not(connection: Connection, mode: Mode, note: bytes | None) -> str | None:

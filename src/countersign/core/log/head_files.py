@@ -14,7 +14,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from countersign.base.errors import HeadUnavailable
 from countersign.base.values import Mode
@@ -22,13 +21,6 @@ from countersign.core.log.model import PublishedHead
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.files import draft, replace_file
 from countersign_evidence.note import checkpoint_of
-
-
-class KeptHead(NamedTuple):
-    """The stored head of a mode: the signed note, if there is one, and the name of its place."""
-
-    note: bytes | None
-    place: str | None
 
 
 class Heads(ABC):
@@ -68,9 +60,9 @@ class Heads(ABC):
     def check(self) -> None:
         """Find out whether a checkpoint could be kept."""
 
-    def kept(self, mode: Mode) -> KeptHead:
-        """The head to compare the database with."""
-        return KeptHead(self.read(mode), self.place())
+    def kept(self, mode: Mode) -> tuple[bytes | None, str | None]:
+        """The head to compare the database with: its signed note, and the name of its place."""
+        return self.read(mode), self.place()
 
     def published(self, mode: Mode) -> PublishedHead | None:
         """The last published checkpoint; None also if it is damaged.

@@ -104,19 +104,6 @@ def time_stamps(anchors: Sequence[Anchor]) -> dict[str, Anchor]:
     return named
 
 
-class Guarded(NamedTuple):
-    """The fork guard's result for a mode.
-
-    `log_id` is its newest log. `refusal` says why that log contradicts the checkpoint kept outside
-    the database; None: it does not. `held`: the operator has to decide, or the heads of the
-    deployment are kept elsewhere.
-    """
-
-    log_id: int | None
-    refusal: str | None
-    held: bool
-
-
 class LogState(NamedTuple):
     """The state of a log. `suspended` says why nothing is sealed; None: sealing runs."""
 

@@ -181,25 +181,25 @@ class SealLog:
         """
         mode = log.mode
         while True:
-            found = await asyncio.to_thread(self._heads.kept, mode)
-            guarded = await self._database.read(guard, mode, found)
-            if guarded.log_id != log.id:
+            kept, place = await asyncio.to_thread(self._heads.kept, mode)
+            log_id, refusal, is_held = await self._database.read(guard, mode, kept, place)
+            if log_id != log.id:
                 await self.current(refresh=True)
                 return  # a new epoch has begun since
             self._lost.pop(mode, None)
-            if guarded.refusal is not None or guarded.held:
+            if refusal is not None or is_held:
                 self._sequencer.check_again(mode)
-            if guarded.refusal is not None:
+            if refusal is not None:
                 self._lost[mode] = log.id
-            if found.note is not None and _covers(found.note, log, checkpoint):
+            if kept is not None and _covers(kept, log, checkpoint):
                 break
-            if guarded.refusal or guarded.held or mode in self._sequencer.suspended:
+            if refusal or is_held or mode in self._sequencer.suspended:
                 raise EvidencePending(retry_after=_RETRY_SECONDS)
             if self._covered.get(log.id, -1) < checkpoint.size:
                 # Another process has sealed it, or the outcome of this process's commit is unknown.
                 await self._database.covered()
                 self._covered[log.id] = checkpoint.size
-            if await asyncio.to_thread(self._heads.advance, mode, checkpoint.note, found.note):
+            if await asyncio.to_thread(self._heads.advance, mode, checkpoint.note, kept):
                 break
         if not self._has_left(log, checkpoint.size):
             self._published[mode] = Released(log.id, checkpoint.size, checkpoint.note)

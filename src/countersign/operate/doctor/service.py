@@ -94,14 +94,14 @@ def logs(look: Sight) -> Iterator[Diagnosis]:
             seconds = 0.0 if oldest is None else (look.now - oldest).total_seconds()
             said.append(f"{mode.value} {log.size} entries, {number} waiting")
             try:
-                kept = heads.kept(mode)
+                note, own_place = heads.kept(mode)
             except HeadUnavailable as error:
                 yield say("logs.head_file", why=error.message)
                 continue
             why = (
                 why_suspended(connection, mode)
-                or kept_elsewhere(connection, kept.place)
-                or why_not(connection, mode, kept.note)
+                or kept_elsewhere(connection, own_place)
+                or why_not(connection, mode, note)
                 or lost_tail(connection, mode, heads.accepted(mode))
             )
             if why is not None:
@@ -109,7 +109,7 @@ def logs(look: Sight) -> Iterator[Diagnosis]:
             if seconds > _WAITING_SECONDS:
                 code = "logs.stuck" if seconds > _STUCK_SECONDS else "logs.waiting"
                 yield say(code, number=number, mode=mode.value, seconds=seconds)
-            published = None if kept.note is None else checkpoint_of(kept.note)
+            published = None if note is None else checkpoint_of(note)
             behind = 0 if published is None else log.size - published.size
             late = look.now - log.at > timedelta(seconds=_WAITING_SECONDS)
             if published is not None and published.origin == log.origin and behind > 0 and late:
