@@ -97,40 +97,46 @@ class Order:
         return [one for one in every if one.id not in wrong]
 
     @property
-    def granted(self) -> Part | None:
-        """The newest decision that was granted, else the newest."""
-        every = self.of("clearance")
-        return next(iter([one for one in every if one.cleared][-1:] or every[-1:]), None)
+    def sent(self) -> list[Part]:
+        """The reports of a shipment that count."""
+        return [one for one in self.reports if one.facts.keys() - {"paid_at"}]
+
+    @property
+    def decision(self) -> Part | None:
+        """That with which the goods left, else the newest."""
+        arriving = [one for one in self.sent if arrived(one.facts)]
+        for report in (arriving or self.sent)[:1]:
+            return self.get(report.clearance)
+        return max(self.of("clearance"), key=lambda one: one.asked_at or one.at, default=None)
 
     @property
     def cleared(self) -> bool:
-        return self.granted is not None and self.granted.cleared
+        return self.decision is not None and self.decision.cleared
 
     def in_dossier(self, ack: Part) -> tuple[list[Part], list[Part]]:
         """The reports, and all parts, in the file of an acknowledgment, checks apart.
 
-        One decision: that with which the goods left, or else the newest that was granted, or else
-        the newest.
+        One decision: that with which the goods left, or else the newest.
         """
         of_it = [p for p in self.parts if p.ack_id == ack.id]
         reports = [p for p in of_it if p.kind == "fulfilment"]
         sent = {p.clearance for p in reports if "paid_at" not in p.facts}
         decisions = [p for p in of_it if p.kind == "clearance"]
-        decisions.sort(key=lambda p: (p.id in sent, p.cleared, p.at))
-        shown = [p for p in reports if p.clearance in {one.id for one in decisions[-1:]}][-8:]
+        decisions.sort(key=lambda p: (p.id in sent, p.at))
+        shown = [p for p in reports if p.clearance in {one.id for one in decisions[-1:]}][-32:]
         return shown, [ack, *decisions[-1:], *shown]
 
     @property
     def ack_id(self) -> str | None:
         """The one that counts, else the newest."""
         acks = [one.id for one in self.of("acknowledgment")]
-        if self.granted and self.granted.ack_id in acks:
-            return self.granted.ack_id
+        if self.decision and self.decision.ack_id in acks:
+            return self.decision.ack_id
         return acks[-1] if acks else None
 
     def state(self, now: datetime) -> str:
         """By the table of docs/clearances.md."""
-        said = [arrived(one.facts) for one in self.reports if one.facts.keys() - {"paid_at"}]
+        said = [arrived(one.facts) for one in self.sent]
         if said:
             return "delivered" if any(said) else "shipped"
         stands: list[tuple[datetime, int, str]] = []
@@ -161,12 +167,14 @@ class Order:
     def missing(self) -> set[str]:
         """What a complete order has; seals and checks are not told here."""
         lacks = set() if self.of("acknowledgment") else {"acknowledgment"}
-        if self.granted is None:
-            lacks.add("clearance")
-        elif not self.granted.cleared:
-            lacks.add("granted_clearance")
-        if not any(one.facts.keys() - {"paid_at"} for one in self.reports):
+        if not self.cleared:
+            lacks.add("clearance" if self.decision is None else "granted_clearance")
+        if not self.sent:
             lacks.add("fulfilment")
+        elif not any("delivered_at" in one.facts for one in self.sent):
+            lacks.add("delivery")
+        if self.sent and not any(one.facts.get("adult_signature_obtained") for one in self.sent):
+            lacks.add("adult_signature")
         return lacks | (
             {"personal_data"} if any(p.erased for p in self.parts if p.is_record) else set()
         )

@@ -476,8 +476,8 @@ class Orders(RuleBasedStateMachine):
         assert told["state"] == order.state(now)
         assert (told["hold_id"] is not None) is bool(world.held(order))
         assert told["ack_id"] == order.ack_id
-        granted = order.granted
-        assert (told["clearance_id"], told["cleared"]) == (granted and granted.id, order.cleared)
+        decision = order.decision
+        assert (told["clearance_id"], told["cleared"]) == (decision and decision.id, order.cleared)
         assert {*told["missing"]} - {"seal", "identity_check"} == order.missing()
         parts = {part["id"]: part for part in told["parts"]}
         for part in order.parts:

@@ -44,6 +44,7 @@ from countersign.staff.acts import order_sql as sql
 from countersign.staff.acts.accounts import AccountId
 
 _SENT: Final = {OrderState.SHIPPED, OrderState.DELIVERED}
+_DECIDED: Final = {OrderState.CLEARED, OrderState.REFUSED}
 _HOLD: Final = "hold_01km9wtz3tfs8v8j2c7n5k9m0d"
 _CURSOR: Final = Meta(
     description="The `next_cursor` of the previous page.",
@@ -260,10 +261,8 @@ def _view(one: sql.ReadOrder, held: Mapping[str, str], now: int) -> FoundOrder:
     order, bodies = one.order, {row.id: json.loads(row.body) for row in one.records}
     decisive = order.decisive(now)
     state, by = decisive.state_at(now), bodies.get(decisive.member_id, {})
-    clears = [row.id for row in one.records if row.type == RecordType.CLEARANCE]
-    told = by.get("clearance_id") or (
-        decisive.member_id if "cleared" in by else max(clears, default=None)
-    )
+    decisions = (act.member_id for act in reversed(order.acts) if act.state in _DECIDED)
+    told = by.get("clearance_id") or next(decisions, None)
     decided = bodies.get(told, {})
     acks = order.acknowledgments
     ack_id = next((one for one in (decided.get("ack_id"), *reversed(acks)) if one in acks), None)
