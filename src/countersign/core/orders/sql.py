@@ -78,12 +78,8 @@ def bound_key(
     """
     if reference_index is None:
         return None
-    if session_index is not None:
-        acts = select(_o.key).where(_INDEXED, _o.key == session_index, _within(reach))
-        acks = select(_d.record_id).where(found_by(connection, _d.session_index, session_index))
-        acks = acks.where(reach.rows(disclosures))
-        if any(connection.execute(own.limit(1)).first() for own in (acts, acks)):
-            return None
+    if session_index is not None and find_orders(connection, reach, [session_index]):
+        return None
     s = checkout_sessions.c
     links = select(s.id).where(s.reference_index == reference_index, reach.rows(checkout_sessions))
     named = select(_d.record_id).where(
