@@ -14,6 +14,7 @@ HEIGHT: Final = 8
 WIDTH: Final = 1 << HEIGHT
 _LEVEL_MAX: Final = 63
 _INDEX_MAX: Final = 2**63 - 1
+_ENTRY_BYTES_MAX: Final = 65535
 _PATH: Final = re.compile(
     r"(entries|0|[1-9][0-9]?)/((?:x[0-9]{3}/)*[0-9]{3})(?:\.p/([1-9][0-9]{0,2}))?\Z", re.ASCII
 )
@@ -177,6 +178,8 @@ class TileReader:
 
 def entry_bundle(entries: Sequence[bytes]) -> bytes:
     """A bundle of entries: each with its length before it, in two bytes, big-endian."""
+    if any(len(entry) > _ENTRY_BYTES_MAX for entry in entries):
+        raise EvidenceError(f"an entry has at most {_ENTRY_BYTES_MAX} bytes")
     return b"".join(len(entry).to_bytes(2, "big") + entry for entry in entries)
 
 
