@@ -16,12 +16,7 @@ from countersign.core.log.blind_runs import found_by
 from countersign.core.log.record import RecordType
 from countersign.core.orders.model import JoinedOrder
 from countersign.core.orders.sql import orders_of
-from countersign.core.privacy.holds import (
-    active_holds,
-    find_holding,
-    hold_on,
-    is_any_active,
-)
+from countersign.core.privacy.holds import active_holds, find_holding, hold_on
 
 HeldRecords: TypeAlias = Mapping[str, tuple[str, str]]
 """By member of an order: the id and the subject of the hold on it."""
@@ -31,17 +26,13 @@ def find_held(
     connection: Connection, secret: DeploymentSecret, ids: Sequence[str], reach: Reach
 ) -> HeldRecords:
     """Those of these records and checkout sessions in reach that a hold keeps."""
-    if not ids or not is_any_active(connection):
+    active = active_holds(connection, reach) if ids else {}
+    if not active:
         return {}
     orders = orders_of(connection, reach, [*ids, *_near(connection, ids)])
     checks = _checks_of(connection, orders)
     members = {order: order.members | own for order, own in zip(orders, checks, strict=True)}
-    every = sorted({*ids}.union(*members.values()))
-    active = {
-        **active_holds(connection, reach),
-        **active_holds(connection, reach, [*every, *(order.id for order in orders)]),
-    }
-    on_it = find_holding(connection, secret, active, every)
+    on_it = find_holding(connection, secret, active, sorted({*ids}.union(*members.values())))
     held = dict(on_it)
     for order, own in members.items():
         owner = (order.first.account_id, order.first.mode)

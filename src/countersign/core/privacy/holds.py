@@ -7,7 +7,6 @@ from dataclasses import asdict, replace
 from typing import Final, TypeAlias
 
 from sqlalchemy import (
-    ColumnElement,
     Connection,
     and_,
     func,
@@ -15,6 +14,7 @@ from sqlalchemy import (
     null,
     select,
     text,
+    true,
     union_all,
     update,
 )
@@ -33,7 +33,7 @@ from countersign.base.db.tables import (
     verifications,
 )
 from countersign.base.errors import InvalidArgument, UnknownSubject
-from countersign.base.values import ACCOUNT, BUYER, Mode, from_ns, is_id, timed_id
+from countersign.base.values import BUYER, Mode, from_ns, is_id, timed_id
 from countersign.core.access.audit import AuditAction, AuditEntry, named, refer, write_audit
 from countersign.core.access.reach import DEPLOYMENT, AccountReach, Reach, owner_of, reach_of
 from countersign.core.access.secrets import DeploymentSecret
@@ -198,21 +198,12 @@ def find_holds(
     ]
 
 
-def is_any_active(connection: Connection) -> bool:
-    """Whether any hold is in force."""
-    return (
-        connection.execute(select(_h.id).where(_h.released_at.is_(None)).limit(1)).first()
-        is not None
-    )
-
-
 def active_holds(
     connection: Connection, reach: Reach, on: Collection[str] | None = None
 ) -> ActiveHolds:
     """The holds that bind anything in reach, oldest first: those in reach, and the deployment's.
 
-    Holds on records out of reach are left out. `on`: only on these buyers, accounts, orders or
-    parts of them; None: on any buyer or account.
+    Holds on records out of reach are left out. `on`: only on these buyers, accounts or records.
     """
     b, binding = buyer_references.c, (_h.account_id == "") | reach.rows(legal_holds)
     wanted = (
@@ -221,10 +212,8 @@ def active_holds(
         .outerjoin(buyer_references, b.reference == _h.subject)
         .where(_h.released_at.is_(None), binding, records.c.id.is_(None) | reach.rows(records))
     )
-    of_account = _h.subject.startswith(f"{ACCOUNT}_", autoescape=True)
-    ways: list[ColumnElement[bool]] = [b.cbid.is_not(None) | of_account]
-    if on is not None:  # two statements, each with an index
-        ways = [way.in_(some) for some in chunks(sorted(on)) for way in (_h.subject, b.cbid)]
+    # Two statements, each with an index.
+    ways = [true()] if on is None else [_h.subject.in_(on), b.cbid.in_(on)]
     found = [one for way in ways for one in connection.execute(wanted.where(way).order_by(_h.id))]
     known = identifiers_by(connection, {one.cbid for one in found if one.cbid})
     active: dict[str, list[tuple[str, Reach]]] = {}
