@@ -30,7 +30,7 @@ INDEX_BYTES: Final = 16
 
 
 class HmacSha256:
-    """HMAC-SHA-256 (RFC 2104) under one key of a block at most, whose two blocks are hashed before.
+    """HMAC-SHA-256 (RFC 2104) under one key, with the key's two blocks hashed beforehand.
 
     `hmac.digest` hashes them each time, and releases the interpreter while it does: under load
     the wait to get it back takes longer than the whole hash.
@@ -39,6 +39,8 @@ class HmacSha256:
     _BLOCK: Final = 64
 
     def __init__(self, key: bytes) -> None:
+        if len(key) > self._BLOCK:
+            raise ValueError(f"a key of at most {self._BLOCK} bytes")
         block = key.ljust(self._BLOCK, b"\x00")
         self._inner = sha256(bytes(byte ^ 0x36 for byte in block))
         self._outer = sha256(bytes(byte ^ 0x5C for byte in block))
