@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -361,6 +361,17 @@ def test_an_order_whose_shipment_was_a_mistake_can_be_cleared_again(checkout: Ch
     again = checkout.decision(ack_id, cbid, **named)
     assert not again.get("already_shipped")
     assert again["token"] is not None
+
+
+def test_an_erased_shipment_still_closes_its_order(checkout: Checkout) -> None:
+    """Also where only its carrier was reported: a later payment opens nothing."""
+    ack_id, cbid = checkout.initialed(session_id="cart-erased"), checkout.buyer()
+    cleared = checkout.decision(ack_id, cbid, session_id="cart-erased")
+    closed_at = checkout.fulfil(cleared["clearance_id"], carrier="UPS").json()["closed_at"]
+    checkout.server.deployment.run("erase", ack_id, "--yes")
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    paid = checkout.fulfil(cleared["clearance_id"], paid_at=now)
+    assert (paid.status_code, paid.json()["closed_at"]) == (200, closed_at)
 
 
 def test_a_report_is_corrected_under_its_own_clearance(checkout: Checkout) -> None:

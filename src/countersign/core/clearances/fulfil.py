@@ -136,8 +136,11 @@ async def _write(
     # Closed by at least one report, with the signature if the order asks for it.
     signature = any(duty.get("type") == ADULT_SIGNATURE for duty in decided.obligations)
     said = [facts, *map(_facts, earlier)]
-    obtained, is_sent = any(one.get(_SIGNATURE) for one in said), any(map(_order_state, said))
-    paid_at, state = next(filter(None, map(_paid_at, said)), None), _order_state(facts)
+    obtained, state = any(one.get(_SIGNATURE) for one in said), _order_state(facts)
+    paid_at, is_sent = (
+        next(filter(None, map(_paid_at, said)), None),
+        state is not None or any(map(_is_of_shipment, earlier)),
+    )
     at, of_order = from_ns(time_ns), acknowledgment_uses.c.ack_id == stored.ack_id
     test_clock = await room.access.test_clocks.of(who.account_id, who.mode)
     expired = stored.expires_at is None or test_clock.at(at) >= stored.expires_at
@@ -222,14 +225,16 @@ async def _write(
 
 
 def _order_state(facts: Mapping[str, Json]) -> OrderState | None:
-    """The state that a report leads to.
-
-    None: that of a payment, or that an earlier report is wrong and nothing else, leads to none.
-    """
+    """The resulting state of an order; None: unchanged, by a payment or a bare correction."""
     if facts.keys() <= {_PAID}:
         return None
     arrived = facts.get(_SIGNATURE) or "delivered_at" in facts
     return OrderState.DELIVERED if arrived else OrderState.SHIPPED
+
+
+def _is_of_shipment(report: Fulfilment) -> bool:
+    """Whether it is neither a payment nor a bare correction; its carrier may be erased."""
+    return report.paid_at is UNSET and (report.corrects is UNSET or bool(_facts(report)))
 
 
 def _refuse_erased(stored: StoredClearance, facts: Mapping[str, Json]) -> None:
