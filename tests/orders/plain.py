@@ -103,7 +103,7 @@ class Order:
 
     @property
     def decision(self) -> Part | None:
-        """That with which the goods left, else the newest."""
+        """That of the shipment, else the newest."""
         arriving = [one for one in self.sent if arrived(one.facts)]
         for report in (arriving or self.sent)[:1]:
             return self.get(report.clearance)
@@ -116,7 +116,7 @@ class Order:
     def in_dossier(self, ack: Part) -> tuple[list[Part], list[Part]]:
         """The reports, and all parts, in the file of an acknowledgment, checks apart.
 
-        One decision: that with which the goods left, or else the newest.
+        One decision: that of the shipment, else the newest.
         """
         of_it = [p for p in self.parts if p.ack_id == ack.id]
         reports = [p for p in of_it if p.kind == "fulfilment"]

@@ -1580,7 +1580,7 @@ export interface FoundOrder {
   /** The one that counts, else the newest. */
   ack_id: string | null;
   cbid: string | null;
-  /** The one that goods left with, else the newest decision. */
+  /** That of the shipment, else the newest decision. */
   clearance_id: string | null;
   checkout_session_id: string | null;
   notice_id: string | null;

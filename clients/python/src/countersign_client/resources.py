@@ -475,7 +475,7 @@ class Acknowledgments(Resource[S]):
     ) -> Call[bytes]:
         """Get everything needed to verify an acknowledgment and its order, as a ZIP file.
 
-        As that of its clearance; of several, the newest with a shipment, or else the newest.
+        As that of its clearance; of several, that of the shipment, else the newest.
 
         Needs the scope `evidence:read`. It discloses personal data: a person gives the reason in
         `Countersign-Reason`.

@@ -1740,7 +1740,7 @@ class FoundOrder(Result, frozen=True, kw_only=True):
     cbid: str | None
 
     clearance_id: str | None
-    """The one that goods left with, else the newest decision."""
+    """That of the shipment, else the newest decision."""
 
     checkout_session_id: str | None
 

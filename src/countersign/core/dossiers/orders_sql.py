@@ -160,7 +160,7 @@ def paths(
 
 
 def _clearance_of(connection: Connection, within: Within, ack_id: str) -> str | None:
-    """The newest clearance of an acknowledgment, or that with which the goods left."""
+    """The clearance of an acknowledgment's shipment, else its newest."""
     ids = select(fulfilments.c.id).where(fulfilments.c.ack_id == ack_id)
     reports = [_members(one.body) for one in _read(connection, within, connection.scalars(ids))]
     shipped = {one["clearance_id"] for one in reports if "paid_at" not in one}

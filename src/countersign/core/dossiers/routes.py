@@ -37,7 +37,7 @@ EVIDENCE: Final = Acts(
 async def get_acknowledgment_dossier(
     room: Acknowledgments, call: Call, query: DossierQuery
 ) -> Reply:
-    """As that of its clearance; of several, the newest with a shipment, or else the newest."""
+    """As that of its clearance; of several, that of the shipment, else the newest."""
     return _zip(call, await _made(room, call, query, ACKNOWLEDGMENT))
 
 

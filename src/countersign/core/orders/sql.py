@@ -185,7 +185,7 @@ def index_acts(connection: Connection, ids: Sequence[str]) -> None:
 
 
 def end_waiting(connection: Connection, ids: Sequence[str]) -> None:
-    """Let the acts of these checkout sessions, which are erased, wait for nobody any more."""
+    """End the deadlines of these erased checkout sessions: nobody is waited for."""
     own = update(order_acts).where(_INDEXED, _o.member_id.in_(ids))
     connection.execute(own.values(due_at=_o.at))
 

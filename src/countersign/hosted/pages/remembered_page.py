@@ -50,7 +50,7 @@ MEANT_AFTER: Final = timedelta(milliseconds=1200)
 """Minimum time from serving a page until a press on it counts: an earlier press, such as the second
 of a double click, was meant for the previous page."""
 _WHY: Final = {BuyerStatus.EXPIRED, BuyerStatus.REVOKED}
-"""Statuses that a remembered buyer who does not pass is told, by `visits` in words."""
+"""Statuses with a message of their own for a remembered buyer; `visits` has the words."""
 _MS_DIGITS_MAX: Final = 14
 _TOO_SOON: Final = "too_soon"
 _NEAR: Final = frozenset({b"same-origin", b"same-site"})

@@ -137,7 +137,7 @@ class FoundOrder(Struct, frozen=True, kw_only=True):
     """The one that counts, else the newest."""
     cbid: Annotated[str | None, Meta(examples=[CBID])]
     clearance_id: Annotated[str | None, Meta(examples=[CLEARANCE_ID])]
-    """The one that goods left with, else the newest decision."""
+    """That of the shipment, else the newest decision."""
     checkout_session_id: Annotated[str | None, Meta(examples=[CHECKOUT_SESSION_ID])]
     notice_id: Annotated[str | None, Meta(examples=["ab1263"])]
     notice_version: Annotated[str | None, Meta(examples=["2026-01-01"])]
