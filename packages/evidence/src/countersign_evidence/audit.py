@@ -1,7 +1,7 @@
 """The export of an audit with its chain: spec/evidence-format.md, section 21.
 
-Whoever has it needs neither the operator nor the database to see that no entry was changed, taken
-out, put in or dated back before the log sealed the head of the chain.
+It shows, without operator or database, that no entry was changed, deleted, inserted or back-dated
+before the log sealed the head of the chain.
 """
 
 from __future__ import annotations
