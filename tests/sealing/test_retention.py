@@ -124,7 +124,7 @@ def test_earlier_erasures_are_reported(own: Deployment) -> None:
     with running_server(own) as server, server.client(own.key(own.account("vendor"))) as client:
         ack_id = acknowledge(client)
     first = own.run("erase", ack_id, "--yes").stderr
-    assert f"Erased: the personal data of {ack_id} (1 record)." in first.replace("\n", " ")
+    assert f"Erased: the personal data of {ack_id} (1 acknowledgment)." in first.replace("\n", " ")
     assert "shred_keys" in first.replace("-", "_"), "old copies can bring it back"
     second = own.run("erase", ack_id).stderr
     assert "already erased" in second

@@ -621,3 +621,17 @@ def test_a_session_is_acknowledged_for_one_reference(shop: Vendor) -> None:
     assert refusal(refused) == (409, "order_reference_mismatch")
     [order] = shop.test.get("/v1/orders", params={"session_id": session}).json()["data"]
     assert [part["type"] for part in order["parts"]] == ["acknowledgment"] * 3
+
+
+def test_an_erasure_says_by_kind_what_goes_and_what_a_hold_keeps(
+    compliance: Person, shop: Vendor
+) -> None:
+    bought = buy(shop, 1)
+    of_order = compliance.post("/v1/erasures/preview", {"subject": bought.ack_id})
+    assert of_order["erased"] == "1 acknowledgment, 1 clearance, 1 fulfilment report"
+    assert of_order["still_kept"] == ""
+    compliance.post("/v1/holds", {"subject": bought.ack_id, "reason": "case 1"})
+    of_buyer = {"subject": bought.cbid, "with_acknowledgments": True}
+    done = compliance.post("/v1/erasures", of_buyer)
+    kept = "1 acknowledgment, 1 clearance, 1 fulfilment report, 1 identity check"
+    assert (done["erased"], done["still_kept"]) == ("", kept)

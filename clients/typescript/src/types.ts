@@ -1666,7 +1666,11 @@ export interface ErasurePreview {
   buyer: boolean;
   /** Whose personal data would go. */
   records: string[];
+  /** The same by kind, in words; empty: nothing. */
+  erased: string;
   kept: KeptRecord[];
+  /** The same by kind, in words; empty: nothing. */
+  still_kept: string;
   /** Why nothing of it can be erased at the moment: the hold in words. */
   prevented_by: string | null;
   /** The end of the longest retention period, if it is yet to come. */
@@ -1708,8 +1712,12 @@ export interface ErasureDone {
   erased_at: string;
   /** Whose personal data went. */
   records: string[];
+  /** The same by kind, in words; empty: nothing. */
+  erased: string;
   /** It is erased when the holds have been released. */
   kept: KeptRecord[];
+  /** The same by kind, in words; empty: nothing. */
+  still_kept: string;
   /**
    * Whether a file of the embedded database still has copies, until a server empties it within
    * minutes. Older backups of the keys always have.

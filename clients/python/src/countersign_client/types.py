@@ -1833,7 +1833,13 @@ class ErasurePreview(Result, frozen=True, kw_only=True):
     records: tuple[str, ...]
     """Whose personal data would go."""
 
+    erased: str
+    """The same by kind, in words; empty: nothing."""
+
     kept: tuple[KeptRecord, ...]
+
+    still_kept: str
+    """The same by kind, in words; empty: nothing."""
 
     prevented_by: str | None
     """Why nothing of it can be erased at the moment: the hold in words."""
@@ -1869,8 +1875,14 @@ class ErasureDone(Result, frozen=True, kw_only=True):
     records: tuple[str, ...]
     """Whose personal data went."""
 
+    erased: str
+    """The same by kind, in words; empty: nothing."""
+
     kept: tuple[KeptRecord, ...]
     """It is erased when the holds have been released."""
+
+    still_kept: str
+    """The same by kind, in words; empty: nothing."""
 
     copies_remain: bool
     """Whether a file of the embedded database still has copies, until a server empties it within

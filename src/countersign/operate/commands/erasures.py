@@ -24,7 +24,6 @@ from countersign.staff.acts.erasures import (
     ErasureDone,
     ErasureOrder,
     ErasurePreview,
-    KeptRecord,
     due_view,
     erase,
     preview_erasure,
@@ -86,7 +85,7 @@ async def erase_command(
         found = await erase(privacy, DEPLOYMENT, wanted)
         say(f"Erased: {_what(found)}.")
     if found.kept:
-        say(_kept_sentence(found.kept))
+        say(_kept_sentence(found))
     if isinstance(found, ErasureDone):
         _say_what_can_bring_it_back(remain=found.copies_remain)
     show(to_builtins(found), "\n".join(found.records), as_json=as_json)
@@ -121,20 +120,18 @@ def _counted(plan: ClosedAccount, names: Sequence[str]) -> str:
 
 def _what(found: ErasurePreview | ErasureDone) -> str:
     """The erased data, in words for a letter."""
-    number = len(found.records)
-    records = f"{number} record{'' if number == 1 else 's'}"
     if not found.buyer:
-        return f"the personal data of {found.subject} ({records})"
+        return f"the personal data of {found.subject} ({found.erased})"
     person = f"the buyer {found.subject}, with all its identifiers"
-    return f"{person}, and the personal data of {records}" if number else person
+    return f"{person}, and the personal data of {found.erased}" if found.erased else person
 
 
-def _kept_sentence(kept: Sequence[KeptRecord]) -> str:
-    holds = sorted({one.hold_id for one in kept})
-    ids = ", ".join(one.record_id for one in kept)
+def _kept_sentence(found: ErasurePreview | ErasureDone) -> str:
+    holds = sorted({one.hold_id for one in found.kept})
+    ids = ", ".join(one.record_id for one in found.kept)
     return (
-        f"Kept by legal hold ({', '.join(holds)}): the personal data of {ids}, "
-        "which orders on hold need. It is erased when the hold is released."
+        f"Kept by legal hold ({', '.join(holds)}): the personal data of {found.still_kept} "
+        f"({ids}), which orders on hold need. It is erased when the hold is released."
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Final
 
@@ -25,7 +27,16 @@ from countersign.base.http.schemas import (
     page_of,
     view,
 )
-from countersign.base.values import from_ns, to_the_second
+from countersign.base.values import (
+    ACKNOWLEDGMENT,
+    CHECKOUT_SESSION,
+    CLEARANCE,
+    EARLIER_SESSION,
+    FULFILMENT,
+    VERIFICATION,
+    from_ns,
+    to_the_second,
+)
 from countersign.core.access.idempotency import Keep, replace_answer
 from countersign.core.access.key import Scope
 from countersign.core.access.reach import Reach
@@ -46,6 +57,23 @@ _Subject = Annotated[
         examples=[CBID],
     ),
 ]
+
+
+_InWords = Annotated[
+    str,
+    Meta(
+        description="The same by kind, in words; empty: nothing.",
+        examples=["1 acknowledgment, 2 clearances"],
+    ),
+]
+_KINDS: Final = {
+    ACKNOWLEDGMENT: "acknowledgment",
+    VERIFICATION: "identity check",
+    CLEARANCE: "clearance",
+    FULFILMENT: "fulfilment report",
+    CHECKOUT_SESSION: "checkout link",
+    EARLIER_SESSION: "checkout link",
+}
 
 
 class ErasurePreviewRequest(Request, frozen=True, kw_only=True):
@@ -80,7 +108,9 @@ class ErasurePreview(Struct, frozen=True, kw_only=True):
     """Whether it is a buyer, with all its identifiers."""
     records: Annotated[list[str], Meta(examples=[[ACK_ID]])]
     """Whose personal data would go."""
+    erased: _InWords
     kept: list[KeptRecord]
+    still_kept: _InWords
     prevented_by: str | None
     """Why nothing of it can be erased at the moment: the hold in words."""
     retention_ends_at: Timestamp | None
@@ -97,8 +127,10 @@ class ErasureDone(Struct, frozen=True, kw_only=True):
     erased_at: Timestamp
     records: Annotated[list[str], Meta(examples=[[ACK_ID]])]
     """Whose personal data went."""
+    erased: _InWords
     kept: list[KeptRecord]
     """It is erased when the holds have been released."""
+    still_kept: _InWords
     copies_remain: bool
     """Whether a file of the embedded database still has copies, until a server empties it within
     minutes. Older backups of the keys always have."""
@@ -179,8 +211,10 @@ async def preview_erasure(
     return ErasurePreview(
         subject=wanted.subject,
         buyer=plan.buyer is not None,
-        records=[] if prevented else _going(plan, held),
+        records=(going := [] if prevented else _going(plan, held)),
+        erased=_in_words(going),
         kept=_kept(held),
+        still_kept=_in_words(held),
         prevented_by=prevented,
         retention_ends_at=to_the_second(plan.kept_until),
         requested_at=to_the_second(asked),
@@ -209,7 +243,9 @@ async def erase(
             buyer=plan.buyer is not None,
             erased_at=now.replace(microsecond=0),
             records=_going(plan, held),
+            erased=_in_words(_going(plan, held)),
             kept=_kept(held),
+            still_kept=_in_words(held),
             copies_remain=copies_remain,
         )
 
@@ -249,6 +285,12 @@ async def _plan(privacy: Privacy, reach: Reach, wanted: ErasurePreviewRequest) -
 
 def _going(plan: Plan, held: HeldRecords) -> list[str]:
     return [record.record_id for record in plan.records if record.record_id not in held]
+
+
+def _in_words(ids: Iterable[str]) -> str:
+    """How many of each kind there are."""
+    number = Counter(_KINDS.get(id_.partition("_")[0], "record") for id_ in ids)
+    return ", ".join(f"{n} {kind}{'' if n == 1 else 's'}" for kind, n in sorted(number.items()))
 
 
 def _kept(held: HeldRecords) -> list[KeptRecord]:
