@@ -100,7 +100,7 @@ def test_a_server_that_offers_no_encryption_gets_no_mail(stage: Stage) -> None:
         post.ask(post.completed())
         post.turn()
         assert got.tried == []
-        assert post.own.activity.attempts == {MailOutcome.POSTPONED: 1}
+        assert post.own.attempts == {MailOutcome.POSTPONED: 1}
 
 
 @pytest.mark.crash

@@ -56,21 +56,19 @@ FINE: Final[dict[str, str]] = {
         "0+6000x400"
     ),
     f'countersign_log_suspended{{{SERVER}, mode="live"}}': "0+0x400",
-    f'countersign_log_waiting{{{SERVER}, mode="live"}}': "3+0x400",
     f'countersign_head_age_seconds{{{SERVER}, mode="live"}}': "0.2+0x400",
     f"countersign_clock_ahead_seconds{{{SERVER}}}": "0.01+0x400",
     f'countersign_disk_free_ratio{{{SERVER}, place="data"}}': "0.5+0x400",
     f'countersign_disk_free_bytes{{{SERVER}, place="data"}}': "1e11+0x400",
-    f'countersign_anchor_success_seconds{{{SERVER}, kind="witness", name="w"}}': "0+60x400",
     f'countersign_verifications_total{{{SERVER}, provider="p", status="verified", reason=""}}': (
         "0+60x400"
     ),
     f'countersign_verifications_total{{{SERVER}, provider="p", status="error", reason="e"}}': (
         "0+0x400"
     ),
-    f"countersign_verifications_pending_oldest_seconds{{{SERVER}}}": "600+0x400",
-    f"countersign_webhook_endpoints_waiting{{{SERVER}}}": "0 1 0 2 0+0x400",
-    f"countersign_copy_mails_oldest_seconds{{{SERVER}}}": "0 60 0 1800 0+0x400",
+    f'countersign_promise_age_seconds{{{SERVER}, promise="p", of=""}}': "0 60 0 1800 0+0x400",
+    f'countersign_promise_limit_seconds{{{SERVER}, promise="p", severity="ticket"}}': "3600+0x400",
+    f'countersign_promise_limit_seconds{{{SERVER}, promise="p", severity="page"}}': "7200+0x400",
     f'countersign_build_info{{{SERVER}, version="1", engine="sqlite"}}': "1+0x400",
 }
 # For each alert: the initial metrics, and the minutes until it fires.
@@ -84,18 +82,14 @@ FAILURES: Final[dict[str, tuple[dict[str, str], int]]] = {
     "CountersignConflicts": ({'status="409"': "0+6000x400"}, 12),
     "CountersignSlow": ({'le="0.5"': "0+60x400"}, 12),
     "CountersignSealingSuspended": ({"countersign_log_suspended": "1+0x400"}, 3),
-    "CountersignRecordsWait": ({"countersign_head_age": "0+60x400"}, 6),
     "CountersignHeadOfTheFuture": ({"countersign_head_age": "-7200+60x400"}, 2),
     "CountersignClockOff": ({"countersign_clock_ahead": "-40+0x400"}, 5),
     "CountersignDiskLow": ({"countersign_disk_free_ratio": "0.2-0.01x19"}, 17),
     "CountersignDiskFull": ({"countersign_disk_free_bytes": "1e6+0x400"}, 1),
     "CountersignFilesExhausted": ({"process_open_fds": "19000+0x400"}, 4),
-    "CountersignAnchorsOld": ({"countersign_anchor_success": "-140000+0x400"}, 15),
-    "CountersignAnchorsAbsent": ({"countersign_anchor_success": ""}, 70),
     "CountersignProviderDown": ({'provider="p", status="error"': "0+600x400"}, 30),
-    "CountersignUndecidedSessions": ({"countersign_verifications_pending": "90000+0x400"}, 1),
-    "CountersignWebhooksWait": ({"countersign_webhook_endpoints": "2+0x400"}, 130),
-    "CountersignMailsWait": ({"countersign_copy_mails_oldest": "0+60x400"}, 75),
+    "CountersignPromiseLate": ({"countersign_promise_age": "0+60x400"}, 65),
+    "CountersignPromiseBroken": ({"countersign_promise_age": "0+60x400"}, 130),
     "CountersignVersionsDiffer": ({"countersign_build_info": "1+0x400"}, 70),
 }
 

@@ -19,6 +19,7 @@ from click.testing import CliRunner
 
 from countersign.base import config
 from countersign.base.errors import REFUSALS
+from countersign.operate.doctor.promises import PROMISES
 from countersign.operate.doctor.sight import FINDINGS
 from countersign.root import Later
 from countersign.root import main as command_line
@@ -47,10 +48,19 @@ _OTHER_ERRORS = "| the message says how; most are only for [staff](staff-api.md)
 _DOCTOR_HEAD = """\
 # Everything that `doctor` can say
 
-<!-- Made from src/countersign/operate/doctor/findings.toml by `make docs`: change it there. -->
+<!-- Made by `make docs` from findings.toml and promises.toml in src/countersign/operate/doctor. -->
 
 [Health](health.md) describes the command; [on call](on-call.md) starts from symptoms. `…` stands
 for a value.
+
+Broken is work for now: the timer [calls](on-call.md#being-called). A warning is work for today, and
+is told once a day.
+"""
+_PROMISES_HEAD = """\
+## Promises
+
+What the deployment owes to somebody. The age of the oldest thing owed decides, whatever the cause.
+The same limits are in `/metrics`, in `deploy/alerts.yaml` and in `GET /v1/deployment`.
 """
 
 
@@ -107,7 +117,23 @@ def doctor_page() -> str:
         if "severity" in words
     ]
     top = "| Check | How bad | Found | What to do |\n| --- | --- | --- | --- |\n"
-    return f"{_DOCTOR_HEAD}\n{top}{''.join(rows)}"
+    owed = [
+        f"| `{name}` | {_hours(one.ticket)} | {_hours(one.page)} | {_plain(one.found)} | "
+        f"{_plain(one.what_to_do)} |\n"
+        for name, one in PROMISES.items()
+    ]
+    limits = "| Promise | Warning after | Broken after | Found | What to do |\n"
+    limits += "| --- | --- | --- | --- | --- |\n"
+    return f"{_DOCTOR_HEAD}\n{top}{''.join(rows)}\n{_PROMISES_HEAD}\n{limits}{''.join(owed)}"
+
+
+def _hours(seconds: int | None) -> str:
+    if seconds is None:
+        return "never"
+    units = ((86400, "d"), (3600, "h"), (60, "min"))
+    return next(
+        f"{seconds // size} {unit}" for size, unit in units if seconds >= 2 * size or size == 60
+    )
 
 
 def errors_guide() -> str:

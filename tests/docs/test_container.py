@@ -69,7 +69,7 @@ def test_every_command_of_the_containers_exists() -> None:
     lines = [entrypoint[2]]
     for service in SERVICES.values():
         command = service.get("entrypoint", [])
-        lines.append(command[2] if command[:1] == ["/bin/sh"] else shlex.join(command))
+        lines.append(command[2] if command[:2] == ["/bin/sh", "-c"] else shlex.join(command))
     commands = [part for line in lines for part in re.findall(r"countersign( [^&]*|$)", line)]
     assert len(commands) == 2 + 2 + 1 + 1
     for words in map(shlex.split, commands):

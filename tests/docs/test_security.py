@@ -56,7 +56,11 @@ DANGEROUS: Final = {
     *("pymemcache", "shelve", "smtplib", "telnetlib", "xml", "yaml"),
 }
 NEEDED: Final = {
-    "subprocess": {"src/countersign/core/vault/key_encryption.py"},  # the command for the key
+    # The command for the key; `pgbackrest info`, for the doctor.
+    "subprocess": {
+        "src/countersign/core/vault/key_encryption.py",
+        "src/countersign/operate/doctor/promises.py",
+    },
     "random": {"src/countersign/identity/transport.py"},  # when to ask a provider again
 }
 """Dangerous modules, and the only files that import them."""

@@ -2196,7 +2196,7 @@ export class Deployment extends Resource {
   /**
    * See how sealing, witnesses and backups stand.
    *
-   * How sealing, witnesses and backups stand.
+   * What is owed and since when, and how sealing, witnesses and backups stand.
    *
    * Needs the scope `deployment:read`. It answers only where the console is on, else with
    * `not_found`.

@@ -1873,6 +1873,7 @@ export interface DeploymentStanding {
   anchors: AnchorStanding[];
   /** null: none is known here, as where PostgreSQL has its own. */
   backup: BackupStanding | null;
+  promises: PromiseStanding[];
   /** Of live keys. */
   open_checkout_sessions: number;
   /** Buyers who wait. */
@@ -1912,10 +1913,18 @@ export interface BackupStanding {
   restored_at: string | null;
 }
 
-/** What `countersign doctor` says of what can be judged inside a server. */
-export interface DoctorFindings {
+/** What is owed to somebody, since when, and how long it may be. */
+export interface PromiseStanding {
+  promise: string;
+  /** Tells several of one promise apart, such as the modes of logs. */
+  of: string;
+  /** Of the oldest; null: nothing is owed. */
+  owed_since: string | null;
   severity: Severity;
-  findings: FoundByDoctor[];
+  /** From then on it is work for today (`warning`). */
+  ticket_after_seconds: number;
+  /** From then on for now (`broken`); null: never. */
+  page_after_seconds: number | null;
 }
 
 /** How bad it is; the best first. */
@@ -1925,6 +1934,12 @@ export type Severity = Open<
   | "missing"
   | "warning"
 >;
+
+/** What `countersign doctor` says of what can be judged inside a server. */
+export interface DoctorFindings {
+  severity: Severity;
+  findings: FoundByDoctor[];
+}
 
 /** What a check has found. */
 export interface FoundByDoctor {

@@ -17,17 +17,18 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import URL, inspect
 
 from countersign.base.cli import Report
-from countersign.base.db.engine import Purpose, is_embedded, sqlite_module
+from countersign.base.db.engine import Purpose, is_embedded, quick_check, sqlite_module
 from countersign.base.db.schema import connected, refuse_moved
 from countersign.base.errors import BackupFailed, NotInitialised
-from countersign.base.values import Mode
+from countersign.base.values import Mode, from_ns
 from countersign.core.buyers.sql import ERASED_BUYER
 from countersign.core.log.fork_guard import SUSPENDED
 from countersign.core.privacy.erase import ERASURE_DUE, KEYS_MISSING
@@ -37,20 +38,22 @@ _MADE_KEY: Final = "last-backup.json"
 _RESTORED_KEY: Final = "restored.json"
 
 
-def note_backup(data_dir: Path, directory: Path) -> None:
-    """Note in the data directory that a backup was made now. Raises OSError."""
+def note_backup(data_dir: Path, directory: Path, shred_keys: Path | None, made_ns: int) -> None:
+    """Note in the data directory where the newest backup is. Raises OSError."""
     tried = read_note(data_dir).get("restored_at")
-    note = {"at": time.time(), "directory": str(directory), "restored_at": tried}
+    keys = shred_keys or directory / SHRED_KEYS
+    note = {"at": made_ns / 1e9, "directory": str(directory), "restored_at": tried}
+    note["shred_keys"] = str(keys.resolve())
     replace_file(data_dir / _MADE_KEY, json.dumps(note).encode())
 
 
-def note_restored(directory: Path) -> None:
-    """Note in a backup that it was restored now. Raises OSError."""
-    replace_file(directory / _RESTORED_KEY, json.dumps({"restored_at": time.time()}).encode())
+def note_restored(directory: Path, at_ns: int) -> None:
+    """Note in a backup that it was restored at this time. Raises OSError."""
+    replace_file(directory / _RESTORED_KEY, json.dumps({"restored_at": at_ns / 1e9}).encode())
 
 
 def read_note(data_dir: Path) -> Mapping[str, Any]:
-    """`at` (Unix time) and `directory` of the last backup, and `restored_at` of the last trial.
+    """`at` (Unix time), `directory` and `shred_keys` of the last backup, `restored_at` of a trial.
 
     Empty: nothing is noted, or nothing that can be read.
     """
@@ -67,6 +70,8 @@ _MADE: Final = "backup_made"
 _NEXT_TO: Final = ("-wal", "-shm", "-journal")
 """Files that SQLite keeps next to a database, and would apply to any database of that name."""
 _STEP_PAGES: Final = 4096
+_LOOK_SECONDS: Final = 2.0
+"""How long to look for damaged pages of a backup."""
 _RESERVE: Final = 64 << 20
 """Bytes that a copy leaves free for others."""
 _TABLES: Final = frozenset({"made", "shred_keys", "erased_buyers"})
@@ -97,6 +102,52 @@ class Restored:
     shred_keys: int
     unreadable: int
     age: KeysAge
+
+
+class SeenBackup(NamedTuple):
+    """A backup as it is now."""
+
+    made_at: datetime
+    file: Path
+    sample: tuple[str, str, bytes, bytes] | None
+    """Account, record, payload and shred key of its newest disclosures; None: it has none."""
+
+
+def find_backup(data_dir: Path) -> SeenBackup:
+    """Look at the newest backup that is noted: at its pages for a while, and at its shred keys.
+
+    Raises BackupFailed, and says why nothing could be restored from it.
+    """
+    note = read_note(data_dir)
+    if "directory" not in note:
+        raise BackupFailed("no backup was made")
+    file = Path(note["directory"]) / DATABASE
+    keys = Path(note.get("shred_keys", file.with_name(SHRED_KEYS)))
+    for path in (file, keys):
+        if not path.is_file():
+            raise BackupFailed(f"the backup's {path} is gone")
+    driver: Any = sqlite_module()
+    try:
+        with closing(driver.connect(f"{file.as_uri()}?mode=ro", uri=True)) as backup:
+            until = time.monotonic() + _LOOK_SECONDS
+            backup.set_progress_handler(lambda: time.monotonic() > until, 100_000)
+            if (verdict := quick_check(backup)) not in {"ok", "SQLITE_INTERRUPT"}:
+                raise BackupFailed(f"the backup {file} is damaged: {verdict}")
+            backup.set_progress_handler(None, 0)
+            made = "SELECT CAST(value AS TEXT) FROM deployment WHERE name = ?"
+            made_ns = int(backup.execute(made, (_MADE,)).fetchone()[0])
+            backup.execute("ATTACH DATABASE ? AS keys", (f"{keys.as_uri()}?mode=ro",))
+            (keys_ns,) = backup.execute("SELECT max(at_ns) FROM keys.made").fetchone()
+            if (keys_ns or 0) < made_ns:
+                raise BackupFailed(f"the shred keys {keys} are older than the backup {file}")
+            sample = backup.execute(
+                "SELECT d.account_id, d.record_id, d.payload, k.key FROM main.disclosures AS d"
+                " JOIN keys.shred_keys AS k ON k.record_id = d.record_id"
+                " ORDER BY d.record_id DESC LIMIT 1"
+            ).fetchone()
+    except (driver.Error, TypeError, ValueError) as error:
+        raise BackupFailed(f"the backup {file} cannot be read: {error}") from error
+    return SeenBackup(from_ns(made_ns), file, sample)
 
 
 def back_up(url: URL, target: Path, shred_keys: Path | None, made_ns: int, report: Report) -> None:

@@ -21,11 +21,12 @@ from countersign.core.gate.act import Acts
 from countersign.operate.backup import read_note
 from countersign.operate.bootstrap import Deployment
 from countersign.operate.doctor.examine import CHECKS, examine, worst
+from countersign.operate.doctor.promises import PROMISES, owed
 from countersign.operate.doctor.sight import Severity, Sight
 
 _IN_PROCESS: Final = (
     *("disk", "key_files", "limits", "database", "schema", "rights", "durability", "keys"),
-    *("logs", "log_keys", "webhooks", "notices", "backup"),
+    *("logs", "log_keys", "webhooks", "notices", "promises"),
 )
 """The checks of `countersign doctor` that need no network, and are quick."""
 _SECONDS: Final = 5.0
@@ -68,6 +69,21 @@ class BackupStanding(Struct, frozen=True, kw_only=True):
     """When it was restored on trial."""
 
 
+class PromiseStanding(Struct, frozen=True, kw_only=True):
+    """What is owed to somebody, since when, and how long it may be."""
+
+    promise: Annotated[str, Meta(examples=["delivered"])]
+    of: Annotated[str, Meta(examples=["live"])]
+    """Tells several of one promise apart, such as the modes of logs."""
+    owed_since: Timestamp | None
+    """Of the oldest; null: nothing is owed."""
+    severity: Annotated[Severity, Meta(examples=[Severity.FINE])]
+    ticket_after_seconds: Annotated[int, Meta(examples=[3600])]
+    """From then on it is work for today (`warning`)."""
+    page_after_seconds: Annotated[int | None, Meta(examples=[259200])]
+    """From then on for now (`broken`); null: never."""
+
+
 class DeploymentStanding(Struct, frozen=True, kw_only=True):
     """How the deployment stands."""
 
@@ -80,6 +96,7 @@ class DeploymentStanding(Struct, frozen=True, kw_only=True):
     anchors: list[AnchorStanding]
     backup: BackupStanding | None
     """null: none is known here, as where PostgreSQL has its own."""
+    promises: list[PromiseStanding]
     open_checkout_sessions: Annotated[int, Meta(examples=[3])]
     """Of live keys."""
     erasure_requests: Annotated[int, Meta(examples=[0])]
@@ -89,8 +106,8 @@ class DeploymentStanding(Struct, frozen=True, kw_only=True):
 class FoundByDoctor(Struct, frozen=True, kw_only=True):
     """What a check has found."""
 
-    check: Annotated[str, Meta(examples=["backup"])]
-    code: Annotated[str, Meta(examples=["backup.old"])]
+    check: Annotated[str, Meta(examples=["promises"])]
+    code: Annotated[str, Meta(examples=["promises.backed_up"])]
     severity: Annotated[Severity, Meta(examples=[Severity.WARNING])]
     found: Annotated[str, Meta(examples=["the last backup is 50 hours old"])]
     what_to_do: Annotated[str, Meta(examples=["Make one."])]
@@ -115,7 +132,7 @@ STANDING: Final = Acts(
 
 @STANDING.act("GET /v1/deployment", "See how sealing, witnesses and backups stand")
 async def get_deployment(room: Deployment) -> DeploymentStanding:
-    """How sealing, witnesses and backups stand."""
+    """What is owed and since when, and how sealing, witnesses and backups stand."""
     states, anchors = await room.log.seal.states(), await room.log.anchor.last()
     sessions, asked = await room.database.scan(_counts)
     embedded = is_embedded(room.database.url)
@@ -143,6 +160,7 @@ async def get_deployment(room: Deployment) -> DeploymentStanding:
         )
         if "at" in note
         else None,
+        promises=await asyncio.to_thread(_promises),
         open_checkout_sessions=sessions,
         erasure_requests=asked,
     )
@@ -155,6 +173,24 @@ async def get_findings() -> DoctorFindings:
     lines = await asyncio.to_thread(lambda: examine(Sight(os.environ, _SECONDS), checks))
     findings = [FoundByDoctor(check=line.check, **line.diagnosis._asdict()) for line in lines]
     return DoctorFindings(severity=worst(lines), findings=findings)
+
+
+def _promises() -> list[PromiseStanding]:
+    look, found = Sight(os.environ, _SECONDS), list[PromiseStanding]()
+    for name, oldest in owed(look).items():
+        since: dict[str, datetime | None] = {one.of: one.since for one in oldest}
+        for of, at in (since or {"": None}).items():
+            promise = PROMISES[name]
+            standing = PromiseStanding(
+                promise=name,
+                of=of,
+                owed_since=None if at is None else at.replace(microsecond=0),
+                severity=promise.severity(look.now - (at or look.now)),
+                ticket_after_seconds=promise.ticket,
+                page_after_seconds=promise.page,
+            )
+            found.append(standing)
+    return found
 
 
 def _counts(connection: Connection) -> tuple[int, int]:

@@ -55,6 +55,7 @@ from countersign.core.gate.route import (
 )
 from countersign.hosted.toolkit.screens import failed
 from countersign.operate.bootstrap import Deployment
+from countersign.operate.doctor.promises import PromiseWatch
 from countersign.server.console_host import ConsoleHost
 from countersign.server.documents import missing
 from countersign.server.extension import Around
@@ -145,11 +146,13 @@ class App:
         self._draining = deployment.operations.draining
         self._throttle = Throttle(deployment.clock.monotonic)
         self.streams = Streams()
+        self.watch = PromiseWatch(deployment.clock)
         self.metrics = Metrics(
             deployment.operations,
             deployment.webhooks.activity,
             deployment.checkout,
             limiter.leases,
+            self.watch,
         )
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:

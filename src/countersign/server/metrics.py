@@ -25,10 +25,9 @@ from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
 from countersign import __version__
-from countersign.base.values import from_ns
 from countersign.core.webhooks.room import DeliveryActivity
-from countersign.hosted.pages.mails import MailActivity
 from countersign.hosted.pages.room import HostedPages
+from countersign.operate.doctor.promises import PROMISES, PromiseWatch
 from countersign.operate.room import Operations
 
 _CONNECTIONS_MAX: Final = 32
@@ -63,6 +62,7 @@ class Metrics(Collector):
         webhooks: DeliveryActivity,
         checkout: HostedPages,
         leases: Mapping[str, int],
+        watch: PromiseWatch,
     ) -> None:
         self._responses: Counter[tuple[str, int]] = Counter()
         self._taken = defaultdict[str, list[float]](lambda: [0] * (len(_EDGES) + 1))
@@ -70,11 +70,11 @@ class Metrics(Collector):
         self._database = operations.database
         self._vital_signs = operations.vital_signs
         self._seal_log = operations.notices.log.seal
-        self._anchor = operations.notices.log.anchor
         self._process = ProcessCollector(registry=None)
         self._webhooks = webhooks
         self._checkout = checkout
         self._leases = leases
+        self._watch = watch
         self.loops_ended: Counter[str] = Counter()
         """How often each loop of the server was restarted."""
 
@@ -107,6 +107,15 @@ class Metrics(Collector):
         yield _gauge("database_trouble", {(): trouble})
         yield _counter("rate_limit_leases", self._leases)
         yield _counter("loops_ended", self.loops_ended)
+        yield _gauge("promise_age_seconds", self._watch.ages())
+        limits = (
+            ("ticket", {n: one.ticket for n, one in PROMISES.items()}),
+            ("page", {n: one.page for n, one in PROMISES.items() if one.page}),
+        )
+        yield _gauge(
+            "promise_limit_seconds",
+            {(name, severity): seconds for severity, of in limits for name, seconds in of.items()},
+        )
         yield from self._machine()
         yield from self._logs()
         yield from self._deliveries()
@@ -127,22 +136,14 @@ class Metrics(Collector):
         found, suspended = dict(self._seal_log.gauges), self._seal_log.suspended
         sizes = {mode.value: size for mode, (size, _) in found.items()}
         yield _gauge("log_entries", sizes)
-        queued = {mode.value: number for mode, (_, number) in found.items()}
-        yield _gauge("log_waiting", queued)
         now = self._checkout.access.clock.time_ns() / 10**9
         ages = {m.value: now - at.timestamp() for m, at in self._seal_log.heads_at.items()}
         yield _gauge("head_age_seconds", ages)
         waits = {mode.value: int(mode in suspended) for mode in found}
         yield _gauge("log_suspended", waits)
-        gauges = self._anchor.gauges
-        covered = {(last.kind, last.name): last.size or 0 for last in gauges}
-        yield _gauge("anchor_entries", covered)
-        at = {(last.kind, last.name): last.at.timestamp() if last.at else 0 for last in gauges}
-        yield _gauge("anchor_success_seconds", at)
 
     def _deliveries(self) -> Iterator[Metric]:
         yield _counter("webhook_attempts", self._webhooks.attempts)
-        yield _gauge("webhook_endpoints_waiting", {(): self._webhooks.endpoints_waiting})
 
     def _verified(self) -> Iterator[Metric]:
         watch = self._checkout.buyers.watch
@@ -153,22 +154,12 @@ class Metrics(Collector):
         yield asked
         yield _counter("provider_unknown_fields", watch.unknown_fields)
         yield _counter("provider_webhooks_refused", watch.refused_messages)
-        number, since = watch.pending
-        yield _gauge("verifications_pending", {(): number})
-        now = from_ns(self._checkout.access.clock.time_ns())
-        age = 0.0 if since is None else max(0.0, (now - since).total_seconds())
-        yield _gauge("verifications_pending_oldest_seconds", {(): age})
 
     def _pages(self) -> Iterator[Metric]:
         yield _counter("identity_checks_started", self._checkout.buyers.watch.started)
         yield _counter("remembered_passes", self._checkout.remembered.passes)
         mails = self._checkout.mails
-        mailed = mails.activity if mails else MailActivity()
-        yield _counter("copy_mail_attempts", mailed.attempts)
-        yield _gauge("copy_mails_waiting", {(): mailed.waiting})
-        now = self._checkout.access.clock.time_ns() / 1e9
-        age = max(0.0, now - mailed.oldest.timestamp()) if mailed.oldest else 0.0
-        yield _gauge("copy_mails_oldest_seconds", {(): age})
+        yield _counter("copy_mail_attempts", mails.attempts if mails else None)
         yield _gauge("event_streams", {(): self._checkout.updates.open})
 
 

@@ -89,6 +89,8 @@ async def serve(
     )
     _calm_the_collector()
     loops = _loops(deployment, extension, worker)
+    if worker is None or worker.in_background:
+        loops["promises"] = app.watch.run
     if settings.metrics_port is not None:
         loops |= await _serve_metrics(app, settings.metrics_host, settings.metrics_port, worker)
     server = _Server(

@@ -1991,6 +1991,8 @@ class DeploymentStanding(Result, frozen=True, kw_only=True):
     backup: BackupStanding | None
     """null: none is known here, as where PostgreSQL has its own."""
 
+    promises: tuple[PromiseStanding, ...]
+
     open_checkout_sessions: int
     """Of live keys."""
 
@@ -2043,6 +2045,27 @@ class BackupStanding(Result, frozen=True, kw_only=True):
 
     restored_at: datetime | None
     """When it was restored on trial."""
+
+
+class PromiseStanding(Result, frozen=True, kw_only=True):
+    """What is owed to somebody, since when, and how long it may be."""
+
+    promise: str
+
+    of: str
+    """Tells several of one promise apart, such as the modes of logs."""
+
+    owed_since: datetime | None
+    """Of the oldest; null: nothing is owed."""
+
+    severity: str
+    """See `Severity`."""
+
+    ticket_after_seconds: int
+    """From then on it is work for today (`warning`)."""
+
+    page_after_seconds: int | None
+    """From then on for now (`broken`); null: never."""
 
 
 class DoctorFindings(Result, frozen=True, kw_only=True):

@@ -146,12 +146,7 @@ async def _ask_again(room: Buyers, integration: Integration, index: bytes) -> Pe
 async def run(room: Buyers) -> None:
     """Poll due sessions until cancelled; a slow account does not delay other accounts."""
     async with asyncio.TaskGroup() as group:
-        await forever("settling", partial(_look, room, group), PERIOD_SECONDS, room.hurried)
-
-
-async def _look(room: Buyers, group: asyncio.TaskGroup) -> None:
-    room.watch.pending = await room.access.database.scan(sessions_sql.waiting)
-    await _begin(room, group)
+        await forever("settling", partial(_begin, room, group), PERIOD_SECONDS, room.hurried)
 
 
 async def _begin(room: Buyers, group: asyncio.TaskGroup) -> list[asyncio.Task[int]]:

@@ -56,8 +56,6 @@ class WatchVerifications:
         """By provider: members of responses that its adapter does not know."""
         self.refused_messages: Counter[str] = Counter()
         """By provider: webhooks that were not authentic."""
-        self.pending: tuple[int, datetime | None] = (0, None)
-        """The number of undecided sessions, and the start of the oldest."""
 
     def asked(self, provider: str, seconds: float, unknown_fields: int) -> None:
         """Count one question to a provider."""

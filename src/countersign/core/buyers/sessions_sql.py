@@ -17,7 +17,6 @@ from sqlalchemy import (
     Row,
     bindparam,
     delete,
-    func,
     insert,
     literal,
     or_,
@@ -88,7 +87,6 @@ _DUE: Final = (
     .order_by(pending_sessions.c.next_poll_at)
     .limit(bindparam("limit"))
 )
-_WAITING: Final = select(func.count(), func.min(pending_sessions.c.created_at))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -319,12 +317,6 @@ def due(
     """
     values = {"now": now, "but_of": [*but_of], "limit": limit}
     return rows(connection, _DUE, PendingSession, values)
-
-
-def waiting(connection: Connection) -> tuple[int, datetime | None]:
-    """How many sessions are followed, and since when the oldest one is."""
-    number, since = connection.execute(_WAITING).one()
-    return number, since
 
 
 def claim(connection: Connection, pending: PendingSession, next_poll_at: datetime) -> bool:

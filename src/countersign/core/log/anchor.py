@@ -101,8 +101,6 @@ class AnchorLog:
         self._asked_at: dict[str, float] = {}
         self._cosigning = asyncio.Lock()
         self._on_demand: asyncio.Task[None] | None = None
-        self.gauges: Sequence[LastAnchor] = ()
-        """The results of the last round, for the metrics."""
 
     async def run(self) -> None:
         """Anchor until cancelled; no-op if neither is configured."""
@@ -123,7 +121,6 @@ class AnchorLog:
                 await self._try(authority, self.stamp(newest[1], authority))
         if authorities:
             await self._try(authorities[0], self.renew())
-        self.gauges = await self.last()
 
     async def last(self) -> Sequence[LastAnchor]:
         """The last success of each configured witness and authority, witnesses first."""

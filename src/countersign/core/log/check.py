@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from datetime import datetime
 from hashlib import sha256
 from typing import Final, NamedTuple
 
+from sqlalchemy import Connection, delete, insert, select
+
 from countersign.base.db.engine import is_damage
+from countersign.base.db.tables import deployment
 from countersign.base.errors import HeadUnavailable, InternalError, StorageUnavailable
-from countersign.base.values import Mode
+from countersign.base.values import Mode, from_ms, to_ms
 from countersign.core.log import logs_sql, tree_sql
 from countersign.core.log.audit_chain import check_audit
 from countersign.core.log.check_records import check_records
@@ -28,6 +32,8 @@ from countersign_evidence.tiles import GrowingTree
 from countersign_evidence.tree import leaf_hash
 
 _PAGE: Final = 500
+_CHECKED: Final = "log_checked"
+"""In `deployment`."""
 
 
 class Progress(NamedTuple):
@@ -46,6 +52,33 @@ class LogFinding:
     message: str
     is_remark: bool = False
     """It is odd, and can be honest."""
+
+
+class LastCheck(NamedTuple):
+    """The newest complete check of all logs, and the newest one without a finding."""
+
+    at: datetime
+    findings: int
+    clean_at: datetime | None
+
+
+def last_check(connection: Connection) -> LastCheck | None:
+    """The newest check; None: there was none."""
+    noted = select(deployment.c.value).where(deployment.c.name == _CHECKED)
+    found = connection.execute(noted).scalar_one_or_none()
+    if found is None:
+        return None
+    at, findings, clean = (int(number) for number in found.split())
+    return LastCheck(from_ms(at), findings, from_ms(clean) if clean else None)
+
+
+def note_check(connection: Connection, at: datetime, findings: int) -> None:
+    """Keep the result of a complete check for `last_check`."""
+    before = last_check(connection)
+    clean = at if not findings else before and before.clean_at
+    value = f"{to_ms(at)} {findings} {to_ms(clean) if clean else 0}".encode()
+    connection.execute(delete(deployment).where(deployment.c.name == _CHECKED))
+    connection.execute(insert(deployment), {"name": _CHECKED, "value": value})
 
 
 async def check_logs(room: LogRoom) -> AsyncIterator[Progress | LogFinding]:

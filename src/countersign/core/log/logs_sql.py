@@ -75,6 +75,11 @@ def all_logs(connection: Connection) -> Sequence[Log]:
     return rows(connection, _LOGS, Log)
 
 
+def newest_logs(connection: Connection) -> dict[Mode, Log]:
+    """The newest log of each mode."""
+    return {log.mode: log for log in all_logs(connection)}
+
+
 def standing(connection: Connection) -> Sequence[Standing]:
     """A value that changes whenever a log has work; servers poll it."""
     suspended = (f"{SUSPENDED}:{mode.value}" for mode in Mode)

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import NamedTuple
 
 from countersign.base.config import Settings
 from countersign.core.access.room import Access
 from countersign.core.log.room import LogRoom
+
+
+class EvidenceKept(NamedTuple):
+    """How long the evidence of a check is kept, from the check."""
+
+    verified: timedelta
+    other: timedelta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,16 +24,17 @@ class Privacy:
 
     access: Access
     log: LogRoom
-    verified_evidence_kept: timedelta
-    """How long the evidence of a verified buyer is kept, from the verification."""
-    other_evidence_kept: timedelta
+    kept: EvidenceKept
 
 
 def open_privacy(access: Access, log: LogRoom, settings: Settings) -> Privacy:
     """The room, with the retention periods of the settings."""
-    return Privacy(
-        access=access,
-        log=log,
-        verified_evidence_kept=timedelta(days=settings.verification_days + settings.evidence_days),
-        other_evidence_kept=timedelta(days=settings.failed_evidence_days),
+    return Privacy(access=access, log=log, kept=evidence_kept(settings))
+
+
+def evidence_kept(settings: Settings) -> EvidenceKept:
+    """The retention periods of the settings."""
+    return EvidenceKept(
+        verified=timedelta(days=settings.verification_days + settings.evidence_days),
+        other=timedelta(days=settings.failed_evidence_days),
     )

@@ -176,7 +176,6 @@ class DeliverWebhooks:
     async def start_turns(self) -> None:
         """Begin a turn for each endpoint with work, unless one is running in this process."""
         found = await self._database.scan(deliveries.find_work, self._webhooks.now)
-        self._webhooks.activity.endpoints_waiting = len(found)
         for endpoint, behind, due in found:
             backoff = self._backoffs.setdefault(endpoint.id, Backoff(self._clock.monotonic))
             if endpoint.id not in self._turns and (behind or (due and backoff.ready)):

@@ -80,8 +80,6 @@ class DeliveryActivity:
 
     attempts: Counter[Outcome] = field(default_factory=Counter)
     """The number of attempts, by outcome."""
-    endpoints_waiting: int = 0
-    """Endpoints with work at the last check."""
     examples: Counter[str] = field(default_factory=Counter)
     """The number of examples being sent, by endpoint id and by account id."""
 

@@ -91,15 +91,6 @@ class ClaimedMail(NamedTuple):
     created_at: datetime
 
 
-@dataclass(slots=True)
-class MailActivity:
-    """Counts of mails sent by this process, and of those waiting at its last check."""
-
-    attempts: Counter[MailOutcome] = field(default_factory=Counter)
-    waiting: int = 0
-    oldest: datetime | None = None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyMails:
     """Settings of copies by e-mail: transport, sender and limits."""
@@ -108,7 +99,8 @@ class CopyMails:
     sender: str
     daily_limit: int
     """Of an account and mode."""
-    activity: MailActivity = field(default_factory=MailActivity)
+    attempts: Counter[MailOutcome] = field(default_factory=Counter)
+    """Of this process, by outcome."""
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when there is something to send."""
 
@@ -157,11 +149,9 @@ def count(connection: Connection, session_id: str) -> int:
     return connection.execute(own).scalar_one()
 
 
-def look(connection: Connection, now: datetime) -> tuple[int, datetime | None, bool]:
-    """The number of waiting mails, the time of the oldest, and whether one is due."""
-    found = select(func.count(), func.min(_c.created_at), func.min(_c.due_at))
-    number, oldest, next_ = connection.execute(found.where(_c.due_at.is_not(None))).one()
-    return number, oldest, next_ is not None and next_ <= now
+def is_due(connection: Connection, now: datetime) -> bool:
+    """Whether a mail is to be sent now."""
+    return connection.execute(select(exists().where(_c.due_at <= now))).scalar_one()
 
 
 def claim(connection: Connection, now: datetime, lease_until: datetime) -> ClaimedMail | None:

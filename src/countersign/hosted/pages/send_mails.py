@@ -71,10 +71,9 @@ class SendMails:
 
     async def turn(self) -> None:
         """Send due mails one by one while the mail server accepts them."""
-        database, activity = self._room.access.database, self._mails.activity
+        database = self._room.access.database
         while True:
-            activity.waiting, activity.oldest, is_due = await database.scan(mails.look, self._now)
-            if not is_due or not self._backoff.ready:
+            if not await database.scan(mails.is_due, self._now) or not self._backoff.ready:
                 return
             now = self._now
             mail = await database.write(mails.claim, now, now + _LEASE)
@@ -90,7 +89,7 @@ class SendMails:
     async def _send(self, mail: ClaimedMail) -> None:
         attempt = await self._attempt(mail)
         outcome = attempt.outcome
-        self._mails.activity.attempts[outcome] += 1
+        self._mails.attempts[outcome] += 1
         self._backoff.record(pause=attempt.is_trouble, retry_after=None)
         if attempt.step:
             facts = {"outcome": outcome.value, "step": attempt.step, "code": attempt.code}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Final
@@ -15,6 +14,7 @@ from countersign.base.db.engine import url_of
 from countersign.base.files import only_server
 from countersign.operate.backup import KeysAge, Restored, back_up, note_backup, note_restored
 from countersign.operate.backup import restore as restore_backup
+from countersign.operate.bootstrap import SystemClock
 from countersign.operate.serving_role import grant
 from countersign.operate.serving_role import grants as serving_role_grants
 from countersign_evidence.cli.support import command, confirm, say, show
@@ -52,9 +52,10 @@ def backup(directory: Path, *, shred_keys: Path | None, as_json: bool) -> None:
     """
     settings = load_settings()
     url = url_of(settings)
-    back_up(url, directory, shred_keys, time.time_ns(), SaidProgress("Copying"))
+    made_ns = SystemClock.time_ns()
+    back_up(url, directory, shred_keys, made_ns, SaidProgress("Copying"))
     try:
-        note_backup(settings.data_dir, directory.resolve())
+        note_backup(settings.data_dir, directory.resolve(), shred_keys, made_ns)
     except OSError as error:
         say(f"warning: `countersign doctor` will not know of this backup: {error}")
     say(f"Copied into {directory.resolve()}.")
@@ -93,7 +94,7 @@ def restore(directory: Path, *, shred_keys: Path | None, yes: bool, as_json: boo
         url = url_of(settings)
         restored = restore_backup(directory, url, shred_keys, SaidProgress("Copying"))
         with suppress(OSError):  # it may be in a read-only place
-            note_restored(directory)
+            note_restored(directory, SystemClock.time_ns())
     say(f"Restored, with {restored.shred_keys} shred keys. {_about(restored)}".rstrip())
     say(
         "Run `countersign init`. Sealing is suspended; `countersign log recover` explains how "

@@ -15,7 +15,7 @@ from countersign_evidence.cli.support import command, show
 _PROBLEMS_MAX: Final = 12
 _SHOWN: Final = (
     *("server", "public_address", "database", "disk", "limits", "logs"),
-    *("witnesses", "clock", "notices", "webhooks", "backup"),
+    *("witnesses", "clock", "notices", "webhooks", "promises"),
 )
 _WIDTH: Final = 160
 _seconds = click.option(

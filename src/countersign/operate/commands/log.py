@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from importlib import resources
 from pathlib import Path
@@ -13,11 +14,16 @@ import click
 
 from countersign.base.cli import A_MODE, say_if_local, with_room
 from countersign.base.db.engine import is_damage
-from countersign.base.errors import InternalError, InvalidArgument, StorageUnavailable
-from countersign.base.values import Mode, rfc3339
+from countersign.base.errors import (
+    DatabasePermissionDenied,
+    InternalError,
+    InvalidArgument,
+    StorageUnavailable,
+)
+from countersign.base.values import Mode, from_ns, rfc3339
 from countersign.core.log import operate
 from countersign.core.log.anchor import LastAnchor
-from countersign.core.log.check import LogFinding, check_logs
+from countersign.core.log.check import LogFinding, check_logs, note_check
 from countersign.core.log.model import WITNESS, LogState, PublishedHead
 from countersign.core.log.room import LogRoom
 from countersign.operate.commands.log_keys import COMMANDS
@@ -104,6 +110,9 @@ async def check(room: LogRoom, *, as_json: bool) -> None:
         if step.checked // 10_000 > checked.get(step.log.id, 0) // 10_000:
             say(f"{step.log.origin}: {step.checked} of {step.log.size}")
         checked[step.log.id] = step.checked
+    with suppress(DatabasePermissionDenied):  # of a server's role
+        now = from_ns(room.clock.time_ns())
+        await room.database.write(note_check, now, len(findings))
     entries = sum(checked.values())
     lines = [
         f"{'remark: ' if f.is_remark else ''}{f.log}"

@@ -17,6 +17,7 @@ from countersign.operate.doctor.machine import (
     schema,
     sessions,
 )
+from countersign.operate.doctor.promises import promises
 from countersign.operate.doctor.sight import (
     EXIT,
     Check,
@@ -53,7 +54,7 @@ CHECKS: Final[Mapping[str, Check[Sight]]] = {
     "webhooks": partial(of_tables, "webhooks"),
     "mails": partial(of_tables, "mails"),
     "notices": service.notices,
-    "backup": machine.backup,
+    "promises": promises,
 }
 """In the order of the output."""
 

@@ -1,4 +1,4 @@
-"""Checks of this machine: settings, files, disk, limits, the server's process, backups."""
+"""Checks of this machine: settings, files, disk, limits, the server's process."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ from countersign.base.db.schema import connected
 from countersign.base.errors import CountersignError, DatabaseMoved, Draining, NotInitialised
 from countersign.base.files import holder_of, loose_mode
 from countersign.base.host import is_wildcard
-from countersign.base.values import from_ns, rfc3339
 from countersign.core.vault.key_file import key_file
-from countersign.operate.backup import read_note
 from countersign.operate.doctor.sight import Diagnosis, Sight, UnseenError, queried, say, together
 from countersign.operate.serving_role import missing_rights
 
@@ -35,7 +33,6 @@ DISK_FULL_MB: Final = 64
 _FILES_MIN: Final = 10_000
 """As many as a server's connections need."""
 _MEMORY_MIN_MB: Final = 128
-_BACKUP_HOURS: Final = 36
 _NETWORK: Final = ("9p", "afs", "ceph", "cifs", "fuse.", "gluster", "lustre", "nfs", "smb")
 _VOLATILE: Final = ("tmpfs", "ramfs")
 
@@ -163,20 +160,6 @@ def available_memory() -> int:
         return min(free, int(most) - int(used))
     except (OSError, ValueError):  # no container, or no limit
         return free
-
-
-def backup(look: Sight) -> Iterator[Diagnosis]:
-    """The last one is young, and was restored on trial."""
-    note = read_note(look.settings.data_dir)
-    if look.embedded_url is not None:
-        at = note.get("at")
-        hours = None if at is None else (look.clock.time_ns() / 10**9 - at) / 3600
-        tried = note.get("restored_at")
-        code = "none" if hours is None else "old" if hours > _BACKUP_HOURS else "fine"
-        tried = rfc3339(from_ns(int(tried) * 10**9)) if tried else "never"
-        yield say(f"backup.{code}", hours=hours, directory=note.get("directory"), tried=tried)
-    else:
-        yield say("backup.elsewhere")
 
 
 _VERSION_MIN: Final = 15

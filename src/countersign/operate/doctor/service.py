@@ -19,7 +19,7 @@ from countersign.core.access.secrets import read_secret
 from countersign.core.buyers.providers import credentials_row
 from countersign.core.buyers.rules import VerificationSettings
 from countersign.core.log import logs_sql
-from countersign.core.log.authorities import chosen_authorities, known_authorities
+from countersign.core.log.check import last_check
 from countersign.core.log.check_records import unmatched_events
 from countersign.core.log.clock_guard import WRONG_SECONDS, database_time
 from countersign.core.log.fork_guard import (
@@ -29,17 +29,14 @@ from countersign.core.log.fork_guard import (
     why_suspended,
 )
 from countersign.core.log.keys import LogKeys
-from countersign.core.log.model import TIMESTAMP, WITNESS, Log
-from countersign.core.log.policy import witnesses_in
+from countersign.core.log.model import Log
 from countersign.core.log.sequencer import Sequencer
 from countersign.core.notices.registry import KnownNotices, all_versions, revision_of
 from countersign.core.vault.vault import SealedColumn, count_keys
 from countersign.identity.registry import IdentityProviders
-from countersign.operate.doctor.sight import Asked, Diagnosis, Sight, say, together
-from countersign_evidence.note import checkpoint_of
+from countersign.operate.doctor.promises import third_parties
+from countersign.operate.doctor.sight import Asked, Diagnosis, Severity, Sight, say, together
 
-_WAITING_SECONDS: Final = 60
-_STUCK_SECONDS: Final = 600
 _SOON: Final = timedelta(days=7)
 
 
@@ -66,7 +63,7 @@ def log_keys(look: Sight) -> Iterator[Diagnosis]:
         own = LogKeys(look.vault(connection), Sequencer(look.clock, look.heads), look.settings)
         return [
             (log, key.vkey, await own.why_unusable(log, key))
-            for log in newest_logs(connection).values()
+            for log in logs_sql.newest_logs(connection).values()
             for key in logs_sql.keys_of(connection, log.id)
             if key.retires_at is None or look.now < key.retires_at
         ]
@@ -80,7 +77,7 @@ def log_keys(look: Sight) -> Iterator[Diagnosis]:
 
 
 def logs(look: Sight) -> Iterator[Diagnosis]:
-    """The database matches the published head, and no record waits for long."""
+    """The database matches the published head, and the last check of it had no findings."""
     said, heads, place = [], look.heads, look.settings.log_head_dir
     try:
         if isinstance(place, str):
@@ -88,10 +85,11 @@ def logs(look: Sight) -> Iterator[Diagnosis]:
     except HeadUnavailable as error:
         yield say("logs.head_file", why=error.message)
     with look.reading() as connection:
-        queues = logs_sql.queues(connection)
-        for mode, log in newest_logs(connection).items():
-            number, oldest = queues.get(mode, (0, None))
-            seconds = 0.0 if oldest is None else (look.now - oldest).total_seconds()
+        last, queues = last_check(connection), logs_sql.queues(connection)
+        if last is not None and last.findings:
+            yield say("logs.mismatch", at=rfc3339(last.at), number=last.findings)
+        for mode, log in logs_sql.newest_logs(connection).items():
+            number, _ = queues.get(mode, (0, None))
             said.append(f"{mode.value} {log.size} entries, {number} waiting")
             try:
                 note, own_place = heads.kept(mode)
@@ -106,22 +104,9 @@ def logs(look: Sight) -> Iterator[Diagnosis]:
             )
             if why is not None:
                 yield say("logs.suspended", mode=mode.value, why=why)
-            if seconds > _WAITING_SECONDS:
-                code = "logs.stuck" if seconds > _STUCK_SECONDS else "logs.waiting"
-                yield say(code, number=number, mode=mode.value, seconds=seconds)
-            published = None if note is None else checkpoint_of(note)
-            behind = 0 if published is None else log.size - published.size
-            late = look.now - log.at > timedelta(seconds=_WAITING_SECONDS)
-            if published is not None and published.origin == log.origin and behind > 0 and late:
-                yield say("logs.unpublished", number=behind, log=log.origin, at=rfc3339(log.at))
             if log.at > look.now + timedelta(seconds=5):
                 yield say("logs.future", log=log.origin, at=rfc3339(log.at))
     yield say("logs.fine", logs="; ".join(said), place=place)
-
-
-def newest_logs(connection: Connection) -> dict[Mode, Log]:
-    """The newest log of each mode."""
-    return {log.mode: log for log in logs_sql.all_logs(connection)}
 
 
 def notices(look: Sight) -> Iterator[Diagnosis]:
@@ -154,7 +139,6 @@ def notices(look: Sight) -> Iterator[Diagnosis]:
 
 
 CLOCK_OFF_SECONDS: Final = 5.0
-_ANCHOR_AGE: Final = timedelta(hours=36)
 _CERTIFICATE: Final = timedelta(days=14)
 _STAMP: Final = timedelta(days=30)
 _ACCOUNTS_MAX: Final = 100
@@ -164,7 +148,7 @@ def clock(look: Sight) -> Iterator[Diagnosis]:
     """This machine's is right: by the database's, the witnesses' and the authorities'."""
     ahead: dict[str, float] = {}
     with look.reading() as connection:
-        parties = _third_parties(look, connection)
+        parties = third_parties(look, connection)
         if look.embedded_url is None:
             ahead["the database"] = look.clock.time_ns() / 1e9 - database_time(connection)
     for url, asked in _ask_all(look, [url for _, _, url in parties]):
@@ -179,15 +163,6 @@ def clock(look: Sight) -> Iterator[Diagnosis]:
         yield say("clock.fine", seconds=max(map(abs, ahead.values())), number=len(ahead))
     else:
         yield say("clock.alone")
-
-
-def _third_parties(look: Sight, connection: Connection) -> list[tuple[str, str, str]]:
-    """Kind, name and URL of each configured witness and authority."""
-    _, witnesses = witnesses_in(look.settings.witness_policy_file)
-    found = [(WITNESS, w.key_name, w.url) for w in witnesses if w.url and w.verifier.checkable]
-    known, names = known_authorities(), chosen_authorities(connection)
-    chosen = tuple(known[name].url for name in names if name in known)
-    return found + [(TIMESTAMP, url, url) for url in look.settings.timestamp_urls or chosen]
 
 
 def _ask_all(
@@ -211,24 +186,13 @@ def _reached(look: Sight, urls: Iterable[str], **options: Any) -> Iterator[Diagn
 
 
 def witnesses(look: Sight) -> Iterator[Diagnosis]:
-    """Witnesses and time-stamp authorities respond, and have seen the log lately."""
+    """Witnesses and time-stamp authorities respond, and time-stamps do not end soon."""
     with look.reading() as connection:
-        parties, log = _third_parties(look, connection), newest_logs(connection).get(Mode.LIVE)
-        last = [
-            (name, logs_sql.newest_anchor(connection, log.id, kind, name))
-            for kind, name, _ in parties
-            if log is not None and log.size
-        ]
+        parties = third_parties(look, connection)
         ending = logs_sql.to_renew(connection, look.now, look.now + _STAMP)
-        has_live = has_live_key(connection, look.now)
     if not parties:
-        yield say("witnesses.none_live" if has_live else "witnesses.none")
+        yield say("witnesses.none")
     yield from _reached(look, [url for _, _, url in parties])
-    for name, newest in last:
-        if newest is None:
-            yield say("witnesses.never", name=name)
-        elif look.now - newest[1] > _ANCHOR_AGE:
-            yield say("witnesses.late", name=name, at=rfc3339(newest[1]))
     if ending is not None and ending.ends_at is not None:
         yield say("witnesses.ending", at=rfc3339(ending.ends_at))
     yield say("witnesses.fine", number=len(parties))
@@ -271,7 +235,9 @@ def public_address(look: Sight) -> Iterator[Diagnosis]:
     """Clients reach the service there, and its certificate does not end soon."""
     url = look.settings.public_url
     if url.startswith("https://"):
-        yield from _reached(look, [f"{url}/healthz"])
+        for found in _reached(look, [f"{url}/healthz"]):
+            is_down = found.code in {"reached.not", "reached.failing"}
+            yield found._replace(severity=Severity.BROKEN) if is_down else found
         if not look.settings.trusted_proxies:  # the service itself speaks no TLS
             yield say("public_address.proxies")
         yield say("public_address.fine", url=url)
