@@ -27,6 +27,8 @@ class Part:
     buyer: str | None = None
     """The cbid that it names."""
     reference: str | None = None
+    binds: tuple[str | None, str | None] = (None, None)
+    """Of a link, an acknowledgment or a refused decision: the vendor's session, with a reference."""
     ack_id: str | None = None
     """Of a decision: the acknowledgment, if it is one of the order. Of a link: what came of it."""
     erased: bool = False
@@ -220,6 +222,12 @@ class Party:
                 return one
         self.orders.append(Order(self, now, session, None if session else reference))
         return self.orders[-1]
+
+    def has_another(self, session: str | None, reference: str | None) -> bool:
+        """Whether what named a session was all for another reference."""
+        pairs = [p.binds for one in self.orders for p in one.parts if not p.erased]
+        known = {of for name, of in pairs if name is not None and name == session} - {None}
+        return reference is not None and bool(known) and reference not in known
 
     def rests_on(self, cbid: str) -> Part | None:
         """The account's newest check that verified the buyer, else its newest."""

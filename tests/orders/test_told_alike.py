@@ -154,10 +154,12 @@ class Orders(RuleBasedStateMachine):
         path = f"/v1/notices/{NOTICE}/acknowledge"
         body |= {"initials_per_line": INITIALS}  # type: ignore[dict-item]
         made = self.service.post(party, path, body, "order_reference_mismatch")
+        assert (made is None) is party.has_another(session, reference)
         if made is None:
             return None
         order = party.place(self.world.now, session, reference)
         part = Part(made["ack_id"], "acknowledgment", self.world.now, cbid, reference)
+        part.binds = session, reference
         order.parts.append(part)
         return part
 
@@ -206,6 +208,7 @@ class Orders(RuleBasedStateMachine):
             part = Part(id_, "clearance", self.world.now, cbid, names[1])
             part.cleared, part.ack_id = read["cleared"], ack_id if own else None
             part.until = read_time(read["expires_at"])
+            part.binds = (None if part.cleared else names[0], read["order_reference"])
             order.parts.append(part)
             check = party.rests_on(cbid)
             if check is not None and check not in order.parts:
@@ -266,11 +269,12 @@ class Orders(RuleBasedStateMachine):
         named = {"session_id": names[0], "order_reference": names[1], "return_url": SHOP}
         may_be = "order_reference_mismatch", "order_reference_missing"
         made = self.service.post(party, "/v1/checkout_sessions", asked | named, *may_be)
+        assert (made is None) is party.has_another(*names) or not names[1]
         if made is None:
             return None
         order, cbid = party.place(self.world.now, *names), asked.get("cbid")
         id_, kind = made["checkout_session_id"], "checkout_session"
-        link = Part(id_, kind, self.world.now, cbid, names[1], status="open")
+        link = Part(id_, kind, self.world.now, cbid, names[1], names, status="open")
         link.until, link.facts = read_time(made["expires_at"]), {"names": names, **asked}
         order.parts.append(link)
         return link
@@ -303,9 +307,8 @@ class Orders(RuleBasedStateMachine):
         order = one.order_of(link.id)
         assert order is not None
         link.status, link.asked_at, link.ack_id = "completed", self.world.now, session.ack_id
-        ack = Part(
-            str(session.ack_id), "acknowledgment", self.world.now, link.buyer, link.reference
-        )
+        ack = Part(str(session.ack_id), "acknowledgment", self.world.now, link.buyer)
+        ack.reference, ack.binds = link.reference, link.binds
         ack.clients = len({typed_in, agreed_in})
         order.parts.append(ack)
         if session.clearance_id:

@@ -87,7 +87,7 @@ def reference_index(
 async def of_another_order(
     access: Access, who: Principal, session_id: str | None, reference: str | None
 ) -> bool:
-    """Whether its checkout sessions and acknowledgments all have another reference.
+    """Whether its checkout sessions, acknowledgments and refusals all have another reference.
 
     Without a reference there is no lookup.
     """
@@ -104,9 +104,15 @@ async def of_another_order(
 async def order_of_reference(
     access: Access, who: Principal, session_id: str | None, reference: str | None
 ) -> bytes | None:
-    """See `bound_key`. Without a reference there is no lookup."""
+    """See `bound_key`. Without a reference there is no lookup.
+
+    Raises:
+        OrderReferenceMismatch: the session has another reference.
+    """
     if reference is None:
         return None
+    if await of_another_order(access, who, session_id, reference):
+        raise OrderReferenceMismatch("The session has another order_reference.")
     index, account_id = access.secret.blind_index, who.account_id
     session = None if session_id is None else index(account_id, SESSION_FIELD, session_id)
     named = index(account_id, REFERENCE_FIELD, reference)
@@ -172,10 +178,7 @@ async def acknowledge(
     """
     order = await _order(room, who, notice, submission, clock=clock, entry=entry)
     session_id, reference = submission.session_id, submission.order_reference
-    if await of_another_order(room.log.access, who, session_id, reference):
-        raise OrderReferenceMismatch("The session has another order_reference.")
-    if reference is not None:
-        order.order_key = await order_of_reference(room.log.access, who, session_id, reference)
+    order.order_key = await order_of_reference(room.log.access, who, session_id, reference)
     return await room.log.access.database.write_batched(write_together, order, _make)
 
 

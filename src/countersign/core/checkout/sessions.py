@@ -99,6 +99,7 @@ async def create_session(
         OriginNotRegistered: with a live key, where an address is of another origin.
         VerificationNotConfigured: the identity cannot be collected in a live session.
         OrderReferenceMissing: the account demands a reference of live orders.
+        OrderReferenceMismatch: the session was used for another reference.
         NoticeNotFound, NoticeNotReviewed, NoticeNotInForce: the notice cannot be shown.
     """
     clock = await room.access.test_clocks.of(who.account_id, who.mode)
