@@ -136,5 +136,7 @@ class Checkout:
         return found
 
     def fulfil(self, clearance_id: str, **answer: object) -> httpx2.Response:
-        """Report the fulfilment."""
+        """Report the fulfilment; a time of 2099 is confirmed, unless the report says otherwise."""
+        if any(str(value).startswith("2099") for value in answer.values()):
+            answer = {"confirm_order_of_events": True} | answer
         return self.client.post(f"{CLEARANCES}/{clearance_id}/fulfilment", json=answer)

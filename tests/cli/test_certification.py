@@ -114,7 +114,7 @@ def _order(made: Deployment, session: str) -> tuple[str, str]:
         cbid = client.post("/v1/buyers/verify", json=buyer).json()["cbid"]
         order = {"ack_id": ack_id, "cbid": cbid, "session_id": session, "shipping_zip": "94110"}
         clearance_id: str = client.post("/v1/clearances", json=order).json()["clearance_id"]
-        for step in ({"carrier": "UPS"}, {"delivered_at": "2099-11-22T16:05:00Z"}):
+        for step in ({"carrier": "UPS"}, {"adult_signature_obtained": True}):
             path = f"/v1/clearances/{clearance_id}/fulfilment"
             assert client.post(path, json=step).status_code == 200
     return ack_id, clearance_id

@@ -50,7 +50,7 @@ def buy(shop: Vendor, number: int) -> Bought:
     clearance_id = cleared["clearance_id"]
     shipped = shop.test.post(
         f"/v1/clearances/{clearance_id}/fulfilment",
-        json={"carrier": "UPS", "shipped_at": "2099-01-02T00:00:00Z"},
+        json={"carrier": "UPS", "shipped_at": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"},
     ).json()
     return Bought(session, reference, cbid, ack_id, clearance_id, shipped["fulfilment_id"])
 
@@ -582,7 +582,7 @@ def test_a_corrected_report_moves_no_order(shop: Vendor) -> None:
         return order["state"], "fulfilment" in order["missing"]
 
     wrong = [bought.fulfilment_id]
-    delivered = {"delivered_at": "2099-01-03T00:00:00Z"}
+    delivered = {"delivered_at": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"}
     assert told(**delivered) == ("delivered", False)
     assert told(corrects=wrong[-1], carrier="UPS") == ("shipped", False)
     assert told(corrects=wrong[0]) == ("shipped", False)

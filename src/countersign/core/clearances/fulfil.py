@@ -60,7 +60,7 @@ _PAID: Final = "paid_at"
 REPORTS_MAX: Final = 32
 """Under one clearance: as many as its dossier has."""
 CLOCKS_APART: Final = timedelta(minutes=5)
-"""How much earlier than its predecessor an event may be: clocks differ."""
+"""How much earlier than its predecessor, or later than now, an event may be: clocks differ."""
 
 
 FULFILMENTS: Final = Acts("Clearances", Clearances, scope=Scope.CLEARANCES_CREATE)
@@ -166,7 +166,7 @@ async def _write(
             written = repeated.fulfilment_id, repeated.clearance_id
         else:
             decided_at = connection.execute(first_decision).scalar_one()
-            odd = _out_of_order(decided_at, earlier, facts, signature=signature)
+            odd = _out_of_order(decided_at, earlier, facts, at, signature=signature)
             unconfirmed = None if reported.confirm_order_of_events else odd
             refused = _refused(decided_at, facts, at, odd=unconfirmed, expired=expired)
             if refused is not None:
@@ -286,18 +286,21 @@ def _out_of_order(
     decided_at: datetime,
     earlier: list[Fulfilment],
     facts: Mapping[str, Json],
+    now: datetime,
     *,
     signature: bool,
 ) -> str | None:
-    """The rule of evidence-format, section 17.1, that the newly reported facts break; None: none.
+    """How the newly reported facts are in the future, or break rule 5, 6 or 7 of evidence-format.
 
     `signature`: whether one is required. What earlier reports break is not repeated.
     """
     known = {name for one in earlier for name in _facts(one)}
     said = {name: value for one in earlier for name, value in _facts(one).items()} | {**facts}
     times = [(name, parse_rfc3339(str(said[name]))) for name in _TIMES if name in said]
-    for (before, then), (name, at) in combinations([("", decided_at), *times], 2):
+    for (before, then), (name, at) in combinations([("", decided_at), *times, ("", now)], 2):
         if then - at > CLOCKS_APART and not known.issuperset({before, name} - {""}):
+            if not name:
+                return f"`{before}` is {rfc3339(then)}, and it is {rfc3339(at)} now"
             first = f"`{before}`" if before else "the first decision that cleared the order"
             return f"`{name}` is {rfc3339(at)}, and {first} {rfc3339(then)}"
     unsigned = signature and said.get(_SIGNATURE) is False and "delivered_at" in said
