@@ -446,8 +446,9 @@ class Orders(RuleBasedStateMachine):
         self.turn += 1
         self.stage.do(self.stage.opened.log.seal.settle())
         for party in self.world.parties:
-            listed = self.service.get(party, "/v1/orders?limit=100")["data"]
-            assert len(listed) == len(party.orders)
+            page = self.service.get(party, f"/v1/orders?limit={len(party.orders) or 1}")
+            listed = page["data"]
+            assert (len(listed), page["next_cursor"]) == (len(party.orders), None)
             known = {frozenset(part["id"] for part in one["parts"]): one for one in listed}
             for order in party.orders:
                 told = known[frozenset(part.id for part in order.parts)]

@@ -10,6 +10,7 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
+    Select,
     and_,
     case,
     delete,
@@ -61,7 +62,8 @@ indexed_keys: Final = SelectAmong(
 )
 """Of each of these members whose order is not named by its own session or reference."""
 _SCANNED_MAX: Final = 5_000
-"""Acts scanned for one page of a list."""
+"""Acts scanned at once for a page of a list."""
+_SCANS_MAX: Final = 4
 
 
 def key_of(session_index: bytes | None, reference_index: bytes | None, member_id: str) -> bytes:
@@ -220,43 +222,55 @@ def find_page(
     acts = select(*_COLUMNS).where(reach.rows(order_acts))
     if wanted.after is not None:
         acts = acts.where(_at >= wanted.after)
-    if wanted.place is not None:
-        acts = acts.where(tuple_(_at, _o.key) < tuple_(*wanted.place))
     if wanted.keys is not None:
         named = find_orders(connection, reach, wanted.keys)
         times = {act.at for order in named for act in order.acts}
         acts = acts.where(_at.in_(times), _o.key.in_(wanted.keys))
+
+    def is_wanted(act: OrderAct) -> bool:
+        return act.state is not None and act.state_at(now) in wanted.states
+
+    page, more = dict[JoinedOrder, tuple[int, bytes]](), wanted.place
+    for _ in range(_SCANS_MAX):
+        found, more = _scan(connection, acts, wanted, now, 3 * limit, more)
+        known = find_orders(connection, reach, {act.key for act in found})
+        orders = {order.first.key: order for order in known}
+        for act in found:
+            order = orders[act.key]
+            newest = max(filter(is_wanted, order.acts), key=lambda one: one[2:5])
+            if (
+                # Acts of one millisecond share a place: the page may end between them.
+                act[2:4] == newest[2:4]
+                and is_wanted(order.decisive(now))
+                and (wanted.after is None or wanted.after <= order.first.at)
+                and (wanted.before is None or order.first.at < wanted.before)
+                and wanted.notice_id in {None, order.notice_id}
+            ):
+                page[order] = act[2:4]
+        if more is None or len(page) > limit:
+            break
+    shown = [*page][:limit]
+    return shown, page[shown[-1]] if len(page) > limit else more
+
+
+def _scan(
+    connection: Connection,
+    acts: Select[Any],
+    wanted: Wanted,
+    now: int,
+    limit: int,
+    after: tuple[int, bytes] | None,
+) -> tuple[list[OrderAct], tuple[int, bytes] | None]:
+    """The next acts of the wanted states, and where to go on; None: at the end."""
+    if after is not None:
+        acts = acts.where(tuple_(_at, _o.key) < tuple_(*after))
     scanned = acts.order_by(_at.desc(), _o.key.desc()).limit(_SCANNED_MAX).subquery()
     is_over = and_(scanned.c.due_at.is_not(None), scanned.c.due_at <= now)
     moved = [(is_over & (scanned.c.state == one), then.value) for one, then in AFTER_DUE.items()]
     state = case(*moved, else_=scanned.c.state)
     matching = select(scanned).where(state.in_(wanted.states))
-    found = [_act(row) for row in connection.execute(matching.limit(3 * limit))]
-    more: tuple[int, bytes] | None
-    if len(found) == 3 * limit:
-        more = found[-1][2:4]
-    else:
-        rest = select(scanned.c.at, scanned.c.key).offset(_SCANNED_MAX - 1)
-        more = next(((at, bytes(key)) for at, key in connection.execute(rest)), None)
-    orders = {o.first.key: o for o in find_orders(connection, reach, {act.key for act in found})}
-
-    def is_wanted(act: OrderAct) -> bool:
-        return act.state is not None and act.state_at(now) in wanted.states
-
-    page = list[JoinedOrder]()
-    for act in found:
-        order = orders[act.key]
-        newest = max(filter(is_wanted, order.acts), key=lambda one: one[2:5])
-        if (
-            # Acts of one millisecond share a place: the page may end between them.
-            act[2:4] == newest[2:4]
-            and order not in page
-            and is_wanted(order.decisive(now))
-            and (wanted.after is None or wanted.after <= order.first.at)
-            and (wanted.before is None or order.first.at < wanted.before)
-            and wanted.notice_id in {None, order.notice_id}
-        ):
-            page.append(order)
-            if len(page) == limit:
-                return page, act[2:4]
-    return page, more
+    found = [_act(row) for row in connection.execute(matching.limit(limit))]
+    if len(found) == limit:
+        return found, found[-1][2:4]
+    rest = select(scanned.c.at, scanned.c.key).offset(_SCANNED_MAX - 1)
+    return found, next(((at, bytes(key)) for at, key in connection.execute(rest)), None)
