@@ -131,12 +131,12 @@ def test_a_session_has_links_of_one_reference(shop: Shop, other_shop: Shop) -> N
 
     An acknowledgment binds as well; another account has sessions of its own.
     """
-    acks = ({"session_id": "cart-8", "order_reference": "A-1"}, {"session_id": "cart-9"})
-    assert [send(shop.client, **asked).status_code for asked in acks] == [200, 200]
+    assert send(shop.client, session_id="cart-8", order_reference="A-1").status_code == 200
+    assert send(shop.client, session_id="cart-9").status_code == 200
     for session in ("cart-7", "cart-8", "cart-9"):
-        for reference in (None, "A-1", "A-1", None):
+        for reference in (None, "A-1", "A-1"):
             link = shop.buyer(session_id=session, order_reference=reference)
-        shop.client.post(f"/v1/checkout_sessions/{link.id}/cancel", json={}).raise_for_status()
+            assert link.decline().status_code == 200
         refused = shop.create(session_id=session, order_reference="A-2")
         assert refusal(refused) == (409, "order_reference_mismatch")
         assert other_shop.create(session_id=session, order_reference="A-2").status_code == 200

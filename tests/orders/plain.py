@@ -28,7 +28,7 @@ class Part:
     """The cbid that it names."""
     reference: str | None = None
     binds: tuple[str | None, str | None] = (None, None)
-    """Of a link, an acknowledgment or a refused decision: the vendor's session, with a reference."""
+    """Of a link, an acknowledgment or a refused decision: session and reference of the vendor."""
     ack_id: str | None = None
     """Of a decision: the acknowledgment, if it is one of the order. Of a link: what came of it."""
     erased: bool = False

@@ -232,7 +232,8 @@ def find_page(
 
     page, more = dict[JoinedOrder, tuple[int, bytes]](), wanted.place
     for _ in range(_SCANS_MAX):
-        found, more = _scan(connection, acts, wanted, now, 3 * limit, more)
+        rest = acts if more is None else acts.where(tuple_(_at, _o.key) < tuple_(*more))
+        found, more = _scan(connection, rest, wanted.states, now, 3 * limit)
         known = find_orders(connection, reach, {act.key for act in found})
         orders = {order.first.key: order for order in known}
         for act in found:
@@ -256,19 +257,16 @@ def find_page(
 def _scan(
     connection: Connection,
     acts: Select[Any],
-    wanted: Wanted,
+    states: Collection[OrderState],
     now: int,
     limit: int,
-    after: tuple[int, bytes] | None,
 ) -> tuple[list[OrderAct], tuple[int, bytes] | None]:
     """The next acts of the wanted states, and where to go on; None: at the end."""
-    if after is not None:
-        acts = acts.where(tuple_(_at, _o.key) < tuple_(*after))
     scanned = acts.order_by(_at.desc(), _o.key.desc()).limit(_SCANNED_MAX).subquery()
     is_over = and_(scanned.c.due_at.is_not(None), scanned.c.due_at <= now)
     moved = [(is_over & (scanned.c.state == one), then.value) for one, then in AFTER_DUE.items()]
     state = case(*moved, else_=scanned.c.state)
-    matching = select(scanned).where(state.in_(wanted.states))
+    matching = select(scanned).where(state.in_(states))
     found = [_act(row) for row in connection.execute(matching.limit(limit))]
     if len(found) == limit:
         return found, found[-1][2:4]
