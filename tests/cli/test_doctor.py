@@ -8,11 +8,13 @@ import shutil
 import signal
 import socket
 import sqlite3
+import ssl
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from datetime import timedelta
 from email.utils import formatdate
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -25,7 +27,15 @@ import pytest
 from countersign.base.db.engine import sqlite_module
 from countersign.operate.doctor.examine import CHECKS, examine, worst
 from countersign.operate.doctor.service import public_address
-from countersign.operate.doctor.sight import Check, Severity, Sight, UnseenError, say
+from countersign.operate.doctor.sight import (
+    Asked,
+    Check,
+    Diagnosis,
+    Severity,
+    Sight,
+    UnseenError,
+    say,
+)
 from tests.cli.conftest import Bench
 from tests.cli.serving import wait_until
 from tests.support import postgres
@@ -479,3 +489,54 @@ def test_an_unknown_proxy_is_reported() -> None:
         look = Sight(environment, seconds=5)
         found[name] = {one.code for one in public_address(look)}
     assert found["unknown"] - found["known"] == {"public_address.proxies"}
+
+
+@pytest.mark.one_engine
+def test_one_cause_is_one_line() -> None:
+    """Such as an object store that fails at the heads of both logs."""
+
+    def failing(_: Sight) -> Iterator[Diagnosis]:
+        yield from [say("logs.head_file", why="it does not respond")] * 3
+
+    assert len(examine(Sight({}), {"logs": failing})) == 1
+
+
+@pytest.mark.openssl
+@pytest.mark.one_engine
+def test_a_certificate_that_ends_soon_is_reported_of_a_server_that_hangs_up(tmp_path: Path) -> None:
+    """Plain HTTP/1.0: the end of the connection is the end of the response."""
+    file = tmp_path / "own.pem"
+    subprocess.run(
+        (
+            *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"),
+            *("-nodes", "-days", "2", "-subj", "/CN=127.0.0.1", "-addext"),
+            *("subjectAltName=IP:127.0.0.1", "-keyout", str(file.with_suffix(".key"))),
+            *("-out", str(file)),
+        ),
+        check=True,
+        capture_output=True,
+    )
+
+    class Plain(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"ok")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Plain) as server:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(file, file.with_suffix(".key"))
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        serving = threading.Thread(target=server.serve_forever)
+        serving.start()
+        look = Sight({"COUNTERSIGN_PUBLIC_URL": f"https://127.0.0.1:{server.server_port}"})
+        asked = look.ask(look.settings.public_url, verify=ssl.create_default_context(cafile=file))
+        server.shutdown()
+        serving.join()
+    assert isinstance(asked, Asked), asked
+    assert (asked.status, asked.body) == (200, "ok")
+    assert asked.ends_at is not None
+    assert timedelta(days=1) < asked.ends_at - look.now < timedelta(days=2)

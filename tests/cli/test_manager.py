@@ -74,9 +74,9 @@ def test_a_server_shows_the_watchdog_that_it_lives(
 def test_a_connection_between_two_servers_is_served_by_the_second(
     initialised: Bench, place: Path, workers: str
 ) -> None:
-    """The manager holds the socket, so connections wait in it."""
+    """The manager holds the socket, so connections wait in it; the setting counts for nothing."""
     port = free_port()
-    bench = initialised.but(PORT=str(port), WORKERS=workers)
+    bench = initialised.but(PORT=str(free_port()), WORKERS=workers)
     with Manager(place, hold_socket(port)) as manager:
         for _ in range(2):
             with closing(HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
@@ -84,6 +84,7 @@ def test_a_connection_between_two_servers_is_served_by_the_second(
                 process = manager.start(bench.environment)
                 assert connection.getresponse().status == 200
             manager.await_notice(notices.READY, process)
+            assert f"on 127.0.0.1 port {port}\n" in manager.log.read_text()
             for _ in range(10):  # no worker waits for a second connection before it answers a first
                 assert httpx2.get(f"http://127.0.0.1:{port}/healthz").status_code == 200
             process.terminate()

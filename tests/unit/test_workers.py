@@ -37,7 +37,7 @@ def parent(opened: list[socket.socket]) -> Iterator[_Parent]:
         opened.append(socket.create_server(("127.0.0.1", 0)))
         return opened[-1]
 
-    made = _Parent(2, listen, lambda: None)
+    made = _Parent(2, listen, lambda _host, _port: None)
     yield made
     for end in (made._woken, made._waker, made._selector):
         end.close()

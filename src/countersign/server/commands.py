@@ -165,8 +165,7 @@ def _serve(settings: Settings, *, demo: bool) -> None:
     elif not settings.data_dir.is_dir():
         raise NotInitialised
     lock = only_server(settings.data_dir, serves=True) if embedded else nullcontext()
-    address = f"Countersign serves {settings.public_url} on {settings.host} port {settings.port}"
-    ready = partial(_say_ready, address)
+    ready = partial(_say_ready, settings.public_url)
 
     async def begin(deployment: Deployment, *, begins_server: bool) -> None:
         if demo and begins_server:
@@ -199,8 +198,8 @@ def _serve(settings: Settings, *, demo: bool) -> None:
             uvloop.run(run_as(worker))
 
 
-def _say_ready(address: str) -> None:
-    say(address)
+def _say_ready(public_url: str, host: str, port: int) -> None:
+    say(f"Countersign serves {public_url} on {host} port {port}")
     notify(READY)
 
 

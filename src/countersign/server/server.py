@@ -59,7 +59,7 @@ _Loop: TypeAlias = Callable[[], Awaitable[object]]
 
 async def serve(
     deployment: Deployment,
-    ready: Callable[[], None] | None = None,
+    ready: Callable[[str, int], None] | None = None,
     worker: Worker | None = None,
 ) -> None:
     """Serve until SIGINT or SIGTERM: drain, then let requests under way finish, for ten seconds.
@@ -69,7 +69,7 @@ async def serve(
 
     Args:
         deployment: what to serve.
-        ready: called once, when the server is about to accept connections.
+        ready: called once with host and port, when the server is about to accept connections.
         worker: which of several processes this is; None: this process is the only one.
     """
     settings = deployment.settings
@@ -93,9 +93,11 @@ async def serve(
         loops["promises"] = app.watch.run
     if settings.metrics_port is not None:
         loops |= await _serve_metrics(app, settings.metrics_host, settings.metrics_port, worker)
+    listening = open_socket()
+    host, port, *_ = listening.getsockname()  # the service manager's may be another one
     server = _Server(
         app,
-        open_socket(),
+        listening,
         address=settings.host,
         port=settings.port,
         interface=Interfaces.ASGINL,
@@ -129,7 +131,7 @@ async def serve(
         faulthandler.enable()  # the service manager's watchdog ends a frozen process by SIGABRT
     try:
         if ready is not None:
-            loop.call_soon(ready)
+            loop.call_soon(ready, host, port)
         with suppress(asyncio.CancelledError):
             await serving
     finally:

@@ -100,7 +100,7 @@ class Worker:
         self.shared.pulses.beat(self.number - 1)
         loop.call_later(_TICK_SECONDS, self.tick, loop)
 
-    def say_ready(self) -> None:
+    def say_ready(self, _host: str, _port: int) -> None:
         """Tell the parent that this worker is about to accept connections."""
         self.parent.send(_READY)
 
@@ -137,7 +137,7 @@ class _Place:
             self.listening = None
 
 
-def fork_workers(number: int, host: str, port: int, ready: Callable[[], None]) -> Worker:
+def fork_workers(number: int, host: str, port: int, ready: Callable[[str, int], None]) -> Worker:
     """Fork this many workers: returns in each worker, and never in the parent.
 
     The first begins alone: if it cannot serve, it says why, and the server ends with its status.
@@ -146,7 +146,7 @@ def fork_workers(number: int, host: str, port: int, ready: Callable[[], None]) -
         number: of workers.
         host: where to listen.
         port: where to listen.
-        ready: called once, in the parent, when all are ready.
+        ready: called once with host and port, in the parent, when all are ready.
 
     Raises:
         AddressInUse: the host and port are taken.
@@ -161,11 +161,14 @@ def fork_workers(number: int, host: str, port: int, ready: Callable[[], None]) -
 
 class _Parent:
     def __init__(
-        self, workers: int, open_socket: Callable[[], socket.socket], ready: Callable[[], None]
+        self,
+        workers: int,
+        open_socket: Callable[[], socket.socket],
+        ready: Callable[[str, int], None],
     ) -> None:
         self._shared = Shared(workers)
         self._open_socket = open_socket
-        self._ready: Callable[[], None] | None = ready
+        self._ready: Callable[[str, int], None] | None = ready
         self._places = [_Place(number=number) for number in range(1, workers + 1)]
         self._stopping = False
         self._worst = 0
@@ -341,8 +344,9 @@ class _Parent:
         if place.number == 1 and place.forks == 1:
             for other in self._places[1:]:
                 other.due = time.monotonic()
-        if self._ready is not None and all(place.was_ready for place in self._places):
-            self._ready()
+        is_complete = all(place.was_ready for place in self._places)
+        if self._ready is not None and place.listening is not None and is_complete:
+            self._ready(*place.listening.getsockname()[:2])
             self._ready = None
 
 

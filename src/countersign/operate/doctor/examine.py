@@ -102,4 +102,5 @@ def _found(check: Check[Sight], look: Sight) -> list[Diagnosis]:
         found.append(say("check.refused", why=error.message, code=error.code))
     except Exception as error:  # noqa: BLE001 - a check must not hide what the others find
         found.append(say("check.failed", why=f"{type(error).__name__}: {str(error)[:200]}"))
-    return [one for one in found if EXIT[one.severity]] or found[:1]
+    # What a check finds of each log may have one cause.
+    return [*dict.fromkeys(one for one in found if EXIT[one.severity])] or found[:1]

@@ -204,15 +204,16 @@ class Sight:
                 client.stream("GET", url) as response,
             ):
                 at, body = self.clock.time_ns() / 1e9, b""
+                # A server may close the connection with the body.
+                channel = response.extensions["network_stream"].get_extra_info("ssl_object")
+                held = channel.getpeercert() if channel is not None else None
+                ends = ssl.cert_time_to_seconds(held["notAfter"]) if held else None
                 for piece in response.iter_bytes():
                     body += piece
                     if len(body) > 4096:
                         break
                 said = response.headers.get("date")
                 ahead = None if said is None else at - parsedate_to_datetime(said).timestamp()
-                channel = response.extensions["network_stream"].get_extra_info("ssl_object")
-                held = channel.getpeercert() if channel is not None else None
-                ends = ssl.cert_time_to_seconds(held["notAfter"]) if held else None
         except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, OSError) as error:
             return f"{type(error).__name__}: {error}"
         ends_at = None if ends is None else from_ns(int(ends) * 10**9)
