@@ -172,27 +172,33 @@ def two_heads(initialised: Bench, vendor: str, tmp_path: Path) -> Path:
 
 
 def test_an_older_head_is_not_accepted_as_the_last_one(initialised: Bench, two_heads: Path) -> None:
-    """The stored head shows that more was published."""
+    """The stored head shows that more was published, and no option replaces it."""
     kept = head(initialised).read_bytes()
     words = initialised.refused(*RECOVER, "--published-head", str(two_heads))
     assert "evidence_refused" in words
-    assert "--overrule-kept-head" in words
+    assert "new epoch" in words
     assert head(initialised).read_bytes() == kept
     assert decisions(initialised, "recovery") == []
+    initialised.run(*RECOVER, "--new-epoch", "--published-head", str(two_heads))
+    (answer,) = decisions(initialised, "epoch")
+    assert answer["previous_published"] == kept.decode(), "the later one is cited"
 
 
-def test_overruling_the_kept_head_is_written_down_in_the_log(
-    initialised: Bench, two_heads: Path
+def test_the_head_of_another_deployment_is_not_replaced(
+    initialised: Bench, two_heads: Path, tmp_path: Path
 ) -> None:
-    """With both of them: the holder of the other one can see who decided, and why."""
-    kept = head(initialised).read_text()
-    options = ("--published-head", str(two_heads), "--overrule-kept-head", "--reason", "a test")
-    initialised.run(*RECOVER, *options)
-    assert state(initialised)["suspended"] is None
-    (answer,) = decisions(initialised, "recovery")
-    assert (answer["published"], answer["kept"]) == (two_heads.read_text(), kept)
-    assert (answer["overruled"], answer["reason"]) == (True, "a test")
-    assert initialised.read("log", "check")["findings"] == []
+    """COUNTERSIGN_LOG_HEAD_DIR leads to the place of another one, also if that is older."""
+    initialised.run(*RECOVER, "--new-epoch")
+    make_evidence(initialised, initialised.account("another"), tmp_path)
+    own = tmp_path / "own.checkpoint"
+    shutil.copy(head(initialised), own)
+    text = two_heads.read_text().partition("\n")
+    foreign = f"elsewhere.example/v1/log/test/1\n{text[2]}"
+    head(initialised).write_text(foreign)
+    words = initialised.refused(*RECOVER, "--published-head", str(own))
+    assert "elsewhere.example/v1/log/test/1, no log of this database" in " ".join(words.split())
+    assert head(initialised).read_text() == foreign
+    assert decisions(initialised, "recovery") == []
 
 
 def test_without_its_head_file_a_log_does_not_continue(initialised: Bench, vendor: str) -> None:

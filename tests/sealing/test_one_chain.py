@@ -32,7 +32,7 @@ from countersign.base.db.tables import log_entries, log_pending, logs
 from countersign.base.errors import EvidenceRefused, StorageUnavailable
 from countersign.base.values import Mode
 from countersign.core.log import operate
-from countersign.core.log.head_files import Heads
+from countersign.core.log.head_files import Heads, published_in
 from countersign.core.log.head_store import open_heads
 from countersign.core.log.model import PublishedHead
 from countersign.operate.bootstrap import Deployment as Opened
@@ -131,10 +131,10 @@ class Walk(RuleBasedStateMachine):
         service = self.running[name][1]
         for _ in range(2):  # what publishing has found is noted by the next turn
             self._again(service.log.seal._turn)
-        after, kept = self._stored(), self._heads(name).published(TEST)
+        after, kept = self._stored(), self._heads(name).stored(TEST)
         if before.stopped or not self._holds(before):
             # Only published data leaves; and the server that detects the loss stops all.
-            if kept is not None and kept.note == self.last:
+            if kept is not None and kept == self.last:
                 assert after.stopped, service.log.sequencer.suspended
             assert not before.stopped or after == before
         with suppress(StorageUnavailable):
@@ -171,14 +171,12 @@ class Walk(RuleBasedStateMachine):
         if self.last is not None:
             head = PublishedHead(checkpoint_of(self.last), self.last)
             held = self._holds(self._stored())
-            done = self._decide(
-                name, lambda room: operate.accept_head(room, TEST, head, "a test", overrule=True)
-            )
+            done = self._decide(name, lambda room: operate.accept_head(room, TEST, head, "a test"))
             assert held or not done
 
     @rule(name=names)
     def begin_an_epoch(self, name: str) -> None:
-        kept = self._heads(name).published(TEST)
+        kept = published_in(self._heads(name).stored(TEST))
         newest = list(self.published)[-1:]
         known = [*self._stored().logs, kept and kept.checkpoint.origin]
         if not newest or newest[0] in known:  # else a published number is used again
@@ -202,7 +200,7 @@ class Walk(RuleBasedStateMachine):
                 self.give_the_last_head("c")
             elif self.last is not None:
                 heads = self._heads("c")  # as the operator has it from elsewhere
-                heads.replace(TEST, self.last, heads.published(TEST))
+                assert heads.advance(TEST, self.last, heads.stored(TEST))
                 self.begin_an_epoch("c")
             self.turn("c", 0)
             self.turn("c", 0)

@@ -9,15 +9,15 @@ import pytest
 from countersign.base.errors import HeadUnavailable
 from countersign.base.values import Mode
 from countersign.core.log.head_files import HeadFiles
-from countersign.core.log.model import PublishedHead
-from countersign_evidence.note import Checkpoint, Signer, checkpoint_of, sign_checkpoint
+from countersign_evidence.note import Checkpoint, Signer, sign_checkpoint
 
 
-def note(epoch: int, size: int) -> bytes:
-    origin = f"example.com/v1/log/live/{epoch}"
-    return sign_checkpoint(
-        Checkpoint(origin, size, bytes(32)), [Signer.from_seed(origin, bytes(32))]
-    )
+def note(
+    epoch: int, size: int, *, mode: Mode = Mode.LIVE, root: int = 0, host: str = "example.com"
+) -> bytes:
+    origin = f"{host}/v1/log/{mode.value}/{epoch}"
+    signer = Signer.from_seed(origin, bytes(32))
+    return sign_checkpoint(Checkpoint(origin, size, bytes([root] * 32)), [signer])
 
 
 @pytest.mark.parametrize("kept", [None, note(1, 5)])
@@ -25,7 +25,7 @@ def test_a_process_that_compared_the_head_replaces_it(tmp_path: Path, kept: byte
     """The first one, too."""
     heads = HeadFiles(tmp_path / "heads")
     if kept is not None:
-        heads.replace(Mode.LIVE, kept, None)
+        heads.advance(Mode.LIVE, kept, None)
     assert heads.advance(Mode.LIVE, note(1, 6), kept)
     assert heads.read(Mode.LIVE) == note(1, 6)
     assert heads.read(Mode.TEST) is None
@@ -36,7 +36,7 @@ def test_another_processs_later_head_stays(tmp_path: Path, kept: bytes | None) -
     """It was not compared with the database yet: it may be later, or of a new epoch."""
     heads = HeadFiles(tmp_path)
     if kept is not None:
-        heads.replace(Mode.LIVE, kept, None)
+        heads.advance(Mode.LIVE, kept, None)
     assert not heads.advance(Mode.LIVE, note(1, 6), note(1, 5))
     assert heads.read(Mode.LIVE) == kept
 
@@ -49,32 +49,19 @@ def test_how_much_was_accepted_only_grows_until_the_operator_decides(tmp_path: P
         heads.accept(Mode.TEST, *place)
         assert heads.accepted(Mode.TEST) == kept
     assert heads.accepted(Mode.LIVE) is None
-    heads.replace(Mode.TEST, note(1, 5), None)
+    heads.forget_accepted(Mode.TEST)
     assert heads.accepted(Mode.TEST) is None
     (tmp_path / "test.accepted").write_bytes(b"no size")
     assert heads.accepted(Mode.TEST) is None
 
 
 def test_a_damaged_file_is_not_replaced(tmp_path: Path) -> None:
-    """Only the operator can know its content, and decides."""
+    """Only the operator can know its content, and names it."""
     heads = HeadFiles(tmp_path)
     heads.path(Mode.LIVE).write_bytes(b"no checkpoint")
     with pytest.raises(HeadUnavailable):
-        heads.advance(Mode.LIVE, note(1, 6), None)
+        heads.read(Mode.LIVE)
+    assert not heads.advance(Mode.LIVE, note(1, 6), None)
     assert heads.path(Mode.LIVE).read_bytes() == b"no checkpoint"
-    assert heads.replace(Mode.LIVE, note(1, 6), None)
+    assert heads.advance(Mode.LIVE, note(1, 6), heads.stored(Mode.LIVE))
     assert heads.read(Mode.LIVE) == note(1, 6)
-
-
-@pytest.mark.parametrize("seen", [None, note(1, 4), note(2, 0)])
-def test_an_operator_replaces_only_the_head_decided_about(
-    tmp_path: Path, seen: bytes | None
-) -> None:
-    """A head published after the operator looked stays, and so does its note."""
-    heads = HeadFiles(tmp_path)
-    assert heads.replace(Mode.LIVE, note(1, 5), None)
-    heads.accept(Mode.LIVE, 1, 5)
-    assert not heads.replace(
-        Mode.LIVE, note(1, 0), None if seen is None else PublishedHead(checkpoint_of(seen), seen)
-    )
-    assert (heads.read(Mode.LIVE), heads.accepted(Mode.LIVE)) == (note(1, 5), (1, 5))

@@ -1,7 +1,8 @@
 """A real S3 endpoint on the loopback: moto's server, in a process that can be frozen.
 
 Run as a program, this is that process: it serves on the given port, and closes and opens the port
-again when it reads `down` and `up`. Its content stays.
+again when it reads `down` and `up`. Its content stays. It ignores the header whose name it reads,
+until it reads `heeding`.
 """
 
 from __future__ import annotations
@@ -59,6 +60,19 @@ class ObjectStore:
     def put(self, name: str, path: str, content: bytes) -> None:
         """Put an object there, whatever is there."""
         obstore.put(self._opened(name), path, content)
+
+    def delete(self, name: str, path: str) -> None:
+        """Delete an object there."""
+        obstore.delete(self._opened(name), path)
+
+    @contextmanager
+    def ignoring(self, header: str) -> Iterator[None]:
+        """Pass over a condition of writes meanwhile, as stores do that do not know it."""
+        self._say(header)
+        try:
+            yield
+        finally:
+            self._say("heeding")
 
     @contextmanager
     def down(self) -> Iterator[None]:
@@ -124,8 +138,10 @@ def _serve(port: int) -> None:
 
     application = DomainDispatcherApplication(create_backend_app)
     one_at_a_time, serving = Lock(), list[BaseWSGIServer]()
+    ignored = ""
 
     def answer(environment: Any, start: Any) -> Any:  # noqa: ANN401 - WSGI
+        environment.pop(ignored, None)
         with one_at_a_time:  # S3 compares and writes at once
             return application(environment, start)
 
@@ -142,6 +158,8 @@ def _serve(port: int) -> None:
         elif line == "down\n" and serving:
             serving[0].shutdown()
             serving.pop().server_close()
+        elif line not in {"up\n", "down\n"}:
+            ignored = f"HTTP_{line.strip().replace('-', '_').upper()}"
         print(line, end="", flush=True)  # noqa: T201 - it is done
 
 

@@ -418,6 +418,10 @@ class HeadUnavailable(OperatorError, code="head_unavailable"):
     """The file of the last published checkpoint cannot be used."""
 
 
+class HeadsOverwritable(HeadUnavailable, code="heads_overwritable"):
+    """The object store of the last published checkpoints replaces them without comparing."""
+
+
 class DataDirectoryLocked(OperatorError, code="data_directory_locked"):
     """A server, or a command that must be alone, is running on this data directory."""
 

@@ -34,8 +34,12 @@ from countersign.core.log.fork_guard import SUSPENDED
 from countersign.core.privacy.erase import ERASURE_DUE, KEYS_MISSING
 from countersign_evidence.files import replace_file, sync
 
-_MADE_KEY: Final = "last-backup.json"
 _RESTORED_KEY: Final = "restored.json"
+
+
+def note_of_backup(data_dir: Path) -> Path:
+    """The file in the data directory that notes the last backup."""
+    return data_dir / "last-backup.json"
 
 
 def note_backup(data_dir: Path, directory: Path, shred_keys: Path | None, made_ns: int) -> None:
@@ -44,7 +48,7 @@ def note_backup(data_dir: Path, directory: Path, shred_keys: Path | None, made_n
     keys = shred_keys or directory / SHRED_KEYS
     note = {"at": made_ns / 1e9, "directory": str(directory), "restored_at": tried}
     note["shred_keys"] = str(keys.resolve())
-    replace_file(data_dir / _MADE_KEY, json.dumps(note).encode())
+    replace_file(note_of_backup(data_dir), json.dumps(note).encode())
 
 
 def note_restored(directory: Path, at_ns: int) -> None:
@@ -59,7 +63,7 @@ def read_note(data_dir: Path) -> Mapping[str, Any]:
     """
     note: dict[str, Any] = {}
     with suppress(OSError, ValueError, KeyError, TypeError):
-        note |= json.loads((data_dir / _MADE_KEY).read_text(encoding="utf-8"))
+        note |= json.loads(note_of_backup(data_dir).read_text(encoding="utf-8"))
         note |= json.loads((Path(note["directory"]) / _RESTORED_KEY).read_text(encoding="utf-8"))
     return note
 

@@ -53,6 +53,7 @@ from countersign.hosted.remembered import Remembered
 from countersign.hosted.self_service import SelfService
 from countersign.identity.registry import IdentityProviders
 from countersign.identity.transport import Outbound
+from countersign.operate.backup import note_of_backup
 from countersign.operate.room import Operations, open_operations
 from countersign.staff.people.room import RETURN_PATH, People
 
@@ -157,16 +158,19 @@ async def initialise(
 def remains(settings: Settings) -> Mapping[str, bool]:
     """The parts of a deployment outside its database, in words, and whether each is there.
 
-    The last one is the published head.
+    The last one shows that it has lived: the note of a backup if there is one, or else the
+    published head.
 
     HeadUnavailable: the published head may exist, but cannot be read.
     """
     heads, key = open_heads(settings.log_head_dir), key_file(settings.key_encryption_key)
     published = any(heads.read(mode) is not None for mode in Mode)
+    note = note_of_backup(settings.data_dir)
     return {
         f"the secret key {settings.secret_key_file}": settings.secret_key_file.exists(),
         **({} if key is None else {f"the key-encryption key {key}": key.exists()}),
         f"the last published checkpoints in {settings.log_head_dir}": published,
+        **({f"the note of the last backup {note}": True} if note.exists() else {}),
     }
 
 
@@ -176,14 +180,15 @@ def _refuse_absence(settings: Settings, url: URL, *, founds: bool) -> None:
         return
     parts = remains(settings)
     left = [part for part, is_there in parts.items() if is_there]
-    *_, published = parts.values()
+    *_, has_lived = parts.values()
     # Another `init` may have been first: tables come before keys, and a log before its heads.
-    if schema.is_there(url, founded=published or not founds) or (founds and not left):
+    if schema.is_there(url, founded=has_lived or not founds) or (founds and not left):
         return
     if not left:
         raise NotInitialised
     missing = [f"the database {schema.place(url)}", *(part for part in parts if part not in left)]
     raise DeploymentIncomplete(
+        "This looks like a lost disk, not like a new deployment. "
         f"Missing: {', '.join(missing)}. Still here: {', '.join(left)}. Mount the disk that is "
         "away, correct COUNTERSIGN_DATA_DIR or COUNTERSIGN_DATABASE_URL, or restore a backup "
         "(docs/backup.md). Only to give that deployment up: move the remaining parts away."

@@ -19,6 +19,8 @@ from countersign.base.db.engine import is_embedded, url_of
 from countersign.base.db.pooler import refuse_unknown_pooler
 from countersign.base.errors import (
     CountersignError,
+    HeadsOverwritable,
+    HeadUnavailable,
     InvalidConfiguration,
     NotInitialised,
     UnknownAccount,
@@ -171,6 +173,7 @@ def _serve(settings: Settings, *, demo: bool) -> None:
         if demo and begins_server:
             await _greet(deployment)
         if begins_server:
+            await _refuse_overwritable(deployment)
             await _say_anchors(deployment)
         with suppress(CountersignError):  # it asks again soon
             await deployment.log.clock_guard.look()
@@ -201,6 +204,18 @@ def _serve(settings: Settings, *, demo: bool) -> None:
 def _say_ready(public_url: str, host: str, port: int) -> None:
     say(f"Countersign serves {public_url} on {host} port {port}")
     notify(READY)
+
+
+async def _refuse_overwritable(deployment: Deployment) -> None:
+    """Refuse a place in which several servers would overwrite each other's heads."""
+    if is_embedded(deployment.database.url):
+        return  # which has one server, and its heads in a directory
+    try:
+        await asyncio.to_thread(deployment.log.heads.check)
+    except HeadsOverwritable:
+        raise
+    except HeadUnavailable:
+        pass  # the server accepts, and seals when the place is back
 
 
 async def _look_for_damage(deployment: Deployment) -> None:

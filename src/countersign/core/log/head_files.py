@@ -14,68 +14,87 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Final
 
-from countersign.base.errors import HeadUnavailable
+from countersign.base.errors import EvidenceRefused, HeadUnavailable
 from countersign.base.values import Mode
 from countersign.core.log.model import PublishedHead
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.files import draft, replace_file
-from countersign_evidence.note import checkpoint_of
+from countersign_evidence.note import Checkpoint, checkpoint_of
+
+_PLACE: Final = "place"
+_EPOCH_DIGITS_MAX: Final = 9
 
 
 class Heads(ABC):
-    """The place of the last published checkpoints. HeadUnavailable: the place cannot be used."""
+    """The place of the last published checkpoints, of which nothing is written but by `_swap`.
+
+    `where`: the directory or URL. HeadUnavailable, of any method: the place cannot be used.
+    """
+
+    def __init__(self, where: str) -> None:
+        self._where = where
 
     @abstractmethod
-    def read(self, mode: Mode) -> bytes | None:
-        """The signed note; None if none was published from here yet."""
+    def _get(self, name: str) -> bytes | None:
+        """The content of this name; None: there is none."""
 
     @abstractmethod
-    def advance(self, mode: Mode, note: bytes, over: bytes | None) -> bool:
-        """Keep this checkpoint in the place of `over`; False if another one is stored meanwhile.
-
-        The caller has compared `over` with the database. If another process has published since,
-        the comparison has to be repeated. HeadUnavailable: the checkpoint must not leave.
-        """
-
-    @abstractmethod
-    def replace(self, mode: Mode, note: bytes, over: PublishedHead | None) -> bool:
-        """Keep this checkpoint, since the operator has decided so about `over` (see `published`).
-
-        False if another one is stored meanwhile, which the operator did not decide about.
-        """
-
-    @abstractmethod
-    def place(self) -> str | None:
-        """The name of this place, equal for all servers that share it; None: it has none.
-
-        Not remembered: the place may have changed.
-        """
-
-    @abstractmethod
-    def named_place(self) -> str:
-        """The same; a place without a name gets one."""
+    def _swap(self, name: str, content: bytes, over: bytes | None) -> bool:
+        """Store this in the place of `over`, None: of nothing; False if something else is there."""
 
     @abstractmethod
     def check(self) -> None:
         """Find out whether a checkpoint could be kept."""
 
+    def stored(self, mode: Mode) -> bytes | None:
+        """What is kept as the signed note, damaged or not; None: nothing."""
+        return self._get(_name(mode))
+
+    def read(self, mode: Mode) -> bytes | None:
+        """The signed note; None if none was published from here yet."""
+        note = self.stored(mode)
+        try:
+            _ = None if note is None else checkpoint_of(note)
+        except EvidenceError as error:
+            raise HeadUnavailable(
+                f"The last published checkpoint, {self._where}/{_name(mode)}, cannot be read: "
+                f"{error}."
+            ) from error
+        return note
+
+    def advance(self, mode: Mode, note: bytes, over: bytes | None) -> bool:
+        """Keep this checkpoint in the place of `over`; False if another one is stored meanwhile.
+
+        The caller has compared `over` with the database. If another process has published since,
+        the comparison has to be repeated.
+
+        Raises:
+            EvidenceRefused: `over` is a later checkpoint, or a different one of this size.
+        """
+        refuse_backwards(mode, checkpoint_of(note), published_in(over))
+        return self._swap(_name(mode), note, over)
+
+    def place(self) -> str | None:
+        """The name of this place, equal for all servers that share it; None: it has none.
+
+        Not remembered: the place may have changed.
+        """
+        found = self._get(_PLACE)
+        return None if found is None else found.decode("ascii", "replace")
+
+    def named_place(self) -> str:
+        """The same; a place without a name gets one."""
+        name = self.place()
+        if name is None:
+            self._swap(_PLACE, secrets.token_hex(8).encode(), None)
+            name = self.place()  # another server may have been first
+        return name or ""
+
     def kept(self, mode: Mode) -> tuple[bytes | None, str | None]:
         """The head to compare the database with: its signed note, and the name of its place."""
         return self.read(mode), self.place()
-
-    def published(self, mode: Mode) -> PublishedHead | None:
-        """The last published checkpoint; None also if it is damaged.
-
-        HeadUnavailable: it could not be read, and may be there.
-        """
-        try:
-            note = self.read(mode)
-        except HeadUnavailable as error:
-            if isinstance(error.__cause__, EvidenceError):
-                return None
-            raise
-        return None if note is None else PublishedHead(checkpoint_of(note), note)
 
     def accept(self, mode: Mode, log_id: int, size: int) -> None:  # noqa: B027 - see there
         """Store the number of entries of this mode's log, confirmed by a commit.
@@ -87,58 +106,76 @@ class Heads(ABC):
         """The id of the log of this mode, and how many entries it has had; None: not known."""
         return None
 
+    def forget_accepted(self, mode: Mode) -> None:  # noqa: B027 - as above
+        """Forget that number: the operator has decided how this mode goes on."""
+
+
+def published_in(note: bytes | None) -> PublishedHead | None:
+    """The checkpoint of a kept note; None: nothing is kept, or it is damaged."""
+    with suppress(EvidenceError):
+        return None if note is None else PublishedHead(checkpoint_of(note), note)
+    return None
+
+
+def refuse_backwards(mode: Mode, new: Checkpoint, kept: PublishedHead | None) -> None:
+    """EvidenceRefused unless a checkpoint is of the same log and larger, or of a later epoch."""
+    if kept is None:
+        return
+    old = kept.checkpoint
+    if new.origin == old.origin:
+        follows = new == old or new.size > old.size
+    else:
+        follows = epoch_of(mode, new.origin) > epoch_of(mode, old.origin)
+    if not follows:
+        raise EvidenceRefused(
+            f"The kept last published checkpoint has the size {old.size} and belongs to "
+            f"{old.origin}. The one of size {new.size} of {new.origin} does not follow it, and "
+            "never takes its place: anyone who has the kept one could prove a fork. Recover the "
+            "missing entries, or begin a new epoch. If the kept one is of another deployment, "
+            "correct COUNTERSIGN_LOG_HEAD_DIR."
+        )
+
+
+def log_path(mode: Mode) -> str:
+    """The part of a log's origin between its host and its epoch."""
+    return f"/v1/log/{mode.value}/"
+
+
+def epoch_of(mode: Mode, origin: str) -> int:
+    """The epoch that an origin names; 0 if it is of no log of this mode."""
+    host, _, last = origin.rpartition(log_path(mode))
+    return int(last) if host and last.isdecimal() and len(last) <= _EPOCH_DIGITS_MAX else 0
+
 
 class HeadFiles(Heads):
     """Two files a mode: `live.checkpoint`, replaced whole, and `live.accepted`, a size."""
 
     def __init__(self, directory: Path) -> None:
+        super().__init__(str(directory))
         self._directory = directory
 
     def path(self, mode: Mode) -> Path:
         """The place of this mode's last published checkpoint."""
-        return self._directory / f"{mode.value}.checkpoint"
+        return self._directory / _name(mode)
 
-    def read(self, mode: Mode) -> bytes | None:
-        path = self.path(mode)
+    def _get(self, name: str) -> bytes | None:
+        path = self._directory / name
         try:
-            note = path.read_bytes()
-            checkpoint_of(note)
+            return path.read_bytes()
         except FileNotFoundError:
             return None
-        except (OSError, EvidenceError) as error:
-            raise HeadUnavailable(
-                f"The file of the last published checkpoint, {path}, cannot be read: {error}."
-            ) from error
-        return note
+        except OSError as error:
+            raise HeadUnavailable(f"{path} cannot be read: {error.strerror}.") from error
 
-    def advance(self, mode: Mode, note: bytes, over: bytes | None) -> bool:
+    def _swap(self, name: str, content: bytes, over: bytes | None) -> bool:
         with self._locked():
-            if self.read(mode) != over:
+            if self._get(name) != over:
                 return False
-            self._put(self.path(mode), note)
+            try:
+                replace_file(self._directory / name, content)
+            except OSError as error:
+                raise self._unavailable(error) from error
             return True
-
-    def replace(self, mode: Mode, note: bytes, over: PublishedHead | None) -> bool:
-        with self._locked():
-            if self.published(mode) != over:
-                return False
-            self._put(self.path(mode), note)
-            self._accepted(mode).unlink(missing_ok=True)
-            return True
-
-    def place(self) -> str | None:
-        try:
-            return (self._directory / "place").read_text("ascii")
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError) as error:
-            raise HeadUnavailable(f"{self._directory}/place cannot be read: {error}.") from error
-
-    def named_place(self) -> str:
-        with self._locked():
-            if self.place() is None:
-                self._put(self._directory / "place", secrets.token_hex(8).encode())
-        return self.place() or ""
 
     def accept(self, mode: Mode, log_id: int, size: int) -> None:
         """Note this size.
@@ -160,6 +197,9 @@ class HeadFiles(Heads):
             return int(log_id), int(size)
         except (OSError, ValueError):
             return None
+
+    def forget_accepted(self, mode: Mode) -> None:
+        self._accepted(mode).unlink(missing_ok=True)
 
     def _accepted(self, mode: Mode) -> Path:
         return self._directory / f"{mode.value}.accepted"
@@ -185,15 +225,13 @@ class HeadFiles(Heads):
         finally:
             os.close(descriptor)
 
-    def _put(self, path: Path, content: bytes) -> None:
-        try:
-            replace_file(path, content)
-        except OSError as error:
-            raise self._unavailable(error) from error
-
     def _unavailable(self, error: OSError) -> HeadUnavailable:
         return HeadUnavailable(
             f"The last published checkpoint cannot be written to {self._directory}: "
             f"{error.strerror}. Make the directory writable, or set COUNTERSIGN_LOG_HEAD_DIR to "
             "another one."
         )
+
+
+def _name(mode: Mode) -> str:
+    return f"{mode.value}.checkpoint"

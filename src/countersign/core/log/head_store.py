@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -17,12 +16,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from countersign.base.errors import HeadUnavailable, InvalidConfiguration
-from countersign.base.values import Mode
+from countersign.base.errors import HeadsOverwritable, HeadUnavailable, InvalidConfiguration
 from countersign.core.log.head_files import HeadFiles, Heads
-from countersign.core.log.model import PublishedHead
-from countersign_evidence.errors import EvidenceError
-from countersign_evidence.note import checkpoint_of
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
@@ -33,7 +28,6 @@ stuck after five seconds."""
 _PAUSE_SECONDS: Final = 2.0
 """Pause after a store did not respond: callers fail at once meanwhile."""
 _CHECKED_SECONDS: Final = 60.0
-_PLACE: Final = "place"
 _NO_VERSION: Final = {"e_tag": '"0"', "version": "1"}
 _NO_BUCKET: Final = re.compile(r"NoSuchBucket|ContainerNotFound")
 _REASONS: Final = re.compile(
@@ -61,7 +55,7 @@ class HeadStore(Heads):
 
         Credentials are in the variables that the store's own tools use, such as AWS_….
         """
-        self._url = url
+        super().__init__(url)
         self._store = _open(url)
         # The response may never come: the caller continues without it.
         self._pool = ThreadPoolExecutor(2, "countersign-heads")
@@ -69,54 +63,39 @@ class HeadStore(Heads):
         self._away_until = self._checked_until = float("-inf")
         self._trouble = ""
 
-    def read(self, mode: Mode) -> bytes | None:
-        found = self._get(_name(mode))
-        try:
-            _ = found and checkpoint_of(found.content)
-        except EvidenceError as error:
-            raise HeadUnavailable(
-                f"The last published checkpoint, {self._url}/{_name(mode)}, cannot be read: {error}"
-            ) from error
-        return found and found.content
-
-    def advance(self, mode: Mode, note: bytes, over: bytes | None) -> bool:
+    def _swap(self, name: str, content: bytes, over: bytes | None) -> bool:
         self.check()
-        found = self._known.get(_name(mode))
-        if over is not None and (found is None or found.content != over):
-            found = self._get(_name(mode))
-            if found is None or found.content != over:
-                return False
-        return self._put(_name(mode), note, None if over is None else found)
-
-    def replace(self, mode: Mode, note: bytes, over: PublishedHead | None) -> bool:
-        # With the version that `published` has read, even of a damaged one: the store compares.
-        return self.published(mode) == over and self._put(
-            _name(mode), note, self._known.get(_name(mode))
+        if over is None:
+            return self._write(name, content, "create")
+        # The version that was read together with this content, even of a damaged one.
+        found = self._known.get(name)
+        if found is None or found.content != over:
+            self._get(name)
+            found = self._known.get(name)
+        return (
+            found is not None
+            and found.content == over
+            and self._write(name, content, found.version)
         )
-
-    def place(self) -> str | None:
-        found = self._get(_PLACE)
-        return found and found.content.decode("ascii", "replace")
-
-    def named_place(self) -> str:
-        name = self.place()
-        if name is None and not self._put(_PLACE, secrets.token_hex(8).encode(), None):
-            name = self.place()  # another server was first
-        return name or self.place() or ""
 
     def check(self) -> None:
         """Find out whether a checkpoint could be kept: not more often than once a minute.
 
-        In a store that ignores the condition of a write, the head could go backwards.
+        HeadsOverwritable: the store ignores conditions of writes; the head could go backwards.
         """
         if time.monotonic() < self._checked_until:
             return
         self._write("probe", b"\n", "overwrite")
         if self._write("probe", b"", "create") or self._write("probe", b"", _NO_VERSION):
-            raise self._unavailable("it ignores the conditions of writes (If-Match, If-None-Match)")
+            raise HeadsOverwritable(
+                f"The object store of {self._where} (COUNTERSIGN_LOG_HEAD_DIR) ignores the "
+                "conditions of writes (If-Match, If-None-Match): servers would overwrite each "
+                "other's checkpoints. Use a store that has them, or a directory that all servers "
+                "share."
+            )
         self._checked_until = time.monotonic() + _CHECKED_SECONDS
 
-    def _get(self, name: str) -> _Object | None:
+    def _get(self, name: str) -> bytes | None:
         def get() -> _Object | None:
             import obstore  # noqa: PLC0415 - an optional package
 
@@ -133,13 +112,9 @@ class HeadStore(Heads):
         found: _Object | None = self._ask(get)
         if found is None:
             self._known.pop(name, None)
-        else:
-            self._known[name] = found
-        return found
-
-    def _put(self, name: str, content: bytes, over: _Object | None) -> bool:
-        """Replace this object, or make one; False if it is another by now."""
-        return self._write(name, content, "create" if over is None else over.version)
+            return None
+        self._known[name] = found
+        return found.content
 
     def _write(self, name: str, content: bytes, mode: Any) -> bool:  # noqa: ANN401 - obstore.PutMode
         def put() -> bool:
@@ -172,13 +147,9 @@ class HeadStore(Heads):
     def _unavailable(self, why: str) -> HeadUnavailable:
         self._checked_until = float("-inf")
         return HeadUnavailable(
-            f"The last published checkpoints in {self._url} (COUNTERSIGN_LOG_HEAD_DIR) cannot be "
+            f"The last published checkpoints in {self._where} (COUNTERSIGN_LOG_HEAD_DIR) cannot be "
             f"read or written: {why}."
         )
-
-
-def _name(mode: Mode) -> str:
-    return f"{mode.value}.checkpoint"
 
 
 def _open(url: str) -> ObjectStore:

@@ -19,6 +19,12 @@ from countersign.base.host import is_wildcard
 from countersign.base.values import Mode, from_ns
 from countersign.core.access.audit import AuditAction, write_audit
 from countersign.core.log import fork_guard, logs_sql
+from countersign.core.log.head_files import (
+    epoch_of,
+    log_path,
+    published_in,
+    refuse_backwards,
+)
 from countersign.core.log.journal import Journal
 from countersign.core.log.model import AUDIT_SUBJECT, Log, PublishedHead
 from countersign.core.log.record import RecordType
@@ -29,7 +35,6 @@ from countersign_evidence.errors import refused_as
 from countersign_evidence.note import Checkpoint, Verifier, sign_checkpoint
 from countersign_evidence.tree import EMPTY_ROOT
 
-_EPOCH_DIGITS_MAX: Final = 9
 _SCHEME: Final = re.compile(r"https?://")
 
 
@@ -43,11 +48,6 @@ async def begin_first_logs(room: LogRoom, public_url: str) -> None:
         if mode not in newest:
             with suppress(EvidenceRefused):  # another `init` was first
                 await _begin(room, mode, 1, _SCHEME.sub("", public_url))
-        elif newest[mode].size == 0 and room.heads.read(mode) is None:
-            # An `init` that was killed right after beginning the log has left it like that.
-            empty = await room.database.read(logs_sql.of_size, newest[mode].id, 0)
-            if empty is not None:
-                room.heads.advance(mode, empty.note, None)
 
 
 async def begin_epoch(
@@ -63,12 +63,13 @@ async def begin_epoch(
     `published` is the last published checkpoint of the old log, if it is not the stored one.
     """
     old = await log_in_use(room, mode)
-    base = host or old.origin.rpartition(_path(mode))[0]
-    kept = room.heads.published(mode)
+    base = host or old.origin.rpartition(log_path(mode))[0]
+    over = room.heads.stored(mode)
+    kept = published_in(over)
     cited = _cited(old, kept, published) | {"reason": reason}
     # The database may be older than an epoch whose checkpoints were published already.
-    epoch = max(old.epoch, 0 if kept is None else _epoch(mode, kept.checkpoint.origin)) + 1
-    return await _begin(room, mode, epoch, base, (cited, kept))
+    epoch = max(old.epoch, 0 if kept is None else epoch_of(mode, kept.checkpoint.origin)) + 1
+    return await _begin(room, mode, epoch, base, (cited, over))
 
 
 async def _begin(
@@ -76,10 +77,11 @@ async def _begin(
     mode: Mode,
     epoch: int,
     host: str,
-    after: tuple[Mapping[str, Json] | None, PublishedHead | None] = (None, None),
+    after: tuple[Mapping[str, Json] | None, bytes | None] = (None, None),
 ) -> Verifier:
-    """Begin a log; `after`: the checkpoint that its first entry cites, and the stored head."""
-    cited, kept = after
+    """Begin a log; `after`: what its first entry cites, and what it replaces in `heads`."""
+    await asyncio.to_thread(room.heads.check)
+    cited, over = after
     origin = _origin(mode, epoch, host)
     logs = await room.database.read(logs_sql.all_logs)
     number = max((log.id for log in logs), default=0) + 1
@@ -129,12 +131,13 @@ async def _begin(
             f"Epoch {epoch} of the {mode.value} log was already started by another process."
         )
     # If a server has published meanwhile, its head, which agrees with the new log, stays.
-    room.heads.replace(mode, empty, kept)
+    room.heads.advance(mode, empty, over)
+    room.heads.forget_accepted(mode)
     return signers[0].verifier
 
 
 def _origin(mode: Mode, epoch: int, host: str) -> str:
-    origin = f"{host}{_path(mode)}{epoch}"
+    origin = f"{host}{log_path(mode)}{epoch}"
     with refused_as(InvalidArgument, f"{host!r} cannot be the host of a log"):
         check_origin(origin)
     if is_wildcard(entry_host(origin)):
@@ -166,18 +169,7 @@ def _cited(
 
 
 def _place(mode: Mode, head: Checkpoint) -> tuple[int, int]:
-    return _epoch(mode, head.origin), head.size
-
-
-def _path(mode: Mode) -> str:
-    """The part of a log's origin between its host and its epoch."""
-    return f"/v1/log/{mode.value}/"
-
-
-def _epoch(mode: Mode, origin: str) -> int:
-    """The epoch that an origin names; 0 if it is of no log of this mode."""
-    host, _, last = origin.rpartition(_path(mode))
-    return int(last) if host and last.isdecimal() and len(last) <= _EPOCH_DIGITS_MAX else 0
+    return epoch_of(mode, head.origin), head.size
 
 
 async def log_in_use(room: LogRoom, mode: Mode) -> Log:
@@ -202,13 +194,11 @@ async def refuse_elsewhere(room: LogRoom) -> None:
         )
 
 
-async def accept_head(
-    room: LogRoom, mode: Mode, published: PublishedHead, reason: str, *, overrule: bool = False
-) -> None:
+async def accept_head(room: LogRoom, mode: Mode, published: PublishedHead, reason: str) -> None:
     """Store this checkpoint, which the operator got elsewhere, as the last published one.
 
-    The decision is recorded, with its reason and the checkpoint kept until then; `overrule`: even
-    if a later or different one is stored as the last published one.
+    The decision is recorded, with its reason and the checkpoint kept until then. EvidenceRefused:
+    that one is later, different, or of no log of this database.
     """
     log = await log_in_use(room, mode)
     checkpoint = published.checkpoint
@@ -220,30 +210,22 @@ async def accept_head(
             f"{checkpoint.origin}: continuing from its present state would fork the log. "
             "Recover the missing entries, or begin a new epoch."
         )
-    kept = room.heads.published(mode)
-    objection = None if kept is None else await _objection(room, log, kept.checkpoint, checkpoint)
-    if objection is not None and not overrule:
+    over = room.heads.stored(mode)
+    kept = published_in(over)
+    refuse_backwards(mode, checkpoint, kept)
+    logs = {log.origin for log in await room.database.read(logs_sql.all_logs) if log.mode is mode}
+    if kept is not None and kept.checkpoint.origin not in logs:
         raise EvidenceRefused(
-            f"{objection} Continuing from the checkpoint of size {checkpoint.size} would fork "
-            "the log, and anyone who has the other checkpoint can prove it. Recover the "
-            "missing entries, or begin a new epoch. Use --overrule-kept-head only if this "
-            "deployment never published the kept checkpoint."
+            f"The kept last published checkpoint is of {kept.checkpoint.origin}, no log of this "
+            "database: correct COUNTERSIGN_LOG_HEAD_DIR, or begin a new epoch."
         )
-    await _continue(
-        room,
-        log,
-        published.note,
-        kept,
-        reason=reason,
-        overruled=objection is not None,
-        audited={"overruled": overrule},
-    )
+    await _continue(room, log, published.note, over, reason)
 
 
 async def adopt_database_head(room: LogRoom, mode: Mode, reason: str) -> Checkpoint:
     """Store the database's own head as the last published one, if none is stored."""
     log = await log_in_use(room, mode)
-    kept = room.heads.read(mode)
+    kept = room.heads.stored(mode)
     newest = await room.database.read(logs_sql.latest, log.id)
     suspended = await room.database.read(fork_guard.why_suspended, mode)
     if kept is not None or suspended or newest is None:
@@ -253,22 +235,15 @@ async def adopt_database_head(room: LogRoom, mode: Mode, reason: str) -> Checkpo
             "after the backup. Give the last published checkpoint with --published-head, or "
             "begin a new epoch."
         )
-    audited = {"adopted": newest.size}
-    await _continue(room, log, newest.note, None, reason=reason, overruled=False, audited=audited)
+    await _continue(room, log, newest.note, None, reason, adopted=newest.size)
     return Checkpoint(log.origin, newest.size, newest.root)
 
 
 async def _continue(
-    room: LogRoom,
-    log: Log,
-    note: bytes,
-    kept: PublishedHead | None,
-    *,
-    reason: str,
-    overruled: bool,
-    audited: Mapping[str, object],
+    room: LogRoom, log: Log, note: bytes, over: bytes | None, reason: str, **audited: int
 ) -> None:
     """Record the operator's decision, and store this checkpoint as the last published one."""
+    kept = published_in(over)
     decision = room.recorder.of_deployment(
         RecordType.RECOVERY,
         log.mode,
@@ -276,7 +251,7 @@ async def _continue(
             "log": log.origin,
             "published": note.decode(),
             "kept": None if kept is None else kept.note.decode(),
-            "overruled": overruled,
+            "overruled": False,  # of the format: older releases could
             "reason": reason,
         },
     )
@@ -291,18 +266,6 @@ async def _continue(
 
     # Recorded first: if the file cannot be replaced then, sealing stays suspended.
     await room.database.write(resume)
-    if not room.heads.replace(log.mode, note, kept):
+    if not room.heads.advance(log.mode, note, over):
         raise EvidenceRefused("Another checkpoint was published meanwhile: decide again.")
-
-
-async def _objection(room: LogRoom, log: Log, kept: Checkpoint, given: Checkpoint) -> str | None:
-    """Why the kept last published checkpoint contradicts a given one of this log."""
-    logs = await room.database.read(logs_sql.all_logs)
-    if kept.origin in {other.origin for other in logs if other.mode is log.mode} - {log.origin}:
-        return None  # the operator began a new epoch after that one
-    same = kept.origin == log.origin
-    if same and (kept.size < given.size or (kept.size, kept.root) == (given.size, given.root)):
-        return None
-    return (
-        f"The kept last published checkpoint has the size {kept.size} and belongs to {kept.origin}."
-    )
+    room.heads.forget_accepted(log.mode)

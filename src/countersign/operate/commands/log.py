@@ -150,12 +150,6 @@ async def policy(room: LogRoom, mode: str, *, as_json: bool) -> None:
     help="File with the last published checkpoint, from another source.",
 )
 @click.option(
-    "--overrule-kept-head",
-    is_flag=True,
-    help="With --published-head: ignore that `heads` has another or a later checkpoint. If that "
-    "checkpoint was ever published, this forks the log.",
-)
-@click.option(
     "--adopt-database-head",
     is_flag=True,
     help="If no checkpoint is kept: declare that the database has lost nothing, and that its own "
@@ -178,7 +172,6 @@ async def recover(
     host: str | None,
     reason: str,
     published_head: Path | None,
-    overrule_kept_head: bool,
     adopt_database_head: bool,
     move_heads: bool,
     yes: bool,
@@ -204,7 +197,7 @@ async def recover(
         return
     if published is not None:
         confirm("Is this the last checkpoint that was published?", yes=yes)
-        await operate.accept_head(room, log_mode, published, reason, overrule=overrule_kept_head)
+        await operate.accept_head(room, log_mode, published, reason)
         say("Accepted, and recorded in the log. Servers continue sealing within a second.")
     if adopt_database_head:
         confirm("Has the database lost nothing, and was it never restored?", yes=yes)
