@@ -134,8 +134,9 @@ class World:
         return self.find(cbid) is not None
 
     async def held(self, record_ids: list[str]) -> dict[str, tuple[str, str]]:
-        active = await self.database.read(holds.active_holds, DEPLOYMENT)
-        return await self.database.scan(holds.find_holding, SECRET, active, record_ids)
+        scan = self.database.scan
+        _, found = await scan(holds.find_holding, SECRET, DEPLOYMENT, record_ids, ())
+        return found
 
     def find(self, cbid: str) -> ErasableBuyer | None:
         return self.run(self.database.read(find_buyer, SECRET, cbid, DEPLOYMENT))

@@ -33,11 +33,11 @@ from countersign.core.access.reach import AccountReach, Reach
 ERASED_BUYER: Final = "erased buyer"
 """Shown in place of a reference whose buyer is erased."""
 
-_PREFIX: Final = "ref"
+REFERENCE: Final = "ref"
 _CBID: Final = re.compile(
     "|".join(id_pattern(prefix).strip("^$") for prefix in (BUYER, SANDBOX_BUYER))
 )
-_REFERENCE: Final = re.compile(id_pattern(_PREFIX).strip("^$") + r"(?:\.\d+)?")
+_REFERENCE: Final = re.compile(id_pattern(REFERENCE).strip("^$") + r"(?:\.\d+)?")
 _references: Final = buyer_references.c
 
 
@@ -51,7 +51,7 @@ def refer(connection: Connection, row_id: str, *texts: str) -> list[str]:
     if not named:
         return [*texts]
     references = {
-        cbid: f"{_PREFIX}_{row_id.partition('_')[2]}" + (f".{number}" if number else "")
+        cbid: f"{REFERENCE}_{row_id.partition('_')[2]}" + (f".{number}" if number else "")
         for number, cbid in enumerate(named)
     }
     there = connection.execute(select(buyers.c.cbid).where(buyers.c.cbid.in_(named))).scalars()

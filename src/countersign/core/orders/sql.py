@@ -11,6 +11,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Select,
+    Table,
     and_,
     case,
     delete,
@@ -93,14 +94,15 @@ def bound_key(
     return next((one.first.key for one in known if first in one.members), None)
 
 
-def _within(reach: Reach) -> ColumnElement[bool]:
-    """Acts in reach, as a condition that no index serves.
+def within(reach: Reach, table: Table = order_acts) -> ColumnElement[bool]:
+    """Rows in reach, as a condition that no index serves.
 
-    SQLite would choose the primary key, and read all acts of an account.
+    SQLite would choose an index by account, and read all rows of an account.
     """
     if not isinstance(reach, AccountReach):
         return true()
-    return and_(_o.account_id + "" == reach.account_id, _o.mode + "" == reach.mode)
+    c = table.c
+    return and_(c.account_id + "" == reach.account_id, c.mode + "" == reach.mode)
 
 
 def write_acts(connection: Connection, acts: Iterable[OrderAct]) -> None:
@@ -132,7 +134,7 @@ def order_keys(connection: Connection, reach: Reach, ids: Iterable[str]) -> set[
     found = set[bytes]()
     for chunk in chunks(sorted({*ids})):
         known = select(_o.member_id, _o.key).where(_INDEXED, _o.member_id.in_(chunk))
-        known = known.where(_within(reach))
+        known = known.where(within(reach))
         members = [*connection.execute(known)]
         found |= {bytes(key) for _, key in members}
         acks = {one for one in chunk if is_id(ACKNOWLEDGMENT, one)} - {one for one, _ in members}
@@ -150,12 +152,12 @@ def find_orders(connection: Connection, reach: Reach, keys: Collection[bytes]) -
     """The orders in reach with these keys, the newest first."""
     acts: dict[tuple[str, str, bytes], set[OrderAct]] = {}
     for chunk in chunks(sorted(keys)):
-        own = select(*_COLUMNS).where(_o.key.in_(chunk), _within(reach))
+        own = select(*_COLUMNS).where(_o.key.in_(chunk), within(reach))
         same = and_(*(a == b for a, b in zip(_IN_TIME, _PLACE, strict=True)))
         ids = {f"{ACKNOWLEDGMENT}_{key.decode()}" for key in chunk if len(key) == LENGTH}
-        for column in (_d.session_index, _d.reference_index):
-            hashed = select(_d.record_id).where(found_by(connection, column, *chunk))
-            ids |= {*connection.execute(hashed.where(reach.rows(disclosures))).scalars()}
+        named = found_by(connection, _d.session_index, *chunk, other=_d.reference_index)
+        hashed = select(_d.record_id).where(named, reach.rows(disclosures))
+        ids |= {*connection.execute(hashed).scalars()}
         found = [*connection.execute(own.where(_INDEXED))]
         for some in chunks(sorted(ids)):
             found += connection.execute(own.join(records, same).where(records.c.id.in_(some)))

@@ -159,7 +159,8 @@ async def erase_planned(
     nothing was destroyed.
     """
     while True:
-        kept = await _held(privacy, plan)
+        # Without a buyer the transaction refuses what a hold keeps.
+        kept = await _held(privacy, plan) if plan.buyer else {}
         outdated = await _erase_as_planned(
             privacy, plan, reason, kept, details=details, remember=remember
         )
@@ -179,7 +180,6 @@ async def _erase_as_planned(
     remember: Remember[HeldRecords] = None,
 ) -> Outdated | None:
     access = privacy.access
-    # Without a buyer it is all or nothing: the transaction refuses.
     going = [r for r in plan.records if plan.buyer is None or r.record_id not in kept]
     parts = [
         await make_erasure(privacy, record.account_id, record.mode, [record.record_id], reason)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from sqlalchemy import ColumnElement, Connection, select, tuple_
+from sqlalchemy import ColumnElement, Connection, select, tuple_, union_all
 
 from countersign.base.db.statements import chunks
 from countersign.base.db.tables import checkout_sessions, disclosures, records
@@ -16,7 +16,7 @@ from countersign.core.log.blind_runs import found_by
 from countersign.core.log.record import RecordType
 from countersign.core.orders.model import JoinedOrder
 from countersign.core.orders.sql import orders_of
-from countersign.core.privacy.holds import active_holds, find_holding, hold_on
+from countersign.core.privacy.holds import find_holding, hold_on, is_any_active
 
 HeldRecords: TypeAlias = Mapping[str, tuple[str, str]]
 """By member of an order: the id and the subject of the hold on it."""
@@ -26,13 +26,13 @@ def find_held(
     connection: Connection, secret: DeploymentSecret, ids: Sequence[str], reach: Reach
 ) -> HeldRecords:
     """Those of these records and checkout sessions in reach that a hold keeps."""
-    active = active_holds(connection, reach) if ids else {}
-    if not active:
+    if not ids or not is_any_active(connection, reach):
         return {}
     orders = orders_of(connection, reach, [*ids, *_near(connection, ids)])
     checks = _checks_of(connection, orders)
     members = {order: order.members | own for order, own in zip(orders, checks, strict=True)}
-    on_it = find_holding(connection, secret, active, sorted({*ids}.union(*members.values())))
+    every, of = sorted({*ids}.union(*members.values())), [order.id for order in orders]
+    active, on_it = find_holding(connection, secret, reach, every, of)
     held = dict(on_it)
     for order, own in members.items():
         owner = (order.first.account_id, order.first.mode)
@@ -48,6 +48,8 @@ def find_held(
 def _near(connection: Connection, ids: Iterable[str]) -> Sequence[str]:
     """The records of the same account and mode that name the buyer of one of these checks."""
     checks = [id_ for id_ in ids if is_id(VERIFICATION, id_)]
+    if not checks:
+        return ()
     near = select(disclosures.c.record_id).where(_of_buyer(connection, checks))
     return connection.execute(near).scalars().all()
 
@@ -59,9 +61,10 @@ def _checks_of(connection: Connection, orders: Sequence[JoinedOrder]) -> list[fr
     """
     d, s, named = disclosures.c, checkout_sessions.c, dict[str, bytes]()
     for chunk in chunks(sorted({one for order in orders for one in order.members})):
-        for id_, index in (s.id, s.cbid_index), (d.record_id, d.cbid_index):
-            found = select(id_, index).where(id_.in_(chunk), index.is_not(None))
-            named |= {member: bytes(buyer) for member, buyer in connection.execute(found)}
+        links = select(s.id, s.cbid_index).where(s.id.in_(chunk))
+        known = select(d.record_id, d.cbid_index).where(d.record_id.in_(chunk))
+        found = connection.execute(union_all(links, known))
+        named |= {member: bytes(buyer) for member, buyer in found if buyer}
     buyers = [_unchecked(order, named) for order in orders]
     checks: dict[tuple[str, str, bytes], set[str]] = {}
     for indexes in chunks(sorted({one for some in buyers for one in some})):

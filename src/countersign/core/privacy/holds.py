@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from sqlalchemy import (
     Connection,
@@ -34,11 +34,18 @@ from countersign.base.db.tables import (
 )
 from countersign.base.errors import InvalidArgument, UnknownSubject
 from countersign.base.values import BUYER, Mode, from_ns, is_id, timed_id
-from countersign.core.access.audit import AuditAction, AuditEntry, named, refer, write_audit
+from countersign.core.access.audit import (
+    REFERENCE,
+    AuditAction,
+    AuditEntry,
+    named,
+    refer,
+    write_audit,
+)
 from countersign.core.access.reach import DEPLOYMENT, AccountReach, Reach, owner_of, reach_of
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.orders.model import ORDER, keys_of_id
-from countersign.core.orders.sql import find_orders
+from countersign.core.orders.sql import find_orders, within
 from countersign.core.privacy.model import Hold, Matter
 from countersign.core.privacy.person_sql import (
     find_relying,
@@ -198,26 +205,37 @@ def find_holds(
     ]
 
 
-def active_holds(
-    connection: Connection, reach: Reach, on: Collection[str] | None = None
-) -> ActiveHolds:
-    """The holds that bind anything in reach, oldest first: those in reach, and the deployment's.
+def is_any_active(connection: Connection, reach: Reach) -> bool:
+    """Whether a hold binds anything in reach."""
+    binding = (_h.account_id == "") | reach.rows(legal_holds)
+    lasting = select(true()).where(_h.released_at.is_(None), binding).limit(1)
+    return connection.execute(lasting).first() is not None
 
-    Holds on records out of reach are left out. `on`: only on these buyers, accounts or records.
+
+def active_holds(
+    connection: Connection, reach: Reach, on: Collection[str], *, any_buyer: bool = False
+) -> ActiveHolds:
+    """The holds on these buyers, accounts, orders or parts that bind anything in reach.
+
+    Oldest first; holds on records out of reach are left out. `any_buyer`: those on all buyers too.
     """
-    b, binding = buyer_references.c, (_h.account_id == "") | reach.rows(legal_holds)
+    b, binding = buyer_references.c, (_h.account_id + "" == "") | within(reach, legal_holds)
     wanted = (
         select(_h.id, _h.subject, _h.account_id, _h.mode, b.cbid)
         .outerjoin(records, records.c.id == _h.subject)
         .outerjoin(buyer_references, b.reference == _h.subject)
         .where(_h.released_at.is_(None), binding, records.c.id.is_(None) | reach.rows(records))
     )
-    # Two statements, each with an index.
-    ways = [true()] if on is None else [_h.subject.in_(on), b.cbid.in_(on)]
-    found = [one for way in ways for one in connection.execute(wanted.where(way).order_by(_h.id))]
-    known = identifiers_by(connection, {one.cbid for one in found if one.cbid})
+    # Each way has an index; for that of the subject, each reference of a buyer begins alike.
+    of_buyer = b.cbid.is_not(None) & _h.subject.between(REFERENCE, f"{REFERENCE}zz")
+    found = dict[str, Any]()
+    for some in chunks(sorted(on)):
+        own = _h.subject.in_(some)
+        for way in (own | of_buyer,) if any_buyer else (own, b.cbid.in_(some)):
+            found |= {one.id: one for one in connection.execute(wanted.where(way).order_by(_h.id))}
+    known = identifiers_by(connection, {one.cbid for one in found.values() if one.cbid})
     active: dict[str, list[tuple[str, Reach]]] = {}
-    for one in found:
+    for one in found.values():
         owner = reach_of(one.account_id, one.mode and Mode(one.mode))
         # A person may be known by several identifiers.
         for name in known.get(one.cbid, [one.subject]):
@@ -257,40 +275,44 @@ def hold_on(active: ActiveHolds, subject: str, account_id: str, mode: Mode) -> s
 def find_holding(
     connection: Connection,
     secret: DeploymentSecret,
-    active: ActiveHolds,
+    reach: Reach,
     ids: Sequence[str],
-) -> dict[str, tuple[str, str]]:
-    """The active holds on these records and checkout sessions: the id and the subject of each.
+    orders: Collection[str],
+) -> tuple[ActiveHolds, dict[str, tuple[str, str]]]:
+    """The active holds on these records, checkout sessions and orders; by record, one on it.
 
-    A hold on one of them, on its account, or on the buyer that it names. That name is encrypted, so
-    it is found by its blind index, which differs for each account.
+    A hold on it, on its account, or on the buyer that it names: id and subject. That name is
+    encrypted, so it is found by its blind index, which differs for each account.
     """
-    held_buyers = [subject for subject in active if subject.startswith(f"{BUYER}_")]
-    indexes: dict[str, dict[bytes, str]] = {}
-    found = {}
+    stored = list[Any]()
     r, s = records.c, checkout_sessions.c
-    for chunk in chunks(ids if active else ()):
-        stored = (
+    for chunk in chunks(ids):
+        own = (
             select(r.id, r.account_id, r.mode, disclosures.c.cbid_index, verifications.c.cbid)
             .outerjoin(disclosures, disclosures.c.record_id == r.id)
             .outerjoin(verifications, verifications.c.id == r.id)
             .where(r.id.in_(chunk))
         )
         links = select(s.id, s.account_id, s.mode, s.cbid_index, null()).where(s.id.in_(chunk))
-        for id_, account_id, mode, index, cbid in connection.execute(union_all(stored, links)):
-            if account_id not in indexes:
-                indexes[account_id] = {
-                    secret.blind_index(account_id, CBID_FIELD, held): held for held in held_buyers
-                }
-            buyer = index and indexes[account_id].get(bytes(index))
-            holds = [
-                (hold, subject)
-                for subject in (id_, account_id, cbid, buyer)
-                if subject and (hold := hold_on(active, subject, account_id, Mode(mode)))
-            ]
-            if holds:
-                found[id_] = holds[0]
-    return found
+        stored += connection.execute(union_all(own, links))
+    owners = {account_id for _, account_id, *_ in stored}
+    active = active_holds(connection, reach, {*ids, *orders, *owners}, any_buyer=True)
+    held_buyers = [subject for subject in active if subject.startswith(f"{BUYER}_")]
+    indexes = {
+        of: {secret.blind_index(of, CBID_FIELD, held): held for held in held_buyers}
+        for of in owners
+    }
+    found = {}
+    for id_, account_id, mode, index, cbid in stored:
+        buyer = index and indexes[account_id].get(bytes(index))
+        holds = [
+            (hold, subject)
+            for subject in (id_, account_id, cbid, buyer)
+            if subject and (hold := hold_on(active, subject, account_id, Mode(mode)))
+        ]
+        if holds:
+            found[id_] = holds[0]
+    return active, found
 
 
 def begin_matter(connection: Connection, privacy: Privacy, reach: Reach, name: str) -> Matter:
