@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
+import httpx2
 import pytest
 
 from countersign.core.clearances.fulfil import REPORTS_MAX
@@ -256,6 +257,23 @@ def _now(checkout: Checkout, **earlier: float) -> str:
     (event,) = checkout.client.get("/v1/clearances", params={"limit": "1"}).json()["data"]
     at = datetime.fromisoformat(event["created_at"]) - timedelta(**earlier)
     return f"{at:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def test_an_erasure_takes_the_kept_response_to_a_report(checkout: Checkout) -> None:
+    """Its request could be guessed from it: what is repeated is a new request."""
+    ack_id = checkout.initialed()
+    clearance_id = checkout.decision(ack_id, checkout.buyer())["clearance_id"]
+    path, answers = f"{CLEARANCES}/{clearance_id}/fulfilment", list[httpx2.Response]()
+    reports = [({"carrier": "UPS"}, "carrier"), ({"adult_signature_obtained": True}, "signature")]
+    for _ in range(2):
+        for report, key in reports:
+            sent = checkout.client.post(path, json=report, headers={"Idempotency-Key": key})
+            answers.append(sent)
+        checkout.server.deployment.run("erase", ack_id, "--yes", check=False)
+    assert [answer.status_code for answer in answers[:2]] == [200, 200]
+    assert refusal(answers[2]) == (410, "erased")
+    assert answers[3].json() == answers[1].json()
+    assert all("Idempotent-Replayed" not in answer.headers for answer in answers)
 
 
 @pytest.mark.parametrize(
