@@ -80,6 +80,28 @@ def test_the_connections_of_a_deployment_are_durable_and_strict(
     run(look())
 
 
+@on_sqlite
+def test_a_server_keeps_64_mb_of_a_database_in_memory(
+    engine_name: str, run: Run, tmp_path: Path
+) -> None:
+    """All its connections together; the file is not mapped, which would count pages again."""
+    settings = load_settings({"COUNTERSIGN_DATA_DIR": str(tmp_path)})
+
+    async def look() -> None:
+        await initialise(settings)
+        async with open_deployment(settings) as deployment:
+            database = deployment.database
+            asks = (database.write, database.read, database.scan)
+            found = [await ask(pragmas, ["cache_size", "mmap_size"]) for ask in asks]
+            assert sum(-int(str(one["cache_size"])) for one in found) <= 65536  # in KiB
+            assert {one["mmap_size"] for one in found} <= {0, None}
+            mapped = Path("/proc/self/maps")
+            if mapped.exists():
+                assert f"{tmp_path / SQLITE_FILE}\n" not in mapped.read_text()
+
+    run(look())
+
+
 @pytest.mark.parametrize("others", [None, "too old"])
 def test_a_too_old_sqlite_is_refused_with_a_remedy(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, others: str | None

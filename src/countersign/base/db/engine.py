@@ -81,6 +81,9 @@ WHERE: Final = threading.local()
 """For log lines of a batcher's thread: its `lane`, and the `host` of its newest connection."""
 _CHECKPOINT_PAGES: Final = 8000
 """32 MB of write-ahead log: a page changed by many commits is copied into the database once."""
+_CACHE_KIB: Final = 65536 // 3
+"""For each of the three connections of a server. The file is not mapped: each of them would count
+its pages again as resident, and the system caches them once."""
 
 
 class Purpose(Enum):
@@ -331,8 +334,8 @@ def _open_sqlite(url: URL, purpose: Purpose) -> Engine:
         # Without it, INSERT OR REPLACE deletes rows behind the back of the delete triggers.
         cursor.execute("PRAGMA recursive_triggers=ON")
         cursor.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
-        cursor.execute("PRAGMA cache_size=-65536")
-        cursor.execute("PRAGMA mmap_size=268435456")
+        cursor.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
+        cursor.execute("PRAGMA mmap_size=0")
         # Overwrite erased data instead of only unlinking it.
         cursor.execute("PRAGMA secure_delete=ON")
         if purpose is Purpose.READ:
