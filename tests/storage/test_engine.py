@@ -53,6 +53,12 @@ def pragmas(connection: Connection, names: Sequence[str]) -> dict[str, object]:
     }
 
 
+def is_mapped(file: Path) -> bool:
+    """Whether this process maps a file; False where the system does not tell."""
+    maps = Path("/proc/self/maps")
+    return maps.exists() and f"{file}\n" in maps.read_text()
+
+
 # --- opening -------------------------------------------------------------------------------------
 
 
@@ -95,9 +101,7 @@ def test_a_server_keeps_64_mb_of_a_database_in_memory(
             found = [await ask(pragmas, ["cache_size", "mmap_size"]) for ask in asks]
             assert sum(-int(str(one["cache_size"])) for one in found) <= 65536  # in KiB
             assert {one["mmap_size"] for one in found} <= {0, None}
-            mapped = Path("/proc/self/maps")
-            if mapped.exists():
-                assert f"{tmp_path / SQLITE_FILE}\n" not in mapped.read_text()
+            assert not is_mapped(tmp_path / SQLITE_FILE)
 
     run(look())
 
