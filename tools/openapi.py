@@ -14,6 +14,7 @@ from typing import Any, Final
 from countersign import __version__
 from countersign.base.errors import (
     AccountDisabled,
+    Blocked,
     Forbidden,
     IdempotencyInProgress,
     IdempotencyKeyReused,
@@ -71,6 +72,7 @@ _WITH_A_KEY: Final = (
     Forbidden,
     RateLimited,
     Overloaded,
+    Blocked,
     StorageUnavailable,
 )
 _WITH_A_TOKEN: Final = (
@@ -79,6 +81,7 @@ _WITH_A_TOKEN: Final = (
     OriginNotAllowed,
     RateLimited,
     Overloaded,
+    Blocked,
     StorageUnavailable,
 )
 _WITH_A_BODY: Final = (

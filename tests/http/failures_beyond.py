@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from urllib.parse import urlsplit
 
 from countersign.base.values import Mode, rfc3339
 from countersign.core.access.reach import AccountReach
 from countersign.core.events.model import KEPT
 from countersign.core.events.sql import find_event
 from countersign.operate.bootstrap import Deployment
+from tests.http import wire
 from tests.http.failures import ODD_IDS, VERIFY, Caller, Failure, make_caller
 from tests.support import postgres
 from tests.support.acts import asked
@@ -98,6 +102,8 @@ def _live_verification(caller: Caller) -> Iterator[Failure]:
         yield caller.failure("reading messages", "method_not_allowed", answer)
         answer = caller.post(messages, b" " * (1024 * 1024 + 1), key=None)
         yield caller.failure("a huge message", "payload_too_large", answer, b"POST")
+        answer = _among_unfinished(caller, messages)
+        yield caller.failure("among unfinished messages", "overloaded", answer, b"POST")
         configure(caller.operator, caller.account_id, played, subject_reference_required=True)
         body = _asked(played, "verified", "subject_reference")
         answer = caller.post(VERIFY, body, key="live")
@@ -106,6 +112,18 @@ def _live_verification(caller: Caller) -> Iterator[Failure]:
         configure(caller.operator, caller.account_id, played, credentials=wrong)
         answer = caller.post(VERIFY, _asked(played, "verified"), key="live")
         yield caller.failure("wrong credentials", "verification_misconfigured", answer, b"POST")
+
+
+def _among_unfinished(caller: Caller, messages: str) -> wire.Answer:
+    """The answer to a message when so many others of its account are in memory that it is full."""
+    place = urlsplit(caller.url)
+    size = 256 * 1024
+    head = f"POST {messages} HTTP/1.1\r\nHost: countersign\r\nContent-Length: {size}\r\n\r\n"
+    with ExitStack() as others:
+        while (answer := caller.post(messages, b" " * 1000, key=None)).status != 503:
+            connection = socket.create_connection((place.hostname, place.port))
+            others.enter_context(connection).sendall(head.encode() + b" " * (size - 1))
+    return answer
 
 
 def _asked(played: Playing, plays: str, left_out: str = "") -> bytes:

@@ -24,7 +24,7 @@ from tests.http.failures import (
 )
 from tests.http.failures_beyond import failures_beyond
 from tests.http.test_pages import Page
-from tests.http.trouble import Trouble, disconnect, overload
+from tests.http.trouble import Trouble, block, disconnect
 from tests.support import postgres
 from tests.support.service import Server
 
@@ -43,9 +43,9 @@ DISCONNECTED: Final = {"storage_unavailable", "outcome_unknown"}
 
 
 @pytest.fixture(scope="session")
-def overloaded(tmp_path_factory: pytest.TempPathFactory) -> Trouble:
+def blocked(tmp_path_factory: pytest.TempPathFactory) -> Trouble:
     """Bring a SQLite deployment into trouble."""
-    return overload(another_deployment(tmp_path_factory.mktemp("overloaded") / "data"))
+    return block(another_deployment(tmp_path_factory.mktemp("blocked") / "data"))
 
 
 @pytest.fixture(scope="session")
@@ -70,7 +70,7 @@ def failures(request: pytest.FixtureRequest, all_failures: list[Failure]) -> lis
 
 @pytest.fixture(scope="module")
 def all_failures(
-    server: Server, operator: Operator, configured: Configured, overloaded: Trouble
+    server: Server, operator: Operator, configured: Configured, blocked: Trouble
 ) -> list[Failure]:
     """Give every failure that there is on SQLite."""
     shared = make_caller(operator, server.url)
@@ -80,7 +80,7 @@ def all_failures(
             ordinary_failures(shared),
             failures_beyond(shared),
             configured_failures(limited),
-            overloaded.failures,
+            blocked.failures,
         )
     )
 
@@ -124,12 +124,12 @@ def test_a_message_quotes_no_secret(failures: list[Failure]) -> None:
         assert b"Traceback" not in failure.answer.body, failure.label
 
 
-def test_an_internal_error_reveals_nothing(overloaded: Trouble) -> None:
+def test_an_internal_error_reveals_nothing(blocked: Trouble) -> None:
     """The log has it, under the identifier that the caller got."""
-    (broken,) = [failure for failure in overloaded.failures if failure.code == "internal_error"]
+    (broken,) = [failure for failure in blocked.failures if failure.code == "internal_error"]
     error = {"code": InternalError.code, "message": InternalError().message}
     assert json.loads(broken.answer.body) == {"error": error}
-    lines = [json.loads(line) for line in overloaded.log.splitlines() if line.startswith("{")]
+    lines = [json.loads(line) for line in blocked.log.splitlines() if line.startswith("{")]
     request_id = broken.answer.headers["X-Request-Id"]
     own = [line["code"] for line in lines if line.get("request_id") == request_id]
     assert own == [InternalError.code]
@@ -150,13 +150,13 @@ def test_every_refusal_has_a_status_and_advice() -> None:
     assert all(error.remedy for error in REFUSALS)
 
 
-def test_an_overloaded_service_still_reads(overloaded: Trouble) -> None:
-    assert [answer.status for answer in overloaded.anyway] == [200, 200]
+def test_a_blocked_service_still_reads(blocked: Trouble) -> None:
+    assert [answer.status for answer in blocked.anyway] == [200, 200]
 
 
-def test_requests_refused_as_overloaded_were_not_stored(overloaded: Trouble) -> None:
+def test_requests_refused_as_blocked_were_not_stored(blocked: Trouble) -> None:
     """A retry acts, and once."""
-    retried, listed = overloaded.after
+    retried, listed = blocked.after
     assert retried.status == 200
     assert "Idempotent-Replayed" not in retried.headers
     assert listed.body.count(b'"ack_id"') == 1

@@ -41,7 +41,7 @@ class Trouble:
     """The server's log."""
 
 
-def overload(deployment: Deployment) -> Trouble:
+def block(deployment: Deployment) -> Trouble:
     """Hold the write lock of SQLite for longer than a writer waits; then drop a table."""
     with (
         running_server(deployment, DRAIN_SECONDS="60") as server,
@@ -51,8 +51,12 @@ def overload(deployment: Deployment) -> Trouble:
         caller.send(NOTICE)
         with operator.transaction():
             answer = caller.post(ACKNOWLEDGE, INITIALED, idempotency_key=b"patient")
-            anyway = [caller.send(NOTICE), caller.send("/readyz", key=None)]
-        refused = caller.failure("write lock held", "overloaded", answer, b"POST")
+            anyway = [caller.send(NOTICE), caller.send("/healthz", key=None)]
+            ready = caller.send("/readyz", key=None)
+        refused = [
+            caller.failure("write lock held", "blocked", answer, b"POST"),
+            caller.failure("write lock held: readiness", "blocked", ready),
+        ]
         after = [caller.post(ACKNOWLEDGE, INITIALED, idempotency_key=b"patient")]
         after.append(caller.send("/v1/acknowledgments"))
         evidence = _evidence_in_trouble(deployment, operator, server.url)
@@ -64,7 +68,7 @@ def overload(deployment: Deployment) -> Trouble:
         draining = caller.failure("about to stop", "draining", answer)
         server.process.terminate()
         return Trouble(
-            failures=[refused, *evidence, broken, draining],
+            failures=[*refused, *evidence, broken, draining],
             anyway=anyway,
             after=after,
             log=server.log.read_text(),

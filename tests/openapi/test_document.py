@@ -197,7 +197,7 @@ def test_an_operation_lists_the_codes_of_its_gates_and_its_refusals(
     """The gates of every request, depending on the operation's needs."""
     expected = {"method_not_allowed", "internal_error"}
     if operation.definition["security"]:
-        expected |= {"invalid_request", "overloaded", "storage_unavailable"}
+        expected |= {"invalid_request", "overloaded", "blocked", "storage_unavailable"}
         if operation.method.upper() != "GET":
             expected.add("outcome_unknown")
     with_a_key = operation.definition["security"] == [{"key": []}]

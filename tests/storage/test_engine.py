@@ -27,6 +27,7 @@ from countersign.base.db.engine import (
 )
 from countersign.base.db.tables import records, verifications
 from countersign.base.errors import (
+    Blocked,
     CountersignError,
     EvidenceDamaged,
     IdempotencyInProgress,
@@ -416,7 +417,7 @@ def test_a_writer_gives_up_when_another_process_does_not_stop_writing(
 
     async def write() -> None:
         async with Database(url) as database:
-            with other_writer(url), pytest.raises(Overloaded):
+            with other_writer(url), pytest.raises(Blocked):
                 await database.write(add_account, items.account())
             await database.write(add_account, items.account())
 

@@ -212,7 +212,7 @@ def test_callers_are_answered_while_commits_wait_and_one_session_waits_for_all_o
             account = items.account()
             await eventually(database, account)
             assert account in await database.scan(all_accounts)
-            assert database.failure is None
+            assert database.trouble is None
 
     run(write())
 

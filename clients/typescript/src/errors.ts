@@ -14,6 +14,9 @@ export class AccountExists extends CountersignError {}
 /** The account does not exist. */
 export class AccountNotFound extends CountersignError {}
 
+/** Another program holds a lock of the database: nobody can write. */
+export class Blocked extends CountersignError {}
+
 /** The checkout session has ended. */
 export class CheckoutSessionClosed extends CountersignError {}
 
@@ -197,6 +200,7 @@ export const BY_CODE: Record<string, typeof CountersignError> = {
   account_disabled: AccountDisabled,
   account_exists: AccountExists,
   account_not_found: AccountNotFound,
+  blocked: Blocked,
   checkout_session_closed: CheckoutSessionClosed,
   clearance_not_granted: ClearanceNotGranted,
   cursor_expired: CursorExpired,

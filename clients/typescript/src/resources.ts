@@ -1429,7 +1429,7 @@ export class Service extends Resource {
   /**
    * Check that the process can do its work.
    *
-   * Whether the process can do its work: read and write, within two seconds, and for longer.
+   * Whether the process can do its work: it reads, within two seconds, and writes succeed.
    */
   readiness(
     options: CallOptions = {},

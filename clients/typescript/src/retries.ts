@@ -26,7 +26,7 @@ export const RETRIES: Retries = {
 };
 
 const SERVER_ERRORS = new Set([500, 502, 503, 504]);
-const NOTHING_DONE = new Set(["rate_limited", "overloaded"]);
+const NOTHING_DONE = new Set(["rate_limited", "overloaded", "blocked"]);
 
 /**
  * The seconds to wait before the call is sent again, or null if the error is final.

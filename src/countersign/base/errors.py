@@ -323,6 +323,10 @@ class Overloaded(Retryable, code="overloaded", status=503):
     """The service is overloaded at the moment."""
 
 
+class Blocked(Retryable, code="blocked", status=503):
+    """Another program holds a lock of the database: nobody can write."""
+
+
 class Draining(Retryable, code="draining", status=503):
     """This server is about to stop: it takes what comes, but send no more here."""
 

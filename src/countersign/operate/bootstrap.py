@@ -18,6 +18,7 @@ from countersign.base.db.database import Database
 from countersign.base.db.engine import is_embedded, url_of
 from countersign.base.db.pooler import refuse_unknown_pooler
 from countersign.base.db.turn import Turn
+from countersign.base.db.writes import Writes
 from countersign.base.errors import DeploymentIncomplete, InvalidConfiguration, NotInitialised
 from countersign.base.files import only_server
 from countersign.base.host import ip_or_none
@@ -202,9 +203,10 @@ async def open_deployment(
     clock: Clock | None = None,
     entropy: Entropy | None = None,
     turn: Turn | None = None,
+    writes: Writes | None = None,
     while_moving: bool = False,
 ) -> AsyncIterator[Deployment]:
-    """Open an initialised deployment; `turn` is shared with the other workers of a server.
+    """Open an initialised deployment; `turn` and `writes` are shared with the other workers.
 
     `while_moving` also opens a deployment whose data is still being moved in, to inspect it.
     """
@@ -214,7 +216,7 @@ async def open_deployment(
     secret = open_secret(settings.secret_key_file, url)
     encryption = KeyRing(key_source(settings.key_encryption_key), entropy)
     async with AsyncExitStack() as stack:
-        database = await stack.enter_async_context(Database(url, turn))
+        database = await stack.enter_async_context(Database(url, turn, writes))
         access = open_access(database, secret, operator=_operator(), clock=clock, entropy=entropy)
         own_file = key_file(settings.key_encryption_key)
         vault_room = open_vault(access, encryption, own_file)

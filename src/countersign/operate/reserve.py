@@ -18,10 +18,6 @@ from typing import Final
 import structlog
 
 from countersign.base.db.database import Database
-from countersign.base.db.engine import disk_full, is_disk_full
-from countersign.base.errors import (
-    CountersignError,
-)
 from countersign.base.loops import forever
 
 NAME: Final = "reserve"
@@ -62,7 +58,7 @@ class Reserve:
     def __init__(self, database: Database, data_dir: Path) -> None:
         self._database = database
         self._file = data_dir / NAME
-        self._seen: CountersignError | None = None
+        self._full_at = 0.0
 
     async def run(self) -> None:
         """Keep it, give it up and make it again, until cancelled."""
@@ -70,13 +66,12 @@ class Reserve:
 
     async def look(self) -> None:
         """Look once whether the disk is full, and let the database accept or refuse."""
-        failure = self._database.failure
-        was_refused = failure is not self._seen and is_disk_full(failure)
-        self._seen = failure
-        is_kept = await asyncio.to_thread(self._keep, was_refused=was_refused)
-        if is_kept is (self._database.closed is not None):
+        full_at, before = self._database.full_at, self._full_at
+        self._full_at = full_at
+        is_kept = await asyncio.to_thread(self._keep, was_refused=full_at > before)
+        if is_kept is self._database.is_full:
             _log.warning("disk_has_space") if is_kept else _log.error("disk_full")
-        self._database.closed = None if is_kept else disk_full()
+        self._database.is_full = not is_kept
 
     def _keep(self, *, was_refused: bool) -> bool:
         free = shutil.disk_usage(self._file.parent).free

@@ -1,4 +1,4 @@
-"""The room of operations, and whether this server can do its work: it tries a little of it."""
+"""The room of operations: how this process, its machine and the place for heads are."""
 
 from __future__ import annotations
 
@@ -10,20 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import Connection, delete, insert
-
 from countersign.base.config import Settings
 from countersign.base.db.database import Database
 from countersign.base.db.engine import is_embedded
-from countersign.base.db.tables import log_pending
-from countersign.base.errors import (
-    CountersignError,
-    HeadUnavailable,
-    Overloaded,
-    StorageUnavailable,
-)
 from countersign.base.loops import forever
-from countersign.base.values import Clock, Mode
+from countersign.base.values import Clock
 from countersign.core.log.clock_guard import database_time
 from countersign.core.log.head_files import Heads
 from countersign.core.notices.room import Notices
@@ -65,89 +56,29 @@ class VitalSigns:
 
 
 _FRESH_SECONDS: Final = 1.0
-"""Minimum interval between two test writes, whatever the number of requests."""
+"""Minimum interval between two looks, whatever the number of requests."""
 _PATIENCE_SECONDS: Final = 1.0
-_RETRY_SECONDS: Final = 2
-_ACT_BYTES: Final = 128 * 1024
-"""More than the rows of a batch of acts take."""
-_STUCK: Final = "The database does not respond."
-_UNWRITABLE: Final = "The database cannot be written."
 
 
-class WriteCheck:
-    """Tries to write: to the database, and where the last published checkpoints are kept."""
+class HeadsCheck:
+    """Looks whether the place for the last published checkpoints is there."""
 
-    def __init__(self, database: Database, heads: Heads, clock: Clock) -> None:
-        self._database = database
+    def __init__(self, heads: Heads, clock: Clock) -> None:
         self._heads = heads
         self._clock = clock
-        self._one_at_a_time = asyncio.Lock()
-        self._looked_at = float("-inf")
-        self._trouble: StorageUnavailable | None = None
-        self._keeps_heads = True
-        self._waited = False
-        """Whether the last test write timed out; one time-out is taken as temporary."""
-        self._looking: asyncio.Task[None] | None = None
-        """At the place for heads: a hung mount holds one thread, and not one for each look."""
+        self._begun = float("-inf")
+        self._look: asyncio.Task[None] | None = None
+        """A hung mount holds one thread, and not one for each look."""
 
     async def __call__(self) -> bool:
-        """Return if writes work, or worked a second ago; the result says whether heads can be kept.
-
-        Raises StorageUnavailable if the database cannot be written, or calls wait for it.
-        """
-        async with self._one_at_a_time:
-            age = self._clock.monotonic() - self._looked_at
-            is_believed = self._waited and self._trouble is None
-            if is_believed or age >= _FRESH_SECONDS:
-                self._trouble = await self._find_trouble()
-                self._keeps_heads = await self._can_keep_heads()
-                self._looked_at = self._clock.monotonic()
-        if self._trouble is not None:
-            raise self._trouble
-        return self._keeps_heads
-
-    async def _find_trouble(self) -> StorageUnavailable | None:
-        if self._database.damage is not None:
-            return self._database.damage
-        failure, waited, self._waited = self._database.failure, self._waited, False
-        if self._database.is_stuck:
-            return StorageUnavailable(_STUCK, retry_after=_RETRY_SECONDS)
-        try:
-            async with asyncio.timeout(_PATIENCE_SECONDS):
-                # After a failed act, a smaller row may still fit.
-                await self._database.write(_try_writing, _ACT_BYTES if failure else 0)
-        except (Overloaded, TimeoutError) as error:
-            # Much to do, or a command holds the lock: that passes by itself. But after two
-            # time-outs in a row, callers are better off elsewhere.
-            self._waited = isinstance(error, TimeoutError)
-            if failure or (waited and self._waited):
-                return StorageUnavailable(_STUCK, retry_after=_RETRY_SECONDS)
-        except StorageUnavailable as error:
-            return error
-        except CountersignError:
-            return StorageUnavailable(_UNWRITABLE, retry_after=_RETRY_SECONDS)
-        return None
-
-    async def _can_keep_heads(self) -> bool:
-        if self._looking is None:
-            self._looking = asyncio.create_task(asyncio.to_thread(self._heads.check))
-        done, _ = await asyncio.wait([self._looking], timeout=_PATIENCE_SECONDS)
-        if not done:
-            return False
-        looked, self._looking = self._looking, None
-        try:
-            looked.result()
-        except HeadUnavailable:
-            return False
-        return True
-
-
-def _try_writing(connection: Connection, size: int) -> None:
-    """Write at least `size` bytes, then delete them."""
-    # The table is nearly always empty, and servers may insert and delete here.
-    row = {"record_id": "readiness", "mode": Mode.TEST, "digest": bytes(size)}
-    connection.execute(insert(log_pending), row)
-    connection.execute(delete(log_pending).where(log_pending.c.record_id == row["record_id"]))
+        """Whether heads can be kept, or could be a second ago."""
+        now = self._clock.monotonic()
+        if self._look is None or (self._look.done() and now - self._begun >= _FRESH_SECONDS):
+            self._begun = now
+            self._look = asyncio.create_task(asyncio.to_thread(self._heads.check))
+        look = self._look
+        await asyncio.wait([look], timeout=_PATIENCE_SECONDS)
+        return look.done() and look.exception() is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +89,7 @@ class Operations:
     clock: Clock
     database: Database
     notices: Notices
-    check_writing: WriteCheck
+    keeps_heads: HeadsCheck
     vital_signs: VitalSigns
     reserve: Reserve
     draining: asyncio.Event = field(default_factory=asyncio.Event)
@@ -176,7 +107,7 @@ def open_operations(settings: Settings, notices: Notices, heads: Heads) -> Opera
         clock=access.clock,
         database=access.database,
         notices=notices,
-        check_writing=WriteCheck(access.database, heads, access.clock),
+        keeps_heads=HeadsCheck(heads, access.clock),
         vital_signs=VitalSigns(access.database, access.clock, places),
         reserve=Reserve(access.database, settings.data_dir),
     )

@@ -8,7 +8,13 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
-from countersign.base.errors import CountersignError, Draining, NotFound, StorageUnavailable
+from countersign.base.errors import (
+    Blocked,
+    CountersignError,
+    Draining,
+    NotFound,
+    StorageUnavailable,
+)
 from countersign.base.values import from_ns, rfc3339
 from countersign.core.gate.act import Acts
 from countersign.core.gate.route import Call, Header, Reply, Route
@@ -44,21 +50,21 @@ async def get_health() -> Health:
 @OPERATIONS.act(
     "GET /readyz",
     "Check that the process can do its work",
-    refusals=(StorageUnavailable, Draining),
+    refusals=(Blocked, StorageUnavailable, Draining),
 )
 async def get_readiness(room: Operations) -> Readiness:
-    """Whether the process can do its work: read and write, within two seconds, and for longer."""
+    """Whether the process can do its work: it reads, within two seconds, and writes succeed."""
     if room.draining.is_set():
         raise Draining
+    trouble = room.database.trouble
+    if trouble is not None:
+        raise trouble
     try:
         async with asyncio.timeout(_READY_DEADLINE_SECONDS):
-            # Writing first: where reading fails, too, it must not be known only from before.
-            keeps_heads = await room.check_writing()
+            keeps_heads = await room.keeps_heads()
             await room.notices.registry.notice_ids()
-    except StorageUnavailable:
-        raise
-    except (CountersignError, TimeoutError):
-        raise StorageUnavailable from None
+    except (CountersignError, TimeoutError) as error:
+        raise error if isinstance(error, StorageUnavailable) else StorageUnavailable from None
     # Whatever keeps sealing waiting, acknowledgments are accepted: that is reported, and is no
     # reason to take the server out of service.
     sealing = "suspended" if room.notices.log.seal.suspended else "ok"

@@ -26,6 +26,7 @@ from countersign.base.errors import (
     NotFound,
     NotGranted,
     OutcomeUnknown,
+    Overloaded,
     RateLimited,
     Refusal,
     StorageUnavailable,
@@ -356,6 +357,8 @@ class App:
             return self._refused(InternalError(), call)
         if isinstance(error, InvalidArgument):
             error = InvalidRequest(error.message)
+        if isinstance(error, Overloaded):  # by too many callers, or does nobody get through?
+            error = self._access.database.trouble or error
         if isinstance(error, MethodNotAllowed):
             call.also = ((b"allow", self._router.allowed(call.path)),)
         shown = error if isinstance(error, Refusal) else InternalError()

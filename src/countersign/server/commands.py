@@ -189,9 +189,9 @@ def _serve(settings: Settings, *, demo: bool) -> None:
         # Processes share the concurrency that the server is allowed.
         share = max(1, settings.provider_concurrency // settings.workers)
         own = replace(settings, provider_concurrency=share)
-        async with open_deployment(own, turn=worker.turn) as deployment:
-            await begin(deployment, begins_server=worker.begins_server)
-            await serve_http(deployment, worker.say_ready, worker)
+        async with open_deployment(own, turn=worker.turn, writes=worker.shared.writes) as served:
+            await begin(served, begins_server=worker.begins_server)
+            await serve_http(served, worker.say_ready, worker)
 
     with lock as was_broken_off, lent_space(settings.data_dir):
         if settings.workers == 1:

@@ -21,6 +21,7 @@ from granian.server.embed import Server
 from prometheus_client.registry import Collector
 
 from countersign.base.db.engine import is_embedded
+from countersign.base.db.writes import TRY_SECONDS
 from countersign.base.errors import CountersignError
 from countersign.base.loops import forever, restarted
 from countersign.core.buyers import expiry, poll_sessions
@@ -155,6 +156,7 @@ def _loops(
     everywhere: dict[str, _Loop] = {
         "sealing": deployment.log.seal.run,
         "clock": deployment.log.clock_guard.run,
+        "writing": partial(forever, "writing", deployment.database.try_writing, TRY_SECONDS),
     }
     if worker is None and (seconds := beat_seconds()) is not None:
         everywhere["watchdog"] = partial(forever, "watchdog", _beat, seconds)

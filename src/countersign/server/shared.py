@@ -28,9 +28,7 @@ _GROUP: Final = struct.Struct("@" + "8sd" * _WAYS)
 _LOCK_SECONDS: Final = 0.05
 _DEAD_SECONDS: Final = 0.25
 
-_OF_EACH: Final = frozenset(
-    {"countersign_event_streams", "process_open_fds", "process_resident_memory_bytes"}
-)
+_OF_EACH: Final = ("database_waiting", "event_streams", "open_fds", "resident_memory_bytes")
 _BOARD_BYTES: Final = 256 * 1024
 _HEAD: Final = struct.Struct("@QII")
 """Sequence number, length and checksum of the content."""
@@ -172,8 +170,7 @@ class SummedMetrics(Collector):
             of_family[row[0]].append(row)
         for family in families:
             # Every worker sees the same log; calls and pages wait in each, and each has its memory.
-            is_own = "database" in family.name or family.name in _OF_EACH
-            greatest = family.type == "gauge" and not is_own
+            greatest = family.type == "gauge" and not family.name.endswith(_OF_EACH)
             summed = Metric(family.name, family.documentation, family.type)
             for _, name, labels, value in _folded(of_family[family.name], greatest=greatest):
                 summed.add_sample(name, labels, value)

@@ -20,13 +20,16 @@ import threading
 import time
 from collections.abc import Callable, MutableMapping
 from contextlib import suppress
+from ctypes import sizeof
 from dataclasses import dataclass
+from mmap import mmap
 from typing import Any, Final
 
 import structlog
 from prometheus_client.registry import Collector
 
 from countersign.base.db.turn import SharedTurn, SharedTurns
+from countersign.base.db.writes import Writes
 from countersign.server.listen import opener
 from countersign.server.manager import ALIVE, STOPPING, beat_seconds, notify
 from countersign.server.shared import Boards, Pulses, SharedArrivals, SummedMetrics
@@ -53,6 +56,7 @@ class Shared:
 
     def __init__(self, workers: int) -> None:
         self.turns = SharedTurns(workers)
+        self.writes = Writes.from_buffer(mmap(-1, sizeof(Writes)))
         self.arrivals = SharedArrivals()
         self.visits = SharedArrivals()
         """Apart from them: many sessions of buyers make no key forgotten."""

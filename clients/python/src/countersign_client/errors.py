@@ -34,6 +34,12 @@ class AccountNotFound(CountersignError):
     default_code = "account_not_found"
 
 
+class Blocked(CountersignError):
+    """Another program holds a lock of the database: nobody can write."""
+
+    default_code = "blocked"
+
+
 class CheckoutSessionClosed(CountersignError):
     """The checkout session has ended."""
 
@@ -393,6 +399,7 @@ _ALL: Final = (
     AccountDisabled,
     AccountExists,
     AccountNotFound,
+    Blocked,
     CheckoutSessionClosed,
     ClearanceNotGranted,
     CursorExpired,

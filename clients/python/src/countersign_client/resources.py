@@ -1754,7 +1754,7 @@ class Service(Resource[S]):
     ) -> Call[types.Readiness]:
         """Check that the process can do its work.
 
-        Whether the process can do its work: read and write, within two seconds, and for longer.
+        Whether the process can do its work: it reads, within two seconds, and writes succeed.
         """
         return Call(
             method="GET",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from countersign_client.failure import ConnectionFailed, CountersignError, TimedOut
 
 _SERVER_ERRORS = frozenset({500, 502, 503, 504})
-_NOTHING_DONE = frozenset({"rate_limited", "overloaded"})
+_NOTHING_DONE = frozenset({"rate_limited", "overloaded", "blocked"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

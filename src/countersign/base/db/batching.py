@@ -21,6 +21,7 @@ import structlog
 
 from countersign.base.db.engine import WHERE, is_damage
 from countersign.base.db.workers import BatchAct, BatchWorker, Make, Outcomes, QueuedCall, Running
+from countersign.base.db.writes import FAILURES, Writes
 from countersign.base.deadline import DEADLINE, RETRY_SECONDS, TimeLeft
 from countersign.base.errors import (
     CountersignError,
@@ -70,12 +71,12 @@ class Batcher:
         self._looking = False
         self._gate = threading.Lock()
         self._running: Running | None = None
-        self.failure: CountersignError | None = None
-        """Error of the last batch, if the database caused it; None: it succeeded."""
-        self.damage: StorageUnavailable | None = None
-        """Once seen, it stays until the process ends."""
+        self.is_damaged = False
+        """Whether damage was seen since the process began."""
         self.on_abandoned: Callable[[], None] = lambda: None
         """Called when a batch gets no response from the database."""
+        self.writes = Writes()
+        """Of this lane; those of a server's processes are shared."""
         self._queue: deque[QueuedCall] = deque()
         self._unmade: dict[Make[Any, Any], list[QueuedCall]] = {}
         self._goal = 0
@@ -267,6 +268,8 @@ class Batcher:
             running = Running([call for call in taken if not call[2].done()])
             self._running = running if running.calls else None
             self._goal = 0
+        if running.calls and not self.writes.since:
+            self.writes.since = running.since
         return running
 
     def _end(self) -> None:
@@ -322,10 +325,10 @@ class Batcher:
     def _deliver(self, batch: Sequence[QueuedCall], outcomes: Outcomes) -> None:
         self.batches += 1
         self.calls += len(batch)
-        now, failure = time.monotonic(), None
+        now, failures = time.monotonic(), list[CountersignError]()
         for (_, _, future, begun, deadline), outcome in zip(batch, outcomes, strict=True):
-            if isinstance(outcome, StorageUnavailable | OutcomeUnknown):
-                failure = outcome
+            if isinstance(outcome, FAILURES):
+                failures.append(outcome)
             if future.done():
                 continue
             deadline.left -= now - begun
@@ -333,9 +336,11 @@ class Batcher:
                 future.set_exception(outcome)
             else:
                 future.set_result(outcome)
-        self.failure = failure
-        if isinstance(failure, StorageUnavailable) and is_damage(failure):
-            self.damage = failure
+        if failures:
+            self.writes.fail(failures[-1], now)
+            self.is_damaged |= any(map(is_damage, failures))
+        if len(failures) < len(batch):
+            self.writes.done, self.writes.since = now, 0.0
 
     def _look_later(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._seconds != float("inf"):
@@ -376,7 +381,7 @@ class Batcher:
 
     def _answer(self, calls: Sequence[QueuedCall], kind: type[Retryable], now: float) -> None:
         if calls:
-            self.failure = kind()
+            self.writes.fail(kind(), now)
         for _, _, future, begun, deadline in calls:
             deadline.left -= now - begun
             future.set_exception(kind(retry_after=RETRY_SECONDS))

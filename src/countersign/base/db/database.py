@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from typing import Any, Concatenate, Final, ParamSpec, Self, TypeAlias, TypeVar
 
@@ -17,6 +17,7 @@ from countersign.base.db.engine import (
     BUSY_TIMEOUT_SECONDS,
     Purpose,
     damaged,
+    disk_full,
     is_embedded,
     is_unknown_end,
     open_engine,
@@ -37,8 +38,15 @@ from countersign.base.db.workers import (
     log_error,
     say_damage,
 )
+from countersign.base.db.writes import FULL, LOCKED, TRY_SECONDS, Writes
 from countersign.base.deadline import RETRY_SECONDS
-from countersign.base.errors import CountersignError, OutcomeUnknown, Overloaded, StorageUnavailable
+from countersign.base.errors import (
+    Blocked,
+    CountersignError,
+    OutcomeUnknown,
+    Overloaded,
+    StorageUnavailable,
+)
 from countersign.base.loops import log_failure
 
 # The worker and the batchers of the embedded database: its statements run on the event loop. They
@@ -174,7 +182,8 @@ class CommitBatcher(Batcher):
         if is_prepared:
             running.end()
             self._taken.put(running)
-        elif loop.time() - since < BUSY_TIMEOUT_SECONDS:
+        elif (now := loop.time()) - since < BUSY_TIMEOUT_SECONDS:
+            self.writes.failed, self.writes.cause = now, LOCKED
             self._end()
             self._queue.extendleft(reversed(running.calls))
             turn.wait(loop, partial(self._prepare, loop, since))
@@ -182,7 +191,7 @@ class CommitBatcher(Batcher):
             # Another process holds the write lock and does not let go.
             turn.end()
             self._end()
-            refusal = Overloaded(retry_after=int(BUSY_TIMEOUT_SECONDS))
+            refusal = self.writes.refusal(now) or Overloaded(retry_after=int(BUSY_TIMEOUT_SECONDS))
             self._deliver(running.calls, [refusal] * len(running.calls))
             self._next()
 
@@ -203,6 +212,10 @@ Act: TypeAlias = Callable[Concatenate[Connection, P], R | CountersignError]
 """A function on a connection; an error that it returns is a refusal."""
 _Plain: TypeAlias = tuple[Callable[..., Any], Any, Any]
 
+# Neither changes anything that is used. The first writes a page. The second needs the lock, the
+# right and the server of a write, and its transaction commits as others do, to a standby too.
+_TOUCH: Final = "PRAGMA user_version = 0"
+_TOUCH_ON_SERVER: Final = "DELETE FROM log_pending WHERE false"
 _EMPTYING_ATTEMPTS: Final = 10
 _EMPTYING_PAUSE_SECONDS: Final = 0.2
 
@@ -210,12 +223,11 @@ _EMPTYING_PAUSE_SECONDS: Final = 0.2
 class Database:
     """One database behind a batcher for each lane; the engine decides the kind of each batcher."""
 
-    closed: StorageUnavailable | None = None
-    """Why writes are refused at the moment; reads and sealing continue. None: writes are
-    accepted."""
+    is_full = False
+    """Whether the disk is full: writes are refused, reads and sealing continue."""
 
-    def __init__(self, url: URL, turn: Turn | None = None) -> None:
-        """`turn` is shared with the other workers of a server."""
+    def __init__(self, url: URL, turn: Turn | None = None, writes: Writes | None = None) -> None:
+        """`turn` and `writes` are shared with the other workers of a server."""
         self.url = url
         self._embedded: EmbeddedWorker | None = None
         self._write: Batcher
@@ -230,6 +242,7 @@ class Database:
             self._write = Batcher("write", WritingWorker(url, answers=True))
             self._read = Batcher("read", BatchWorker(url))
             self._sequence = Batcher("seal", WritingWorker(url, answers=False))
+        self._writes = self._write.writes = writes or Writes()
         self._scan = Batcher("scan", BatchWorker(url))
         batchers = [self._write, self._read, self._scan, self._sequence]
         self._batchers = {batcher.lane: batcher for batcher in batchers}
@@ -278,9 +291,9 @@ class Database:
 
     def _writing(self) -> Batcher:
         """The batcher for writes, while they are accepted and durable."""
-        refusal = self.closed or self.damage
+        refusal = self.damage or (disk_full() if self.is_full else None)
         if refusal is not None:
-            raise _again(refusal)
+            raise refusal
         return self._write
 
     async def write_batched(
@@ -316,7 +329,7 @@ class Database:
         Refused on a damaged database: published checkpoints would contradict the restored backup.
         """
         if self.damage is not None:
-            raise _again(self.damage)
+            raise self.damage
         result: R = await self._sequence.call(_run_each, (act, args, kwargs))
         return result
 
@@ -358,29 +371,34 @@ class Database:
         return {name: batcher.oldest for name, batcher in self._batchers.items()}
 
     @property
-    def is_stuck(self) -> bool:
-        """Whether a call has waited, or a batch has run, for more than half the deadline.
+    def trouble(self) -> Blocked | StorageUnavailable | None:
+        """Why nobody is served at the moment; None: what is tried succeeds.
 
         Scans do not count: they may take long.
         """
-        return any(b.is_late for b in self._batchers.values() if b is not self._scan)
+        full = disk_full() if self.is_full else None
+        is_late = any(lane.is_late for lane in {self._read, self._sequence} - {self._write})
+        late = StorageUnavailable(retry_after=RETRY_SECONDS) if is_late else None
+        return self.damage or full or late or self._writes.refusal(time.monotonic())
+
+    async def try_writing(self) -> None:
+        """Write something small if nobody has tried to for a while, which notes how it ended."""
+        if time.monotonic() - max(self._writes.done, self._writes.failed) > TRY_SECONDS / 2:
+            with suppress(CountersignError):
+                touch = _TOUCH if is_embedded(self.url) else _TOUCH_ON_SERVER
+                await self.write(Connection.exec_driver_sql, touch)
 
     @property
-    def has_trouble(self) -> bool:
-        """Whether the last write failed, a call waits too long, or data is damaged."""
-        return self.is_stuck or self.failure is not None or self.damage is not None
-
-    @property
-    def failure(self) -> CountersignError | None:
-        """Why the last write failed or has an unknown outcome; None: it was durable."""
-        return self._write.failure
+    def full_at(self) -> float:
+        """When the newest failure of a write was, if the disk was full for it; else 0."""
+        return self._writes.failed if self._writes.cause == FULL else 0.0
 
     async def look_for_damage(self) -> None:
         """Check the embedded database for damage; if there is any, refuse all later writes."""
         verdict = await asyncio.to_thread(self._quick_check)
         if verdict != "ok":
             say_damage(verdict)
-            self._write.damage = damaged()
+            self._write.is_damaged = True
 
     def _quick_check(self) -> str:
         engine = open_engine(self.url, Purpose.LOOK)
@@ -393,16 +411,11 @@ class Database:
     @property
     def damage(self) -> StorageUnavailable | None:
         """Set once the database was seen to be damaged, until the process ends."""
-        return next((b.damage for b in self._batchers.values() if b.damage is not None), None)
+        return damaged() if any(b.is_damaged for b in self._batchers.values()) else None
 
     def batches(self) -> dict[str, tuple[int, int, int]]:
         """By lane: completed batches, their calls, and calls waiting now."""
         return {name: (b.batches, b.calls, b.pending) for name, b in self._batchers.items()}
-
-
-def _again(refusal: StorageUnavailable) -> StorageUnavailable:
-    """The same refusal for another caller."""
-    return StorageUnavailable(refusal.message, retry_after=refusal.retry_after)
 
 
 def _run_each(connection: Connection, calls: Sequence[_Plain]) -> list[Any]:

@@ -53,16 +53,13 @@ BUSY_TIMEOUT_SECONDS: Final = 5.0
 _RETRY_AFTER_SECONDS: Final = 2
 _BUSY_STATES: Final = frozenset({"55P03", "57014", "40001", "40P01"})
 """PostgreSQL: lock not available, query cancelled (timed out), serialisation failure, deadlock."""
-_READ_ONLY_STATE: Final = "25006"
 _IN_RECOVERY: Final = "cannot assign TransactionIds during recovery"
 """PostgreSQL has no state of its own for this, and never translates it."""
 _DENIED_STATE: Final = "42501"
 _DAMAGED: Final = "The database of the service is damaged: its operator has to restore it."
-_DAMAGED_NAMES: Final = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
-_DAMAGED_STATES: Final = frozenset({"XX001", "XX002"})
-"""PostgreSQL: data corrupted, index corrupted."""
 _DAMAGED_RETRY_SECONDS: Final = 60
 _DISK_FULL: Final = "The disk of the service is full."
+READ_ONLY: Final = "The database can only be read."
 _POSTGRESQL_ARGUMENTS: Final = {
     "connect_timeout": 5,
     # A server that vanished without a word is noticed within half a minute.
@@ -76,7 +73,6 @@ _ISOLATION: Final = "transaction_isolation = 'read committed'"
 """A transaction that waited for a lock sees what the lock's holder wrote, whatever default the
 operator has set."""
 _WARNINGS: Final = "countersign_warnings"
-_DISK_FULL_STATE: Final = "53100"
 WHERE: Final = threading.local()
 """For log lines of a batcher's thread: its `lane`, and the `host` of its newest connection."""
 _CHECKPOINT_PAGES: Final = 8000
@@ -389,12 +385,15 @@ def _of_driver(error: DBAPIError) -> CountersignError:
             "that `countersign database grants` prints; the owner grants them after each "
             "upgrade."
         )
-    if name.startswith(_DAMAGED_NAMES) or state in _DAMAGED_STATES:
+    # XX001: data corrupted, XX002: index corrupted.
+    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or state in {"XX001", "XX002"}:
         return damaged()
-    if name.startswith("SQLITE_FULL") or state == _DISK_FULL_STATE:
+    if name.startswith("SQLITE_FULL") or state == "53100":
         return disk_full()
     if error.connection_invalidated or _is_away(error):
-        return StorageUnavailable(retry_after=_RETRY_AFTER_SECONDS)
+        is_read_only = name.startswith("SQLITE_READONLY") or state in {"25006", "XX000"}
+        words = READ_ONLY if is_read_only else None
+        return StorageUnavailable(words, retry_after=_RETRY_AFTER_SECONDS)
     return InternalError()
 
 
@@ -412,11 +411,6 @@ def damaged() -> StorageUnavailable:
 def disk_full() -> StorageUnavailable:
     """The refusal when the disk is full."""
     return StorageUnavailable(_DISK_FULL, retry_after=_RETRY_AFTER_SECONDS)
-
-
-def is_disk_full(refusal: CountersignError | None) -> bool:
-    """Whether a refusal reports a full disk."""
-    return refusal is not None and refusal.message == _DISK_FULL
 
 
 def quick_check(connection: Any) -> str:  # noqa: ANN401 - a DBAPI connection
@@ -463,7 +457,7 @@ def _is_away(error: DBAPIError) -> bool:
     name, state = _names(error)
     if name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_INTERRUPT")):
         return True
-    if state == _READ_ONLY_STATE or (state == "XX000" and _IN_RECOVERY in str(error.orig)):
+    if state == "25006" or (state == "XX000" and _IN_RECOVERY in str(error.orig)):
         return True  # a standby, or a primary that has become one
     # Without a state the server was not reached; classes 08 connection, 53 resources, 57 shutdown.
     is_server = not state or state[:2] in {"08", "53", "57"}

@@ -30,6 +30,7 @@ from countersign.base.db.engine import (
 )
 from countersign.base.db.pooler import is_through_pooler
 from countersign.base.db.statements import allow_deferred, deferred_statements, run_deferred
+from countersign.base.db.writes import NO_STANDBY
 from countersign.base.deadline import RETRY_SECONDS, TimeLeft
 from countersign.base.errors import (
     CountersignError,
@@ -118,7 +119,6 @@ _UNTESTED_SECONDS: Final = 1.0
 _REPAIR: Final = (
     "Stop the server, keep its files, check the disk, and restore a backup: docs/backup.md."
 )
-_NO_STANDBY: Final = "The database waits for its standby."
 _LONG_COMMIT_SECONDS: Final = 1.0
 """A standby that responds confirms a commit sooner."""
 # It assigns a transaction id and writes: only then does a commit wait for the standby.
@@ -303,7 +303,7 @@ class WritingWorker(BatchWorker):
         """
         if self._doubted is not None:
             if self._is_waiting(connection, self._doubted):
-                waits = StorageUnavailable(_NO_STANDBY, retry_after=RETRY_SECONDS)
+                waits = StorageUnavailable(NO_STANDBY, retry_after=RETRY_SECONDS)
                 return [waits] * len(calls)
             self._doubted = None
         try:

@@ -20,7 +20,13 @@ from countersign.base.config import PREFIX, unknown_variables
 from countersign.base.db.engine import SQLITE_FILE, Purpose, quick_check, sqlite_module
 from countersign.base.db.pooler import hands_sessions_around, is_through_pooler, of_driver
 from countersign.base.db.schema import connected
-from countersign.base.errors import CountersignError, DatabaseMoved, Draining, NotInitialised
+from countersign.base.errors import (
+    Blocked,
+    CountersignError,
+    DatabaseMoved,
+    Draining,
+    NotInitialised,
+)
 from countersign.base.files import holder_of, loose_mode
 from countersign.base.host import is_wildcard
 from countersign.core.vault.key_file import key_file
@@ -124,10 +130,10 @@ def server(look: Sight) -> Iterator[Diagnosis]:
         if asked.status == 200:
             checks = ", ".join(f"{name} {state}" for name, state in said["checks"].items())
             yield say("server.fine", place=place, checks=checks)
-        elif said["error"]["code"] == Draining.code:
-            yield say("server.draining", place=place)
         else:
-            yield say("server.not_ready", why=said["error"]["message"])
+            named = {Draining.code: "server.draining", Blocked.code: "database.locked"}
+            code = named.get(said["error"]["code"], "server.not_ready")
+            yield say(code, place=place, why=said["error"]["message"])
     except (ValueError, KeyError, TypeError):
         yield say("server.another", place=place, status=asked.status)
 
