@@ -16,22 +16,26 @@ from sqlalchemy import URL, Connection, Engine, PoolProxiedConnection, event, ma
 from sqlalchemy.exc import OperationalError
 from structlog.testing import capture_logs
 
-from countersign.base.db import workers
+from countersign.base.db import workers, writes
 from countersign.base.db.database import Database
-from countersign.base.db.engine import SQLITE_FILE, Purpose, database_url, disk_full, open_engine
+from countersign.base.db.engine import SQLITE_FILE, database_url, disk_full
 from countersign.base.db.workers import Outcomes, QueuedCall, Running
+from countersign.base.db.writes import Writes
 from countersign.base.errors import (
+    Blocked,
     CountersignError,
     NoticeNotFound,
     OutcomeUnknown,
+    Overloaded,
     StorageUnavailable,
 )
 from countersign.base.loops import Throttle
 from countersign.core.access.account import add_account, all_accounts
 from countersign.operate import room
 from countersign.operate.reserve import RESERVE_BYTES, Reserve, lent_space
-from countersign.operate.room import WriteCheck
+from countersign.operate.room import HeadsCheck
 from tests.storage import items
+from tests.storage.busy import other_writer
 from tests.storage.conftest import Run
 from tests.support import postgres
 from tests.unit.support import HandClock
@@ -62,27 +66,28 @@ def fill(connection: Connection, size: int) -> None:
     connection.execute(text(row), {"id": items.identifier("rec"), "size": size})
 
 
-def check_of(database: Database, clock: HandClock) -> WriteCheck:
-    return WriteCheck(database, Heads(), clock)  # type: ignore[arg-type]
+def said(database: Database, monkeypatch: pytest.MonkeyPatch) -> str | None:
+    """What readiness says when nothing changes for a while; None: ready."""
+    with monkeypatch.context() as later:
+        later.setattr(writes, "PATIENCE_SECONDS", 0.0)
+        trouble = database.trouble
+    return None if trouble is None else trouble.message
 
 
-async def trouble(check: WriteCheck, clock: HandClock) -> str | None:
-    """What readiness says; None: ready."""
-    clock.advance(2)
-    try:
-        await check()
-    except StorageUnavailable as error:
-        return error.message
-    return None
+async def tried(database: Database) -> None:
+    """A server has tried to write."""
+    database._writes.done = database._writes.done and 1.0
+    database._writes.failed = 0.0
+    await database.try_writing()
 
 
-def test_a_full_disk_is_named_to_callers(url: URL, run: Run) -> None:
-    """A server where an act does not fit is not ready, although a single row would."""
+def test_a_full_disk_is_named_to_callers(
+    url: URL, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Readiness names it, too, until an act succeeds."""
 
     async def write() -> None:
         async with Database(url) as database:
-            clock = HandClock()
-            check = check_of(database, clock)
 
             def limit(connection: object, _: object) -> None:
                 connection.execute(f"PRAGMA max_page_count={pages}")  # type: ignore[attr-defined]
@@ -90,13 +95,17 @@ def test_a_full_disk_is_named_to_callers(url: URL, run: Run) -> None:
             pages = await database.read(lambda c: c.exec_driver_sql("PRAGMA page_count").scalar())
             pages += 16
             event.listen(database._write.worker.engine, "connect", limit)
-            assert await trouble(check, clock) is None
+            await tried(database)
+            assert said(database, monkeypatch) is None
             with pytest.raises(StorageUnavailable, match="The disk of the service is full"):
                 await database.write(fill, 1_000_000)
-            assert await trouble(check, clock) == "The disk of the service is full."
+            # An act was just tried: a smaller write, which would fit, proves nothing.
+            await database.try_writing()
+            assert said(database, monkeypatch) == "The disk of the service is full."
             pages += 1000
             database._write.worker.engine.dispose()
-            assert await trouble(check, clock) is None
+            await database.write(fill, 1_000_000)
+            assert said(database, monkeypatch) is None
 
     run(write())
 
@@ -117,6 +126,10 @@ def test_nothing_is_accepted_while_the_disk_is_full(
             free[0] = 1000
             await reserve.look()
             assert not kept.exists()
+            # Sealing succeeds for longer; acts are refused all the time.
+            await database.sequence(all_accounts)
+            assert database.trouble is not None
+            assert database.trouble.message == "The disk of the service is full."
             for _ in range(2):
                 with pytest.raises(StorageUnavailable, match="The disk of the service is full"):
                     await database.write(add_account, items.account())
@@ -127,8 +140,9 @@ def test_nothing_is_accepted_while_the_disk_is_full(
             free[0] = 10 * RESERVE_BYTES
             await reserve.look()
             await database.write(add_account, items.account())
+            assert database.trouble is None
             # An act that did not fit says so before the disk does.
-            database._write.failure = disk_full()
+            database._writes.fail(disk_full(), time.monotonic())
             await reserve.look()
             assert not kept.exists()
             await reserve.look()
@@ -198,13 +212,13 @@ def test_undetected_damage_is_found(url: URL, run: Run) -> None:
 
 def test_a_damaged_database_is_not_ready(url: URL, run: Run) -> None:
     """It is named as damaged, with what to do, until the server is started again."""
-    path, clock = Path(url.database or ""), HandClock()
+    path = Path(url.database or "")
 
     async def prepare() -> None:
         async with Database(url) as database:
             for _ in range(50):
                 await database.write(add_account, items.account())
-            assert await trouble(check_of(database, clock), clock) is None
+            assert database.trouble is None
 
     async def ask() -> None:
         async with Database(url) as database:
@@ -213,8 +227,7 @@ def test_a_damaged_database_is_not_ready(url: URL, run: Run) -> None:
             assert "damaged" in refused.value.message
             (line,) = (line for line in lines if line["event"] == "database_damaged")
             assert "restore" in line["what_to_do"]
-            check = check_of(database, clock)
-            assert "damaged" in str(await trouble(check, clock))
+            assert "damaged" in str(database.trouble)
 
     run(prepare())
     whole = path.read_bytes()
@@ -255,31 +268,60 @@ def test_a_commit_that_the_disk_does_not_confirm_is_an_unknown_outcome(
     run(write())
 
 
-def test_one_time_out_is_taken_as_temporary(
+def test_a_lock_of_another_program_is_found_without_callers(
     url: URL, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A server that does nothing in the time of two tries is not ready, also without callers."""
-    monkeypatch.setattr(room, "_PATIENCE_SECONDS", 0.05)
+    """A server tries by itself; it is ready again as soon as it can write."""
 
     async def ask() -> None:
         async with Database(url) as database:
-            clock = HandClock()
-            check = check_of(database, clock)
-            with open_engine(url, Purpose.WRITE).begin() as other:
-                other.execute(text("UPDATE accounts SET name = name"))
-                assert await trouble(check, clock) is None
-                with pytest.raises(StorageUnavailable, match="does not respond"):
-                    await check()  # it is asked again at once
-                for _ in range(2):
-                    assert await trouble(check, clock) is not None
-            for _ in range(2):
-                assert await trouble(check, clock) is None
+            await tried(database)
+            with other_writer(url):
+                trying = asyncio.create_task(tried(database))
+                while not database._writes.failed:  # noqa: ASYNC110 - it can only be polled
+                    await asyncio.sleep(0.001)
+                assert database.trouble is None  # it may be one of our own commands
+                assert said(database, monkeypatch) == Blocked().message
+            await trying
+            assert said(database, monkeypatch) is None
 
     run(ask())
 
 
-def test_a_hanging_place_for_heads_holds_one_thread(
+def test_a_caller_who_gets_no_lock_learns_whether_others_do(
     url: URL, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where another process of the server writes, there is too much to do."""
+    monkeypatch.setattr("countersign.base.db.database.BUSY_TIMEOUT_SECONDS", 0.05)
+    shared = Writes()
+
+    async def write() -> None:
+        async with Database(url, writes=shared) as database:
+            with other_writer(url):
+                with pytest.raises(Blocked):
+                    await database.write(add_account, items.account())
+                shared.done = time.monotonic()
+                with pytest.raises(Overloaded):
+                    await database.write(add_account, items.account())
+
+    run(write())
+
+
+def test_who_has_just_written_is_not_asked_to_write(url: URL, run: Run) -> None:
+    async def write() -> None:
+        async with Database(url) as database:
+            await database.write(add_account, items.account())
+            before = database.batches()["write"]
+            await database.try_writing()
+            assert database.batches()["write"] == before
+            await tried(database)
+            assert database.batches()["write"] != before
+
+    run(write())
+
+
+def test_a_hanging_place_for_heads_holds_one_thread(
+    run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However often readiness is asked, others find a thread; later the place is checked again."""
     monkeypatch.setattr(room, "_PATIENCE_SECONDS", 0.05)
@@ -291,17 +333,16 @@ def test_a_hanging_place_for_heads_holds_one_thread(
             hung.wait(30)
 
     async def ask() -> None:
-        async with Database(url) as database:
-            clock = HandClock()
-            check = WriteCheck(database, Hung(), clock)  # type: ignore[arg-type]
-            for _ in range(5):
-                clock.advance(2)
-                assert not await check()
-            assert len(looks) == 1
-            hung.set()
-            while not await check():
-                clock.advance(2)
-            assert len(looks) <= 2
+        clock = HandClock()
+        check = HeadsCheck(Hung(), clock)  # type: ignore[arg-type]
+        for _ in range(5):
+            clock.advance(2)
+            assert not await check()
+        assert len(looks) == 1
+        hung.set()
+        while not await check():
+            clock.advance(2)
+        assert len(looks) <= 2
 
     run(ask())
 

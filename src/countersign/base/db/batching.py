@@ -380,11 +380,11 @@ class Batcher:
         return [c for c in calls if now - c[3] >= c[4].left and not c[2].done()]
 
     def _answer(self, calls: Sequence[QueuedCall], kind: type[Retryable], now: float) -> None:
-        if calls:
-            self.writes.fail(kind(), now)
+        # An unknown outcome stays one, whatever the cause.
+        cause = self.writes.refusal(now) if kind is StorageUnavailable else None
         for _, _, future, begun, deadline in calls:
             deadline.left -= now - begun
-            future.set_exception(kind(retry_after=RETRY_SECONDS))
+            future.set_exception(cause or kind(retry_after=RETRY_SECONDS))
 
     def _abandon(self, running: Running) -> None:
         """No caller waits for this batch any more; refuse new calls until it has ended."""
