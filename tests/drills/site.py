@@ -264,9 +264,10 @@ EXPECTED: Final = {
     "outcome_unknown",
     "idempotency_in_progress",
     "overloaded",
+    "blocked",
 }
 """The codes that a caller may get during a fault; an internal error is none of them."""
-_REFUSED: Final = {"storage_unavailable", "outcome_unknown"}
+_REFUSED: Final = {"storage_unavailable", "outcome_unknown", "blocked"}
 """The codes of a service that is not ready."""
 
 

@@ -1,4 +1,4 @@
-"""Drills: the database server is gone."""
+"""Drills: the database server is gone, or another program locks the database."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.drills.load import CLIENTS
 from tests.drills.site import site
 from tests.support import postgres
+from tests.support.lock_holder import write_lock_held
 
-pytestmark = [pytest.mark.drill, pytest.mark.postgres, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.drill, pytest.mark.timeout(300)]
 
 DURABLE = {"fsync": "off", "full_page_writes": "off"}
 
@@ -22,6 +24,25 @@ def server() -> Iterator[postgres.PostgresServer]:
         yield started
 
 
+def test_another_program_holds_the_write_lock(tmp_path: Path) -> None:
+    """Callers and readiness name it; all goes on as soon as it ends."""
+    with site(tmp_path) as broken:
+        with broken.load() as load:
+            for _ in range(2):
+                load.until(200, 200)
+                with write_lock_held(broken.data_dir / "countersign.db"):
+                    load.until_all(2 * CLIENTS, 503)
+                    load.until_ready(503)
+                    assert load.tried[-1].code == "blocked"
+                    severity, words = broken.doctor()["server"]
+                    assert severity == "broken"
+                    assert "End the program that holds the file" in words
+                load.until_ready(200, "ok")
+            load.until(200, 200)
+        broken.judge()
+
+
+@pytest.mark.postgres
 def test_the_database_is_gone_while_serving(
     server: postgres.PostgresServer, tmp_path: Path
 ) -> None:
@@ -42,6 +63,7 @@ def test_the_database_is_gone_while_serving(
         broken.judge()
 
 
+@pytest.mark.postgres
 def test_the_database_is_gone_at_the_start(server: postgres.PostgresServer, tmp_path: Path) -> None:
     """The server says so and ends, and what starts servers starts it again."""
     with site(tmp_path, DATABASE_URL=postgres.fresh_database(server)) as broken:
