@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -12,12 +15,14 @@ from pathlib import Path
 import httpx2
 import psycopg
 import pytest
+import yaml
 
 from countersign.base.db.tables import PROTECTED, metadata
 from countersign.base.values import rfc3339
 from countersign.operate.serving_role import RIGHTS
 from countersign_simulators.base import Session
-from tests.cli.serving import running, wait_for
+from tests.cli.crew import children_of, runs
+from tests.cli.serving import running, wait_for, wait_until
 from tests.docs.markdown import ROOT, read
 from tests.sandbox import calls
 from tests.support import postgres
@@ -210,6 +215,39 @@ def test_the_entry_point_of_the_container_works_with_the_role_of_servers(
     with running(json.loads(words), environment, tmp_path / "log") as process:
         said = wait_for(process, tmp_path / "log", "Countersign serves")
         assert "schema of the database is up to date" in said
+        process.terminate()
+        assert process.wait(20) == 0
+
+
+@pytest.mark.crash
+def test_frozen_processes_of_the_compose_file_are_replaced(
+    cluster: postgres.PostgresServer, owner: Deployment, tmp_path: Path
+) -> None:
+    """With its settings, by the image's own command: nothing restarts an unhealthy container."""
+    grant(owner, cluster)
+    _, _, words = (ROOT / "Containerfile").read_text(encoding="utf-8").partition("ENTRYPOINT ")
+    compose = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text(encoding="utf-8"))
+    given = compose["services"]["service"]["environment"]
+    # The other ones are of the volumes and networks there.
+    own = {name: str(given[f"COUNTERSIGN_{name}"]) for name in ("WORKERS", "DRAIN_SECONDS")}
+    own |= {"DATABASE_URL": url(cluster, APP), "PORT": str(free_port())}
+    app = Deployment(data_dir=owner.data_dir, settings=own)
+    environment = app.environment
+    environment["PATH"] = f"{Path(sys.prefix, 'bin')}:{environment['PATH']}"
+
+    def is_healthy() -> bool:
+        asked = [sys.executable, str(ROOT / "deploy" / "health.py")]
+        found = [subprocess.run(asked, env=environment, check=False) for _ in range(8)]
+        return not any(one.returncode for one in found)
+
+    with running(json.loads(words), environment, tmp_path / "log") as process:
+        wait_for(process, tmp_path / "log", "Countersign serves")
+        frozen = children_of(process.pid)
+        for pid in frozen:
+            os.kill(pid, signal.SIGSTOP)
+        assert not is_healthy()
+        wait_until(lambda: not any(map(runs, frozen)), "the end of the frozen workers")
+        wait_until(is_healthy, "workers in their places")
         process.terminate()
         assert process.wait(20) == 0
 
