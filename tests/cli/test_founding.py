@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from countersign.base.db import schema
-from countersign.base.db.engine import database_url
+from countersign.base.db.engine import SQLITE_FILE, database_url
 from countersign.base.values import Mode
 from countersign.core.log.head_files import HeadFiles
 from countersign_evidence.note import checkpoint_of
@@ -67,13 +67,38 @@ def test_without_its_database_a_deployment_is_not_created_again(
     lost = elsewhere(request, lived_in)
     before = kept(lost)
     said = " ".join(lost.refused(*words).split())
-    assert "error (deployment_incomplete)" in said
+    assert "error (deployment_incomplete): This looks like a lost disk" in said
     missing, _, there = said.partition("Still here: ")
     assert ("countersign.db" in missing) is ("DATABASE_URL" not in lost.settings)
     for place in ("secret.key", "key-encryption.key", lost.settings["LOG_HEAD_DIR"]):
         assert place in there
     assert "restore a backup" in said
     assert kept(lost) == before
+
+
+@pytest.mark.parametrize("words", STARTS)
+def test_the_note_of_a_backup_alone_shows_that_a_deployment_was_here(
+    initialised: Bench, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """Even where tables are back without their content: it looks like a lost disk."""
+    initialised.run("backup", str(tmp_path / "backup"))
+    note = initialised.data_dir / "last-backup.json"
+    kept = note.read_bytes()
+    shutil.rmtree(initialised.data_dir)
+    initialised.data_dir.mkdir()
+    note.write_bytes(kept)
+    for _ in range(2):
+        said = " ".join(initialised.refused(*words).split())
+        assert "error (deployment_incomplete): This looks like a lost disk" in said
+        missing, _, there = said.partition("Still here: ")
+        for part in ("the database", "the secret key", "the last published checkpoints"):
+            assert part in missing
+        assert f"the note of the last backup {note}" in there
+        assert {path.name for path in initialised.data_dir.iterdir()} <= {note.name, SQLITE_FILE}
+        schema.upgrade(database_url(None, initialised.data_dir))
+    shutil.rmtree(initialised.data_dir)
+    initialised.run("restore", str(tmp_path / "backup"), "--yes")
+    assert "wrong_secret_key" in initialised.refused("init", "--upgrade")
 
 
 @pytest.mark.parametrize("words", STARTS)

@@ -16,8 +16,8 @@ from tests.sealing.acts import acknowledge, get, policy_of
 from tests.sealing.test_new_server import RECOVER, key_of, next_to, sealing
 from tests.sealing.witness import wait_for
 from tests.support.object_store import ObjectStore, running_store
-from tests.support.postgres import PostgresServer
-from tests.support.service import Deployment, Server, running_server
+from tests.support.postgres import PostgresServer, fresh_database
+from tests.support.service import Deployment, Server, free_port, running_server
 
 pytestmark = [pytest.mark.postgres, pytest.mark.long]
 
@@ -122,6 +122,36 @@ def test_a_server_that_begins_while_the_store_is_away_accepts(
             assert client.get(f"/v1/acknowledgments/{ack_id}/proof").status_code == 409
     with running_server(first) as server, server.client(key) as client:
         assert verify_file(get(client, ack_id, "proof"), policy_of(first)).ok
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_no_server_starts_at_a_store_that_ignores_conditions(
+    first: Deployment,
+    store: ObjectStore,
+    tmp_path: Path,
+    postgres_server: PostgresServer,
+    workers: str,
+) -> None:
+    """Several servers would replace each other's heads, a larger one by a smaller one, too."""
+    one = {"WORKERS": workers, "PORT": str(free_port())}
+    here = Deployment(data_dir=first.data_dir, settings=dict(first.settings) | one)
+    other = {
+        "DATABASE_URL": fresh_database(postgres_server),
+        "LOG_HEAD_DIR": store.url(f"{tmp_path.name}-other"),
+    }
+    new = Deployment(data_dir=tmp_path / "new", settings=other)
+    with store.ignoring("If-Match"):
+        before = store.objects(tmp_path.name)
+        for refused in (here.run("serve", check=False), new.run("init", check=False)):
+            assert refused.returncode == 1
+            assert "error (heads_overwritable)" in refused.stderr
+            assert "ignores the conditions of writes" in " ".join(refused.stderr.split())
+        assert store.objects(tmp_path.name) == before | {"probe"}
+        assert store.objects(f"{tmp_path.name}-other") == {"probe"}
+    with running_server(here) as server, server.client(key_of(here)) as client:
+        get(client, acknowledge(client), "proof")
+    new.run("init")
+    assert {"live.checkpoint", "test.checkpoint"} <= store.objects(f"{tmp_path.name}-other")
 
 
 def test_a_restored_backup_is_sealed_on_by_no_server_that_shares_the_store(
