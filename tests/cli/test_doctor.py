@@ -40,6 +40,7 @@ from tests.cli.conftest import Bench
 from tests.cli.serving import wait_until
 from tests.support import postgres
 from tests.support.engines import POSTGRES
+from tests.support.mail_server import mail_server
 from tests.support.service import Server, free_port, running_server
 
 pytestmark = pytest.mark.long
@@ -355,6 +356,37 @@ def test_an_unreachable_identity_provider_is_reported(initialised: Bench, tmp_pa
     severity, words = said(lines, "providers")
     assert severity == "warning"
     assert "http://127.0.0.1:1 cannot be reached" in words
+
+
+@pytest.mark.one_engine
+def test_a_mail_server_that_does_not_greet_is_reported(initialised: Bench) -> None:
+    """Its port is dead, it says nothing, or its name does not resolve."""
+    with mail_server() as greeting, socket.create_server(("127.0.0.1", 0)) as silent:
+        for url, severity, why in (
+            ("smtp://127.0.0.1:1", "warning", "127.0.0.1 port 1 cannot be used: Connection"),
+            (f"smtp://127.0.0.1:{silent.getsockname()[1]}", "warning", "timed out"),
+            ("smtps://mail.invalid", "warning", "mail.invalid port 465 cannot be used"),
+            (f"smtp://127.0.0.1:{greeting.port}", "fine", "0 mails wait"),
+        ):
+            found, words = said(looked(initialised.but(SMTP_URL=url))[1], "mails")
+            assert found == severity, words
+            assert why in words
+
+
+@pytest.mark.one_engine
+def test_a_receiver_whose_name_does_not_resolve_is_reported(initialised: Bench) -> None:
+    """By endpoint and name, before its first delivery is late; what to do ends it."""
+    account = initialised.account("vendor")
+    for host in ("hooks.invalid", "127.0.0.1"):
+        options = ("--account", account, "--mode", "test", "--url", f"https://{host}/hook")
+        initialised.but(WEBHOOK_ALLOW_PRIVATE="true").run("webhooks", "add", *options)
+    _, lines = looked(initialised)
+    severity, words = said(lines, "webhooks")
+    assert severity == "warning"
+    assert "name hooks.invalid does not resolve" in words
+    assert "127.0.0.1" not in words
+    initialised.run(*words.partition("`countersign ")[2].partition("`")[0].split(), "--yes")
+    assert said(looked(initialised)[1], "webhooks")[0] == "fine"
 
 
 @pytest.mark.postgres

@@ -12,7 +12,6 @@ from countersign.operate.doctor.machine import (
     damage,
     database,
     of_postgresql,
-    of_tables,
     rights,
     schema,
     sessions,
@@ -51,8 +50,8 @@ CHECKS: Final[Mapping[str, Check[Sight]]] = {
     "log_keys": service.log_keys,
     "witnesses": service.witnesses,
     "providers": service.providers,
-    "webhooks": partial(of_tables, "webhooks"),
-    "mails": partial(of_tables, "mails"),
+    "webhooks": service.webhooks,
+    "mails": service.mails,
     "notices": service.notices,
     "promises": promises,
 }

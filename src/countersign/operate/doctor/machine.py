@@ -26,6 +26,7 @@ from countersign.base.errors import (
     DatabaseMoved,
     Draining,
     NotInitialised,
+    StorageUnavailable,
 )
 from countersign.base.files import holder_of, loose_mode
 from countersign.base.host import is_wildcard
@@ -56,8 +57,7 @@ def data_directory(look: Sight) -> Iterator[Diagnosis]:
     """It is there, belongs to this user, and is on a disk of this machine."""
     directory = look.settings.data_dir.resolve()
     try:
-        about, database = directory.stat(), directory / SQLITE_FILE
-        owner = database.stat().st_uid if database.exists() else about.st_uid
+        about, owner = directory.stat(), _user(directory)
     except OSError as error:
         yield say("data_directory.unusable", directory=directory, why=error.strerror)
         return
@@ -78,6 +78,12 @@ def data_directory(look: Sight) -> Iterator[Diagnosis]:
             yield say(f"data_directory.{code}", **named)
 
 
+def _user(directory: Path) -> int:
+    """The number of the server's user: who owns the database, or else the directory."""
+    places = (directory / SQLITE_FILE, directory, *directory.parents)
+    return next(place for place in places if place.exists()).stat().st_uid
+
+
 def file_system(directory: Path) -> tuple[str, str]:
     """The kind of the file system that a directory is on, such as `ext4`, and its options."""
     found = {Path("/"): ("unknown", "")}
@@ -91,23 +97,30 @@ def file_system(directory: Path) -> tuple[str, str]:
 
 def disk(look: Sight) -> Iterator[Diagnosis]:
     """There is space for data and for the last published checkpoints."""
-    for directory in (look.settings.data_dir, look.settings.log_head_dir):
-        if not isinstance(directory, Path):
-            continue  # an object store has no end
-        place = directory.resolve()
-        usage = shutil.disk_usage(next(p for p in (place, *place.parents) if p.exists()))
+    found = {}
+    heads, data = look.settings.log_head_dir, look.settings.data_dir
+    for name, directory in (("disk_of_heads", heads), ("disk", data)):
+        if isinstance(directory, Path):  # an object store has no end
+            place = directory.resolve()
+            there = next(p for p in (place, *place.parents) if p.exists())
+            # One disk for both is the data's.
+            found[there.stat().st_dev] = name, place, shutil.disk_usage(there)
+    for name, place, usage in found.values():
         share, free = usage.free / max(usage.total, 1), usage.free / 2**20
         code = "full" if free < DISK_FULL_MB else "low" if share < DISK_LOW else "fine"
-        yield say(f"disk.{code}", place=place, free=free, share=share)
+        yield say(f"{name}.{code}", place=place, free=free, share=share)
 
 
 def key_files(look: Sight) -> Iterator[Diagnosis]:
-    """They are there, and no other user can read them."""
+    """They are there, and the server's user alone can read them."""
+    user = _user(look.settings.data_dir.resolve())
     for file in (look.settings.secret_key_file, key_file(look.settings.key_encryption_key)):
         if file is None:
             continue
         if not file.is_file():
             yield say("key_files.missing", file=file)
+        elif user not in {0, (about := file.stat()).st_uid} and not about.st_mode & 0o044:
+            yield say("key_files.owner", file=file, owner=about.st_uid, user=user)
         elif not os.access(file, os.R_OK):
             yield say("key_files.unreadable", file=file)
         elif mode := loose_mode(file):
@@ -128,6 +141,8 @@ def server(look: Sight) -> Iterator[Diagnosis]:
     try:
         said = json.loads(asked.body)
         if asked.status == 200:
+            if (sealing := said["checks"]["sealing"]) in {"suspended", "head_unavailable"}:
+                yield say(f"server.{sealing}")
             checks = ", ".join(f"{name} {state}" for name, state in said["checks"].items())
             yield say("server.fine", place=place, checks=checks)
         else:
@@ -179,7 +194,7 @@ _HOST: Final = (
 def database(look: Sight) -> Iterator[Diagnosis]:
     """The database responds: each host, the primary, version and encoding."""
     if look.embedded_url is not None:
-        yield _file(look, Path(look.embedded_url.database or ""))
+        yield _moved(look) or _file(look, Path(look.embedded_url.database or ""))
         return
     hosts = _hosts(look)
     answers = together([partial(_host, host) for host in hosts], look.seconds - 1)
@@ -199,9 +214,18 @@ def database(look: Sight) -> Iterator[Diagnosis]:
             yield say("database.encoding", host=host, encoding=encoding)
     if standbys.count(False) != 1 and (standbys or len(hosts) > 1):
         yield say("database.primaries", number=standbys.count(False))
-    if standbys and isinstance(look.schema_refusal, DatabaseMoved):
-        yield say("database.moved", why=look.schema_refusal.message)
+    if standbys and (moved := _moved(look)):
+        yield moved
+    elif standbys and isinstance(look.schema_refusal, StorageUnavailable):
+        yield say("database.failing", why=look.schema_refusal.message)
     yield say("database.fine", hosts="; ".join(said))
+
+
+def _moved(look: Sight) -> Diagnosis | None:
+    if not isinstance(look.schema_refusal, DatabaseMoved):
+        return None
+    why = look.schema_refusal.message
+    return say("database.moved" if "was moved" in why else "database.moving", why=why)
 
 
 def _file(look: Sight, file: Path) -> Diagnosis:
@@ -214,8 +238,6 @@ def _file(look: Sight, file: Path) -> Diagnosis:
         named = {"locked": "locked", "malformed": "damaged", "not a database": "damaged"}
         code = next((name for word, name in named.items() if word in error.message), "unusable")
         return say(f"database.{code}", why=error.message)
-    if isinstance(look.schema_refusal, DatabaseMoved):
-        return say("database.moved", why=look.schema_refusal.message)
     size = file.stat().st_size / 2**20
     return say("database.file", version=sqlite_module().sqlite_version, size=size)
 
@@ -245,8 +267,8 @@ def _host(arguments: dict[str, Any]) -> tuple[Any, ...] | str | None:
 def schema(look: Sight) -> Iterator[Diagnosis]:
     """The schema is the one that this release's migrations make."""
     refusal = look.schema_refusal
-    if isinstance(refusal, DatabaseMoved):
-        raise UnseenError("see `database`")
+    if isinstance(refusal, (DatabaseMoved, StorageUnavailable)):
+        raise UnseenError("see `database` and `damage`")
     if isinstance(refusal, NotInitialised) and look.is_new:
         yield say("schema.new")
         return

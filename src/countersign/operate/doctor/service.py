@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import smtplib
+import socket
 import ssl
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from functools import partial
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from sqlalchemy import Connection, text
 
@@ -34,8 +37,17 @@ from countersign.core.log.sequencer import Sequencer
 from countersign.core.notices.registry import KnownNotices, all_versions, revision_of
 from countersign.core.vault.vault import SealedColumn, count_keys
 from countersign.identity.registry import IdentityProviders
+from countersign.operate.doctor.machine import of_tables
 from countersign.operate.doctor.promises import third_parties
-from countersign.operate.doctor.sight import Asked, Diagnosis, Severity, Sight, say, together
+from countersign.operate.doctor.sight import (
+    ASK_SECONDS,
+    Asked,
+    Diagnosis,
+    Severity,
+    Sight,
+    say,
+    together,
+)
 
 _SOON: Final = timedelta(days=7)
 
@@ -229,6 +241,40 @@ async def _origins(look: Sight, connection: Connection) -> set[str]:
             except CountersignError:
                 continue  # `keys` says why
     return found
+
+
+def webhooks(look: Sight) -> Iterator[Diagnosis]:
+    """No endpoint was given up, and the names of receivers resolve."""
+    used = "SELECT id, url FROM webhook_endpoints WHERE disabled_at IS NULL AND deleted_at IS NULL"
+    with look.reading() as connection:
+        rows = connection.execute(text(used)).fetchmany(_ACCOUNTS_MAX)
+    hosts = {endpoint: urlsplit(url).hostname for endpoint, url in rows}
+    asking = [partial(socket.getaddrinfo, host, None) for host in hosts.values()]
+    failures = together([partial(_failure, ask) for ask in asking], look.seconds - 1)
+    for (endpoint, host), why in zip(hosts.items(), failures, strict=True):
+        if why != "":
+            yield say("webhooks.unresolved", endpoint=endpoint, host=host, why=why or "no response")
+    yield from of_tables("webhooks", look)
+
+
+def mails(look: Sight) -> Iterator[Diagnosis]:
+    """The mail server greets, and mails are not refused."""
+    if (server := look.settings.smtp_url) is not None:
+        kind = smtplib.SMTP_SSL if server.tls == "tls" else smtplib.SMTP
+        connect = partial(kind, server.host, server.port, "localhost", timeout=ASK_SECONDS)
+        (why,) = together([partial(_failure, lambda: connect().close())], look.seconds - 1)
+        if why != "":
+            yield say("mails.server", host=server.host, port=server.port, why=why or "no response")
+    yield from of_tables("mails", look)
+
+
+def _failure(act: Callable[[], object]) -> str:
+    """Why this fails; empty: it does not."""
+    try:
+        act()
+    except (OSError, ValueError) as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
 
 
 def public_address(look: Sight) -> Iterator[Diagnosis]:

@@ -95,7 +95,7 @@ T = TypeVar("T")
 SECONDS: Final = 6.0
 """How long all checks together take at most; some of them work at the same time."""
 _SESSIONS_MAX: Final = 3
-_ASK_SECONDS: Final = 4.0
+ASK_SECONDS: Final = 4.0
 
 
 class Asked(NamedTuple):
@@ -200,7 +200,7 @@ class Sight:
         """The response of the server at this URL, or the reason for none, as text."""
         try:
             with (
-                httpx2.Client(timeout=_ASK_SECONDS, follow_redirects=False, **options) as client,
+                httpx2.Client(timeout=ASK_SECONDS, follow_redirects=False, **options) as client,
                 client.stream("GET", url) as response,
             ):
                 at, body = self.clock.time_ns() / 1e9, b""
