@@ -34,7 +34,7 @@ from countersign.core.log.check import last_check
 from countersign.core.log.model import TIMESTAMP, WITNESS
 from countersign.core.log.policy import witnesses_in
 from countersign.core.log.record import open_disclosures
-from countersign.core.privacy.holds import active_holds
+from countersign.core.privacy.holds import find_holds
 from countersign.core.privacy.requests import requested
 from countersign.core.privacy.retention import overdue_since
 from countersign.core.privacy.room import evidence_kept
@@ -164,9 +164,9 @@ def _time_stamped(look: Sight, connection: Connection) -> _Since:
 
 def _erased(look: Sight, connection: Connection) -> _Since:
     secret = read_secret(look.settings.secret_key_file)
-    holds = active_holds(connection, DEPLOYMENT)
     asked = requested(connection, secret, DEPLOYMENT)
-    held = requested(connection, secret, DEPLOYMENT, holds) if holds else ()
+    holds = find_holds(connection, DEPLOYMENT, active=True) if asked else ()
+    held = requested(connection, secret, DEPLOYMENT, {hold.subject for hold in holds})
     free = {one.cbid: one.requested_at for one in asked} | {one.cbid: None for one in held}
     dates = [at for at in free.values() if at is not None]
     if dates:
