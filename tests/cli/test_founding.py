@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from countersign.base.config import load_settings
 from countersign.base.db import schema
 from countersign.base.db.engine import SQLITE_FILE, database_url
 from countersign.base.values import Mode
 from countersign.core.log.head_files import HeadFiles
+from countersign.operate.bootstrap import initialise
 from countersign_evidence.note import checkpoint_of
 from tests.cli.conftest import Bench
 from tests.sealing.acts import acknowledge, get
@@ -46,6 +49,8 @@ def lived_in(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
         running.client(bench.key(bench.account("v"))) as client,
     ):
         get(client, acknowledge(client), "proof")
+    if server is None:
+        bench.run("backup", str(tmp_path / "backup"))
     return bench
 
 
@@ -70,6 +75,7 @@ def test_without_its_database_a_deployment_is_not_created_again(
     assert "error (deployment_incomplete): This looks like a lost disk" in said
     missing, _, there = said.partition("Still here: ")
     assert ("countersign.db" in missing) is ("DATABASE_URL" not in lost.settings)
+    assert ("last-backup.json" in there) is ("DATABASE_URL" not in lost.settings)
     for place in ("secret.key", "key-encryption.key", lost.settings["LOG_HEAD_DIR"]):
         assert place in there
     assert "restore a backup" in said
@@ -152,6 +158,21 @@ def test_a_killed_creation_is_completed_by_hand(either: Bench) -> None:
     assert "error (not_initialised)" in either.refused("init", "--upgrade")
     either.run("init")
     assert either.account("vendor")
+
+
+def test_the_first_head_of_a_killed_creation_is_kept_at_the_next_start(
+    either: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log was committed, and its head was not kept yet: an empty log has published nothing."""
+    heads = HeadFiles(either.data_dir / "heads")
+    with monkeypatch.context() as killed:
+        killed.setattr(HeadFiles, "advance", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            asyncio.run(initialise(load_settings(either.environment)))
+    assert [mode for mode in Mode if heads.read(mode) is not None] == []
+    either.run("init", "--upgrade")
+    assert [mode for mode in Mode if heads.read(mode) is None] == []
+    assert {state["suspended"] for state in either.read("log", "status")} == {None}
 
 
 @pytest.mark.postgres
