@@ -218,8 +218,8 @@ def publish(one: Officer) -> None:
 
 def see_state(one: Officer) -> None:
     one.go("state", "all")
-    one.sees(EN["outside"])
-    one.sees(EN["backup"])
+    one.sees(EN["promise_time_stamped"])
+    one.sees(EN["promise_backed_up"])
 
 
 def see_who_looked(one: Officer) -> None:

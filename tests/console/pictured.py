@@ -202,8 +202,8 @@ def staffed(directory: Path) -> Iterator[Staffed]:
 
 
 def _is_sealed(client: httpx2.Client) -> bool:
-    logs = client.get("/v1/deployment").raise_for_status().json()["logs"]
-    return not any(log["waiting"] for log in logs)
+    promises = client.get("/v1/deployment").raise_for_status().json()["promises"]
+    return not any(one["owed_since"] for one in promises if one["promise"] == "sealed")
 
 
 def words_now(directory: Path) -> dict[str, list[str]]:

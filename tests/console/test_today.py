@@ -16,6 +16,7 @@ from sqlalchemy import Connection, update
 from countersign.base.db.tables import accounts
 from countersign.base.values import Mode
 from countersign.core.access.role import Role
+from countersign.operate.doctor.promises import PROMISES
 from countersign.server.console_host import SESSION
 from countersign.staff.acts import today as api
 from countersign_console.charts import Period, draw
@@ -175,11 +176,12 @@ def test_a_page_shows_what_its_reader_may_see(tmp_path: Path) -> None:
         staff = await console.person("Ada", Role.COMPLIANCE)
         text = await page(console, staff, here)
         assert text.count(EN["standing_sealing"]) == 2
-        assert EN["backup_never"] in text
+        assert EN["promises_kept"] in text
         health = [EN[f"health_{one}"] in text for one in ("fine", "warning", "missing", "broken")]
         assert sum(health) == 1
         text = unescape(await page(console, staff, "all/state"))
         assert all(line in text for line in ON_THE_MACHINE.values())
         assert EN["machine_recover"] in text
+        assert all(EN[f"promise_{name}"] in text for name in PROMISES)
 
     in_console(tmp_path, work)

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pytest
+
+from countersign.base.config import PREFIX
 from countersign.base.values import Mode
 from countersign.core.access.account import create_account
 from countersign.core.access.reach import reach_of
@@ -107,12 +110,18 @@ def in_console(
     **settings: str,
 ) -> T:
     """The result of this function with this deployment, or a new one, whose console is on."""
+    there = deployed[0] if deployed else another_deployment(folder / "console")
+    own = {"PUBLIC_URL": ORIGIN, "CONSOLE": "true", "RATE_LIMIT": "off"} | settings
 
     async def run() -> T:
         clock = ShiftedClock()
-        there = deployed[0] if deployed else another_deployment(folder / "console")
-        own = {"PUBLIC_URL": ORIGIN, "CONSOLE": "true", "RATE_LIMIT": "off"} | settings
         async with opened(there, clock, **own) as deployment:
             return await work(Console(deployment, clock))
 
-    return asyncio.run(run())
+    with pytest.MonkeyPatch.context() as patch:
+        # The doctor in a server reads the environment of its process.
+        for name, value in there.environment.items():
+            patch.setenv(name, value)
+        for name, value in own.items():
+            patch.setenv(PREFIX + name, value)
+        return asyncio.run(run())

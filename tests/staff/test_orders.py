@@ -15,6 +15,7 @@ from countersign.core.access.key import Principal
 from countersign.core.access.role import Role
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.operate import bootstrap
+from countersign.operate.doctor.promises import PROMISES
 from countersign.staff.acts import order_sql
 from countersign_evidence.verification import dossier_of
 from tests.http.backstage import Vendor
@@ -219,13 +220,16 @@ def test_the_audit_is_found_by_actor_action_time_and_subject(
 
 
 def test_a_deployments_staff_see_its_state(desk: Desk) -> None:
-    """Sealing, anchors, the last backup, and the doctor's findings inside a server."""
+    """Sealing, what is owed, and the doctor's findings inside a server."""
     with desk.person(Role.SUPPORT) as person:
         standing = person.get("/v1/deployment")
         assert {one["livemode"] for one in standing["logs"]} == {True, False}
         assert [one["suspended"] for one in standing["logs"]] == [None, None]
+        assert {one["promise"] for one in standing["promises"]} == {*PROMISES}
         findings = person.get("/v1/deployment/findings")["findings"]
-        assert {"disk", "schema", "logs", "notices", "backup"} <= {one["check"] for one in findings}
+        assert {"disk", "schema", "logs", "notices", "promises"} <= {
+            one["check"] for one in findings
+        }
         broken = {one["check"] for one in findings if one["severity"] == "broken"}
         assert broken <= {"durability"}  # the PostgreSQL of the tests does not wait for its disk
 

@@ -2194,9 +2194,9 @@ export class Audit extends Resource {
 /** How the deployment stands: for its staff. */
 export class Deployment extends Resource {
   /**
-   * See how sealing, witnesses and backups stand.
+   * See what is owed, and how sealing stands.
    *
-   * What is owed and since when, and how sealing, witnesses and backups stand.
+   * How sealing stands, and what is owed since when: entries, times, backups and more.
    *
    * Needs the scope `deployment:read`. It answers only where the console is on, else with
    * `not_found`.

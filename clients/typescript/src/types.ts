@@ -1870,14 +1870,9 @@ export interface DeploymentStanding {
   public_url: string;
   database: string;
   logs: LogStanding[];
-  anchors: AnchorStanding[];
-  /** null: none is known here, as where PostgreSQL has its own. */
-  backup: BackupStanding | null;
   promises: PromiseStanding[];
   /** Of live keys. */
   open_checkout_sessions: number;
-  /** Buyers who wait. */
-  erasure_requests: number;
 }
 
 /** The newest log of a mode. */
@@ -1889,28 +1884,8 @@ export interface LogStanding {
   size: number;
   /** When its newest checkpoint was made. */
   checkpoint_at: string;
-  /** How many records wait for their entry. */
-  waiting: number;
-  waiting_since: string | null;
   /** Why nothing is sealed; null: sealing goes on. On the machine: `countersign log recover`. */
   suspended: string | null;
-}
-
-/** The last success of a witness or a time-stamp authority with the live log. */
-export interface AnchorStanding {
-  kind: string;
-  name: string;
-  /** How many entries it covers; null: never. */
-  size: number | null;
-  at: string | null;
-}
-
-/** The newest backup of the embedded database that is known. */
-export interface BackupStanding {
-  at: string;
-  directory: string;
-  /** When it was restored on trial. */
-  restored_at: string | null;
 }
 
 /** What is owed to somebody, since when, and how long it may be. */

@@ -1,4 +1,4 @@
-"""How the deployment stands, over the API: sealing, witnesses, the last backup, findings."""
+"""How the deployment stands, over the API: logs, what is owed, findings."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from sqlalchemy import Connection, func, select
 
 from countersign import __version__
 from countersign.base.db.engine import is_embedded
-from countersign.base.db.tables import checkout_sessions, erasure_requests
+from countersign.base.db.tables import checkout_sessions
 from countersign.base.http.schemas import Timestamp, view
 from countersign.base.values import Mode, from_ns
 from countersign.core.access.key import Scope
 from countersign.core.access.reach import DeploymentReach
 from countersign.core.gate.act import Acts
-from countersign.operate.backup import read_note
 from countersign.operate.bootstrap import Deployment
 from countersign.operate.doctor.examine import CHECKS, examine, worst
 from countersign.operate.doctor.promises import PROMISES, owed
@@ -43,30 +42,8 @@ class LogStanding(Struct, frozen=True, kw_only=True):
     """How many entries it has."""
     checkpoint_at: Timestamp
     """When its newest checkpoint was made."""
-    waiting: Annotated[int, Meta(examples=[0])]
-    """How many records wait for their entry."""
-    waiting_since: Timestamp | None
     suspended: str | None
     """Why nothing is sealed; null: sealing goes on. On the machine: `countersign log recover`."""
-
-
-class AnchorStanding(Struct, frozen=True, kw_only=True):
-    """The last success of a witness or a time-stamp authority with the live log."""
-
-    kind: Annotated[str, Meta(examples=["witness"])]
-    name: Annotated[str, Meta(examples=["witness.example.org"])]
-    size: int | None
-    """How many entries it covers; null: never."""
-    at: Timestamp | None
-
-
-class BackupStanding(Struct, frozen=True, kw_only=True):
-    """The newest backup of the embedded database that is known."""
-
-    at: Timestamp
-    directory: Annotated[str, Meta(examples=["/backups/2026-11-20"])]
-    restored_at: Timestamp | None
-    """When it was restored on trial."""
 
 
 class PromiseStanding(Struct, frozen=True, kw_only=True):
@@ -93,14 +70,9 @@ class DeploymentStanding(Struct, frozen=True, kw_only=True):
     public_url: Annotated[str, Meta(examples=["https://evidence.example.com"])]
     database: Annotated[str, Meta(examples=["sqlite"])]
     logs: list[LogStanding]
-    anchors: list[AnchorStanding]
-    backup: BackupStanding | None
-    """null: none is known here, as where PostgreSQL has its own."""
     promises: list[PromiseStanding]
     open_checkout_sessions: Annotated[int, Meta(examples=[3])]
     """Of live keys."""
-    erasure_requests: Annotated[int, Meta(examples=[0])]
-    """Buyers who wait."""
 
 
 class FoundByDoctor(Struct, frozen=True, kw_only=True):
@@ -130,39 +102,21 @@ STANDING: Final = Acts(
 )
 
 
-@STANDING.act("GET /v1/deployment", "See how sealing, witnesses and backups stand")
+@STANDING.act("GET /v1/deployment", "See what is owed, and how sealing stands")
 async def get_deployment(room: Deployment) -> DeploymentStanding:
-    """What is owed and since when, and how sealing, witnesses and backups stand."""
-    states, anchors = await room.log.seal.states(), await room.log.anchor.last()
-    sessions, asked = await room.database.scan(_counts)
-    embedded = is_embedded(room.database.url)
-    note = await asyncio.to_thread(read_note, room.settings.data_dir) if embedded else {}
+    """How sealing stands, and what is owed since when: entries, times, backups and more."""
+    states = await room.log.seal.states()
     return DeploymentStanding(
         at=from_ns(room.clock.time_ns()).replace(microsecond=0),
         version=__version__,
         public_url=room.settings.public_url,
-        database="sqlite" if embedded else "postgresql",
+        database="sqlite" if is_embedded(room.database.url) else "postgresql",
         logs=[
-            view(
-                LogStanding,
-                *(state, state.log),
-                log=state.log.origin,
-                checkpoint_at=state.log.at,
-                waiting_since=state.oldest_at,
-            )
+            view(LogStanding, state, state.log, log=state.log.origin, checkpoint_at=state.log.at)
             for state in states
         ],
-        anchors=[view(AnchorStanding, one) for one in anchors],
-        backup=BackupStanding(
-            at=_noted(note["at"]),
-            directory=note["directory"],
-            restored_at=_noted(note["restored_at"]) if note.get("restored_at") else None,
-        )
-        if "at" in note
-        else None,
         promises=await asyncio.to_thread(_promises),
-        open_checkout_sessions=sessions,
-        erasure_requests=asked,
+        open_checkout_sessions=await room.database.scan(_open_sessions),
     )
 
 
@@ -193,16 +147,11 @@ def _promises() -> list[PromiseStanding]:
     return found
 
 
-def _counts(connection: Connection) -> tuple[int, int]:
+def _open_sessions(connection: Connection) -> int:
     open_ = select(func.count()).where(
         checkout_sessions.c.mode == Mode.LIVE, checkout_sessions.c.expiry_due_at.is_not(None)
     )
-    asked = select(func.count()).select_from(erasure_requests)
-    return connection.execute(open_).scalar_one(), connection.execute(asked).scalar_one()
-
-
-def _noted(seconds: float) -> datetime:
-    return from_ns(int(seconds) * 10**9)
+    return connection.execute(open_).scalar_one()
 
 
 ROUTES: Final = STANDING.routes

@@ -1986,18 +1986,10 @@ class DeploymentStanding(Result, frozen=True, kw_only=True):
 
     logs: tuple[LogStanding, ...]
 
-    anchors: tuple[AnchorStanding, ...]
-
-    backup: BackupStanding | None
-    """null: none is known here, as where PostgreSQL has its own."""
-
     promises: tuple[PromiseStanding, ...]
 
     open_checkout_sessions: int
     """Of live keys."""
-
-    erasure_requests: int
-    """Buyers who wait."""
 
 
 class LogStanding(Result, frozen=True, kw_only=True):
@@ -2014,37 +2006,8 @@ class LogStanding(Result, frozen=True, kw_only=True):
     checkpoint_at: datetime
     """When its newest checkpoint was made."""
 
-    waiting: int
-    """How many records wait for their entry."""
-
-    waiting_since: datetime | None
-
     suspended: str | None
     """Why nothing is sealed; null: sealing goes on. On the machine: `countersign log recover`."""
-
-
-class AnchorStanding(Result, frozen=True, kw_only=True):
-    """The last success of a witness or a time-stamp authority with the live log."""
-
-    kind: str
-
-    name: str
-
-    size: int | None
-    """How many entries it covers; null: never."""
-
-    at: datetime | None
-
-
-class BackupStanding(Result, frozen=True, kw_only=True):
-    """The newest backup of the embedded database that is known."""
-
-    at: datetime
-
-    directory: str
-
-    restored_at: datetime | None
-    """When it was restored on trial."""
 
 
 class PromiseStanding(Result, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""State of the service: problems and remedies, logs, witnesses, last backup."""
+"""State of the service: problems and remedies, logs, what is owed."""
 
 from __future__ import annotations
 
