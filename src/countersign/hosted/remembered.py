@@ -196,20 +196,6 @@ def uses_of(connection: Connection, cbids: Sequence[str], limit: int) -> list[Us
     return statements.rows(connection, columns.order_by(u.id.desc()).limit(limit), Use)
 
 
-def delete_outdated(
-    connection: Connection, now: datetime, uses_before: datetime, limit: int
-) -> int:
-    """Delete at most `limit` of each that has served its time; returns the larger number."""
-    numbers = []
-    for table, outdated in (
-        (remembered, _c.expires_at <= now),
-        (remembered_uses, remembered_uses.c.at < uses_before),
-    ):
-        some = select(table.c.id).where(outdated).limit(limit)
-        numbers.append(connection.execute(delete(table).where(table.c.id.in_(some))).rowcount)
-    return max(numbers)
-
-
 _BYTES: Final = 32
 _LENGTH_MAX: Final = 64
 

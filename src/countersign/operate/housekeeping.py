@@ -14,6 +14,8 @@ from countersign.base.db.tables import (
     idempotency_keys,
     provider_messages,
     rate_shares,
+    remembered,
+    remembered_uses,
     zip_attempts,
 )
 from countersign.base.loops import forever
@@ -32,7 +34,6 @@ from countersign.core.webhooks.model import AGE_MAX
 from countersign.core.webhooks.model import LOG_KEPT as DELIVERIES_KEPT
 from countersign.hosted.pages import mails
 from countersign.hosted.remembered import USES_KEPT
-from countersign.hosted.remembered import delete_outdated as delete_remembered
 from countersign.operate.room import Operations
 
 PERIOD_SECONDS: Final = 600.0
@@ -74,12 +75,11 @@ async def delete_outdated(database: Database, now: datetime) -> int:
     deleted = 0
     ended = partial(delete_ended, before=now - CHECKOUT_KEPT, limit=CHUNK)
     checks = partial(delete_checks, before=now - CHECKS_KEPT, limit=CHUNK)
-    known = partial(delete_remembered, now=now, uses_before=now - USES_KEPT, limit=CHUNK)
     people = partial(delete_sessions, now=now)
     expired = partial(delete_expired, now=now, limit=CHUNK)
     await database.write(mails.end_old, now)
     hashes = partial(mails.forget_indexes, before=now - mails.DAY, limit=CHUNK)
-    for delete_some in (expired, old, ended, checks, known, people, hashes):
+    for delete_some in (expired, old, ended, checks, people, hashes):
         rows = CHUNK
         while rows >= CHUNK:
             rows = await database.write(delete_some)
@@ -113,6 +113,8 @@ def delete_expired(connection: Connection, now: datetime, limit: int) -> int:
         (zip_attempts, zip_key, zip_attempts.c.at <= now - ZIP_WINDOW),
         (rate_shares, ("name",), rate_shares.c.empty_at <= to_ms(now - _SHARES_KEPT) * 1000),
         (provider_messages, message_key, provider_messages.c.at <= now - MESSAGES_KEPT),
+        (remembered, ("id",), remembered.c.expires_at <= now),
+        (remembered_uses, ("id",), remembered_uses.c.at < now - USES_KEPT),
     ):
         columns = table.c[key]
         some = select(*columns).where(outdated).limit(limit)

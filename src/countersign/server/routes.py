@@ -78,8 +78,6 @@ PAGES: Final[tuple[Route[object], ...]] = tuple(
         "/",
         "/openapi.json",
         "/docs",
-        "/docs/errors",
-        "/docs/search.js",
         "/docs/{path*}",
         "/robots.txt",
         "/favicon.ico",

@@ -19,8 +19,8 @@ from countersign.base.db.tables import (
     records,
 )
 from countersign.base.errors import NotFound
-from countersign.base.http.schemas import Page, page_of
-from countersign.base.values import CLEARANCE, Mode, from_ns, is_id, to_the_second
+from countersign.base.http.schemas import Page, page_of, view
+from countersign.base.values import CLEARANCE, from_ns, is_id
 from countersign.core.access.key import Principal, Scope
 from countersign.core.acknowledgments.find import SELECT_RECORDS, evidence_of
 from countersign.core.clearances import schemas
@@ -229,10 +229,10 @@ async def _view(room: Clearances, who: Principal, stored: StoredClearance) -> sc
     sealed = None
     if record.origin is not None and record.leaf_index is not None:
         sealed = Sealed(record.origin, record.leaf_index)
-    return schemas.Clearance(
+    return view(
+        schemas.Clearance,
+        *(who, decided, stored),
         clearance_id=record.id,
-        livemode=who.mode is Mode.LIVE,
-        ack_id=stored.ack_id,
         cbid=personal.get(CBID_FIELD),
         session_id=personal.get(SESSION_FIELD),
         order_reference=await _reference(room, who, stored, personal),
@@ -240,19 +240,13 @@ async def _view(room: Clearances, who: Principal, stored: StoredClearance) -> sc
         shipping_address=shipping.get("address"),
         product_class=shipping.get("product_class"),
         product_classes=_classes(shipping),
-        cleared=decided.cleared,
-        order_named=decided.order_named,
-        reasons=decided.reasons,
-        obligations=decided.obligations,
-        created_at=record.at.replace(microsecond=0),
-        expires_at=stored.expires_at,
-        test_clock=to_the_second(decided.test_clock) or msgspec.UNSET,
-        paid_at=to_the_second(decided.paid_at) or msgspec.UNSET,
+        created_at=record.at,
+        test_clock=decided.test_clock or msgspec.UNSET,
+        paid_at=decided.paid_at or msgspec.UNSET,
         token=await _token(room, who, stored, personal, decided),
         fulfilments=[await report_of(room, who, report) for report in stored.fulfilments],
-        closed_at=to_the_second(stored.closed_at),
         evidence=evidence_of(sealed),
-        erased_at=to_the_second(record.erased_at),
+        erased_at=record.erased_at,
     )
 
 

@@ -67,16 +67,6 @@ class Within(NamedTuple):
         )
 
 
-class _NoticeEvent(msgspec.Struct):
-    notice_digest: str
-
-
-class _Erasure(msgspec.Struct):
-    erased: tuple[str, ...]
-
-
-_read_event: Final = msgspec.json.Decoder(_NoticeEvent).decode
-_read_erasure: Final = msgspec.json.Decoder(_Erasure).decode
 _members: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -148,7 +138,7 @@ def find_around(connection: Connection, within: Within, found: Sequence[Stored])
     return [
         row
         for row in around
-        if row.type != RecordType.ERASURE or len(_read_erasure(row.body).erased) == 1
+        if row.type != RecordType.ERASURE or len(_members(row.body)["erased"]) == 1
     ]
 
 
@@ -196,7 +186,7 @@ def _reports(connection: Connection, within: Within, clearance_id: str) -> list[
 def _events(connection: Connection, within: Within, acknowledgment: Stored) -> list[Stored]:
     """The newest events of the notice that was acknowledged."""
     with refusing_damage(acknowledgment.id):
-        digest = _read_event(acknowledgment.body).notice_digest
+        digest = _members(acknowledgment.body)["notice_digest"]
     rows = connection.execute(
         _of(deployment_records)
         .where(
@@ -207,7 +197,7 @@ def _events(connection: Connection, within: Within, acknowledgment: Stored) -> l
     )
     found = [Stored(*row) for row in rows]
     with refusing_damage(acknowledgment.id):
-        own = [row for row in found if _read_event(row.body).notice_digest == digest]
+        own = [row for row in found if _members(row.body)["notice_digest"] == digest]
     return [row for row in own if within.holds(row)][-_EVENTS_MAX:]
 
 

@@ -270,22 +270,6 @@ def _erase(
     return act(connection, access.secret, privacy.log.journal, parts, DEPLOYMENT) is None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Closing:
-    """The effects of closing an account: ended and remaining objects."""
-
-    keys: int
-    """Keys that are not revoked."""
-    webhook_endpoints: int
-    origins: int
-    checkout_sessions: int
-    """Open checkout sessions: their buyers are in the middle of a checkout."""
-    records: int
-    """Remaining records of both modes, with their proofs."""
-    records_with_personal_data: int
-    """Those that still disclose personal data, until retention or an erasure ends that."""
-
-
 def close(connection: Connection, privacy: Privacy, account_id: str) -> Account:
     """Close an account in one transaction; nothing opens it again.
 
@@ -309,8 +293,8 @@ def close(connection: Connection, privacy: Privacy, account_id: str) -> Account:
     return change_account(connection, privacy.access, account, closed, closed_at=now)
 
 
-def plan_closing(connection: Connection, account_id: str) -> Closing:
-    """Preview of closing an account: ended and remaining objects."""
+def plan_closing(connection: Connection, account_id: str) -> Mapping[str, int]:
+    """How many of each kind closing an account would end (sessions: open ones), and would leave."""
     own = records.c.account_id == account_id
     endpoints = find_endpoints(connection, webhook_endpoints.c.account_id == account_id)
 
@@ -318,16 +302,16 @@ def plan_closing(connection: Connection, account_id: str) -> Closing:
         query = select(func.count()).select_from(table).where(*conditions)
         return connection.execute(query).scalar_one()
 
-    return Closing(
-        keys=count(api_keys, *_works(account_id)),
-        webhook_endpoints=len(endpoints),
-        origins=count(account_origins, account_origins.c.account_id == account_id),
-        checkout_sessions=len(still_open(connection, account_id)),
-        records=count(records, own),
-        records_with_personal_data=count(
+    return {
+        "keys": count(api_keys, *_works(account_id)),
+        "webhook_endpoints": len(endpoints),
+        "origins": count(account_origins, account_origins.c.account_id == account_id),
+        "checkout_sessions": len(still_open(connection, account_id)),
+        "records": count(records, own),
+        "records_with_personal_data": count(
             records, own, exists().where(disclosures.c.record_id == records.c.id)
         ),
-    )
+    }
 
 
 def _works(account_id: str) -> tuple[ColumnElement[bool], ...]:

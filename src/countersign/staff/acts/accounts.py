@@ -47,7 +47,7 @@ from countersign.core.access.room import Access
 from countersign.core.checkout.brand import FONTS, brand_of, put_brand
 from countersign.core.gate.act import Acts
 from countersign.core.gate.route import Command, Route
-from countersign.core.privacy.ending import Closing, close, plan_closing
+from countersign.core.privacy.ending import close, plan_closing
 from countersign.core.privacy.room import Privacy
 from countersign.staff.acts.reach import of_deployment
 
@@ -405,8 +405,8 @@ def _named(connection: Connection, reach: Reach, id_or_name: str) -> Account:
     return account
 
 
-def _closed_view(account: Account, plan: Closing) -> ClosedAccount:
-    return view(ClosedAccount, account, plan, account_id=account.id)
+def _closed_view(account: Account, plan: Mapping[str, int]) -> ClosedAccount:
+    return view(ClosedAccount, account, account_id=account.id, **plan)
 
 
 ROUTES: Final[tuple[Route[Any], ...]] = (*ACCOUNTS.routes, *CLOSING.routes)
