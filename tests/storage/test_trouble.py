@@ -20,7 +20,7 @@ from countersign.base.db import workers, writes
 from countersign.base.db.database import Database
 from countersign.base.db.engine import SQLITE_FILE, database_url, disk_full
 from countersign.base.db.workers import Outcomes, QueuedCall, Running
-from countersign.base.db.writes import Writes
+from countersign.base.db.writes import DONE, FAILED, Writes
 from countersign.base.errors import (
     Blocked,
     CountersignError,
@@ -76,8 +76,8 @@ def said(database: Database, monkeypatch: pytest.MonkeyPatch) -> str | None:
 
 async def tried(database: Database) -> None:
     """A server has tried to write."""
-    database._writes.done = database._writes.done and 1.0
-    database._writes.failed = 0.0
+    cells = database._writes.cells
+    cells[DONE], cells[FAILED] = min(cells[DONE], 1.0), 0.0
     await database.try_writing()
 
 
@@ -278,7 +278,7 @@ def test_a_lock_of_another_program_is_found_without_callers(
             await tried(database)
             with other_writer(url):
                 trying = asyncio.create_task(tried(database))
-                while not database._writes.failed:  # noqa: ASYNC110 - it can only be polled
+                while not database._writes.cells[FAILED]:  # noqa: ASYNC110 - it can only be polled
                     await asyncio.sleep(0.001)
                 assert database.trouble is None  # it may be one of our own commands
                 assert said(database, monkeypatch) == Blocked().message
@@ -300,7 +300,7 @@ def test_a_caller_who_gets_no_lock_learns_whether_others_do(
             with other_writer(url):
                 with pytest.raises(Blocked):
                     await database.write(add_account, items.account())
-                shared.done = time.monotonic()
+                shared.cells[DONE] = time.monotonic()
                 with pytest.raises(Overloaded):
                     await database.write(add_account, items.account())
 

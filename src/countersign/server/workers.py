@@ -20,9 +20,7 @@ import threading
 import time
 from collections.abc import Callable, MutableMapping
 from contextlib import suppress
-from ctypes import sizeof
 from dataclasses import dataclass
-from mmap import mmap
 from typing import Any, Final
 
 import structlog
@@ -56,7 +54,7 @@ class Shared:
 
     def __init__(self, workers: int) -> None:
         self.turns = SharedTurns(workers)
-        self.writes = Writes.from_buffer(mmap(-1, sizeof(Writes)))
+        self.writes = Writes()
         self.arrivals = SharedArrivals()
         self.visits = SharedArrivals()
         """Apart from them: many sessions of buyers make no key forgotten."""

@@ -21,7 +21,7 @@ import structlog
 
 from countersign.base.db.engine import WHERE, is_damage
 from countersign.base.db.workers import BatchAct, BatchWorker, Make, Outcomes, QueuedCall, Running
-from countersign.base.db.writes import FAILURES, Writes
+from countersign.base.db.writes import DONE, REFUSED, SINCE, Writes
 from countersign.base.deadline import DEADLINE, RETRY_SECONDS, TimeLeft
 from countersign.base.errors import (
     CountersignError,
@@ -268,8 +268,8 @@ class Batcher:
             running = Running([call for call in taken if not call[2].done()])
             self._running = running if running.calls else None
             self._goal = 0
-        if running.calls and not self.writes.since:
-            self.writes.since = running.since
+        if running.calls and not self.writes.cells[SINCE]:
+            self.writes.cells[SINCE] = running.since
         return running
 
     def _end(self) -> None:
@@ -327,7 +327,7 @@ class Batcher:
         self.calls += len(batch)
         now, failures = time.monotonic(), list[CountersignError]()
         for (_, _, future, begun, deadline), outcome in zip(batch, outcomes, strict=True):
-            if isinstance(outcome, FAILURES):
+            if isinstance(outcome, REFUSED):
                 failures.append(outcome)
             if future.done():
                 continue
@@ -340,7 +340,7 @@ class Batcher:
             self.writes.fail(failures[-1], now)
             self.is_damaged |= any(map(is_damage, failures))
         if len(failures) < len(batch):
-            self.writes.done, self.writes.since = now, 0.0
+            self.writes.cells[DONE], self.writes.cells[SINCE] = now, 0.0
 
     def _look_later(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._seconds != float("inf"):

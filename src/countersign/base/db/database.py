@@ -38,7 +38,7 @@ from countersign.base.db.workers import (
     log_error,
     say_damage,
 )
-from countersign.base.db.writes import FULL, LOCKED, TRY_SECONDS, Writes
+from countersign.base.db.writes import CAUSE, DONE, FAILED, FULL, LOCKED, TRY_SECONDS, Writes
 from countersign.base.deadline import RETRY_SECONDS
 from countersign.base.errors import (
     Blocked,
@@ -183,7 +183,7 @@ class CommitBatcher(Batcher):
             running.end()
             self._taken.put(running)
         elif (now := loop.time()) - since < BUSY_TIMEOUT_SECONDS:
-            self.writes.failed, self.writes.cause = now, LOCKED
+            self.writes.cells[FAILED], self.writes.cells[CAUSE] = now, LOCKED
             self._end()
             self._queue.extendleft(reversed(running.calls))
             turn.wait(loop, partial(self._prepare, loop, since))
@@ -383,7 +383,8 @@ class Database:
 
     async def try_writing(self) -> None:
         """Write something small if nobody has tried to for a while, which notes how it ended."""
-        if time.monotonic() - max(self._writes.done, self._writes.failed) > TRY_SECONDS / 2:
+        cells = self._writes.cells
+        if time.monotonic() - max(cells[DONE], cells[FAILED]) > TRY_SECONDS / 2:
             with suppress(CountersignError):
                 touch = _TOUCH if is_embedded(self.url) else _TOUCH_ON_SERVER
                 await self.write(Connection.exec_driver_sql, touch)
@@ -391,7 +392,7 @@ class Database:
     @property
     def full_at(self) -> float:
         """When the newest failure of a write was, if the disk was full for it; else 0."""
-        return self._writes.failed if self._writes.cause == FULL else 0.0
+        return self._writes.cells[FAILED] if self._writes.cells[CAUSE] == FULL else 0.0
 
     async def look_for_damage(self) -> None:
         """Check the embedded database for damage; if there is any, refuse all later writes."""

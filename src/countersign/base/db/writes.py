@@ -5,8 +5,8 @@ Readiness, the metrics and the refusals of callers all read it here.
 
 from __future__ import annotations
 
-from ctypes import Structure, c_double
-from typing import ClassVar, Final
+from mmap import mmap
+from typing import Final
 
 from countersign.base.db.engine import READ_ONLY, disk_full
 from countersign.base.deadline import RETRY_SECONDS
@@ -38,47 +38,43 @@ _WORDS: Final = tuple(cause.message for cause in _CAUSES)
 LOCKED: Final = 1
 FULL: Final = 2
 
-FAILURES: Final = (
-    StorageUnavailable,
-    OutcomeUnknown,
-    Overloaded,
-    Blocked,
-    DatabasePermissionDenied,
-)
+REFUSED: Final = (StorageUnavailable, OutcomeUnknown, Overloaded, Blocked, DatabasePermissionDenied)
 """A write refused by one of these did not get through; the database has answered any other."""
 
+DONE: Final = 0
+"""The cell of when a write was last durable; 0: never."""
+SINCE: Final = 1
+"""When the first try after that began; 0: there is none."""
+FAILED: Final = 2
+"""When a try last did not get through."""
+CAUSE: Final = 3
+"""Why: the place of the cause among all."""
 
-class Writes(Structure):
-    """The last writes of all processes of a server, by the machine's monotonic clock in seconds.
 
-    Each field is stored whole and without a lock. A store that another one overtakes is made up for
-    by the next write, which is at most `try_writing` away.
+class Writes:
+    """The last writes of this process and all that it forks, by the machine's monotonic clock.
+
+    Each cell is stored whole, without a lock or a call: every batch does it. A store that another
+    one overtakes is made up for by the next write, which is at most `try_writing` away.
     """
 
-    done: float
-    """When one was last durable; 0: never."""
-    since: float
-    """When the first try after that began; 0: there is none."""
-    failed: float
-    """When a try last did not get through."""
-    cause: float
-    """Why: the place of the cause among all."""
-
-    _fields_: ClassVar = [(name, c_double) for name in ("done", "since", "failed", "cause")]
+    def __init__(self) -> None:
+        self.cells = memoryview(mmap(-1, 4 * 8)).cast("d")
+        """In seconds."""
 
     def fail(self, failure: CountersignError, now: float) -> None:
         """Note that a try ended with this."""
         words = Blocked().message if isinstance(failure, Overloaded) else failure.message
-        self.cause = _WORDS.index(words) if words in _WORDS else len(_WORDS) - 1
-        self.failed = now
+        cause = _WORDS.index(words) if words in _WORDS else len(_WORDS) - 1
+        self.cells[FAILED], self.cells[CAUSE] = now, cause
 
     def refusal(self, now: float) -> Blocked | StorageUnavailable | None:
         """Why nobody can write, by the newest cause; None: writes succeed, or none is tried.
 
         Nobody can if no write has succeeded for `PATIENCE_SECONDS`, or ever, while some were tried.
         """
-        is_early = self.done and now - max(self.done, self.since) < PATIENCE_SECONDS
-        if is_early or not self.since:
+        done, since, failed, cause = self.cells
+        if not since or (done and now - max(done, since) < PATIENCE_SECONDS):
             return None
-        cause = _CAUSES[int(self.cause) if self.failed > self.done else 0]
-        return type(cause)(cause.message, retry_after=RETRY_SECONDS)
+        known = _CAUSES[int(cause) if failed > done else 0]
+        return type(known)(known.message, retry_after=RETRY_SECONDS)
