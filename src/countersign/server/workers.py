@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import structlog
 from prometheus_client.registry import Collector
@@ -47,6 +47,8 @@ _LAST_WORDS_SECONDS: Final = 2.0
 _LAST_WORDS_BYTES_MAX: Final = 16 * 1024
 
 _log: Final = structlog.get_logger("countersign.workers")
+_Ready: TypeAlias = Callable[[str, int], None]
+"""Called with host and port."""
 
 
 class Shared:
@@ -139,7 +141,7 @@ class _Place:
             self.listening = None
 
 
-def fork_workers(number: int, host: str, port: int, ready: Callable[[str, int], None]) -> Worker:
+def fork_workers(number: int, host: str, port: int, ready: _Ready) -> Worker:
     """Fork this many workers: returns in each worker, and never in the parent.
 
     The first begins alone: if it cannot serve, it says why, and the server ends with its status.
@@ -163,14 +165,11 @@ def fork_workers(number: int, host: str, port: int, ready: Callable[[str, int], 
 
 class _Parent:
     def __init__(
-        self,
-        workers: int,
-        open_socket: Callable[[], socket.socket],
-        ready: Callable[[str, int], None],
+        self, workers: int, open_socket: Callable[[], socket.socket], ready: _Ready
     ) -> None:
         self._shared = Shared(workers)
         self._open_socket = open_socket
-        self._ready: Callable[[str, int], None] | None = ready
+        self._ready: _Ready | None = ready
         self._places = [_Place(number=number) for number in range(1, workers + 1)]
         self._stopping = False
         self._worst = 0

@@ -77,9 +77,6 @@ WHERE: Final = threading.local()
 """For log lines of a batcher's thread: its `lane`, and the `host` of its newest connection."""
 _CHECKPOINT_PAGES: Final = 8000
 """32 MB of write-ahead log: a page changed by many commits is copied into the database once."""
-_CACHE_KIB: Final = 65536 // 3
-"""For each of the three connections of a server. The file is not mapped: each of them would count
-its pages again as resident, and the system caches them once."""
 
 
 class Purpose(Enum):
@@ -330,7 +327,9 @@ def _open_sqlite(url: URL, purpose: Purpose) -> Engine:
         # Without it, INSERT OR REPLACE deletes rows behind the back of the delete triggers.
         cursor.execute("PRAGMA recursive_triggers=ON")
         cursor.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
-        cursor.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
+        # Each of a server's three connections keeps a third of 64 MB. The file is not mapped: its
+        # pages would count as resident for each of them, and the system caches them once.
+        cursor.execute("PRAGMA cache_size=-21845")
         cursor.execute("PRAGMA mmap_size=0")
         # Overwrite erased data instead of only unlinking it.
         cursor.execute("PRAGMA secure_delete=ON")

@@ -294,17 +294,15 @@ def _out_of_order(
 
     `signature`: whether one is required. What earlier reports break is not repeated.
     """
-    known = {name for one in earlier for name in _facts(one)}
+    first, now_ = "the first decision that cleared the order", "now"
+    known = {first, now_, *(f"`{name}`" for one in earlier for name in _facts(one))}
     said = {name: value for one in earlier for name, value in _facts(one).items()} | {**facts}
-    times = [(name, parse_rfc3339(str(said[name]))) for name in _TIMES if name in said]
-    for (before, then), (name, at) in combinations([("", decided_at), *times, ("", now)], 2):
-        if then - at > CLOCKS_APART and not known.issuperset({before, name} - {""}):
-            if not name:
-                return f"`{before}` is {rfc3339(then)}, and it is {rfc3339(at)} now"
-            first = f"`{before}`" if before else "the first decision that cleared the order"
-            return f"`{name}` is {rfc3339(at)}, and {first} {rfc3339(then)}"
+    told = [(f"`{name}`", parse_rfc3339(str(said[name]))) for name in _TIMES if name in said]
+    for (before, then), (name, at) in combinations([(first, decided_at), *told, (now_, now)], 2):
+        if then - at > CLOCKS_APART and not known.issuperset({before, name}):
+            return f"{name} is {rfc3339(at)}, and {before} {rfc3339(then)}"
     unsigned = signature and said.get(_SIGNATURE) is False and "delivered_at" in said
-    if unsigned and not known.issuperset({_SIGNATURE, "delivered_at"}):
+    if unsigned and not known.issuperset({f"`{_SIGNATURE}`", "`delivered_at`"}):
         return "the order was delivered without the signature of an adult that it requires"
     return None
 

@@ -70,13 +70,9 @@ Step: TypeAlias = Sequence[tuple[DriverStatement, tuple[object, ...]]]
 """Statements with their values, of one transaction."""
 
 
-def found_by(
-    connection: Connection, column: Column[Any], *indexes: bytes, other: Column[Any] | None = None
-) -> ColumnElement[bool]:
-    """The condition that disclosures have one of these blind indexes in such a column."""
-    own: ColumnElement[bool] = column.in_(indexes)
-    if other is not None:
-        own |= other.in_(indexes)
+def found_by(connection: Connection, column: Column[Any], *indexes: bytes) -> ColumnElement[bool]:
+    """The condition that disclosures have one of these blind indexes in `column`."""
+    own = column.in_(indexes)
     if connection.dialect.name != "sqlite":
         return own
     found = _FOUND.bindparams(bindparam("keys", indexes, unique=True, expanding=True))

@@ -15,6 +15,7 @@ from sqlalchemy import (
     and_,
     case,
     delete,
+    or_,
     select,
     text,
     true,
@@ -101,8 +102,7 @@ def within(reach: Reach, table: Table = order_acts) -> ColumnElement[bool]:
     """
     if not isinstance(reach, AccountReach):
         return true()
-    c = table.c
-    return and_(c.account_id + "" == reach.account_id, c.mode + "" == reach.mode)
+    return and_(table.c.account_id + "" == reach.account_id, table.c.mode + "" == reach.mode)
 
 
 def write_acts(connection: Connection, acts: Iterable[OrderAct]) -> None:
@@ -155,7 +155,8 @@ def find_orders(connection: Connection, reach: Reach, keys: Collection[bytes]) -
         own = select(*_COLUMNS).where(_o.key.in_(chunk), within(reach))
         same = and_(*(a == b for a, b in zip(_IN_TIME, _PLACE, strict=True)))
         ids = {f"{ACKNOWLEDGMENT}_{key.decode()}" for key in chunk if len(key) == LENGTH}
-        named = found_by(connection, _d.session_index, *chunk, other=_d.reference_index)
+        columns = (_d.session_index, _d.reference_index)
+        named = or_(*(found_by(connection, column, *chunk) for column in columns))
         hashed = select(_d.record_id).where(named, reach.rows(disclosures))
         ids |= {*connection.execute(hashed).scalars()}
         found = [*connection.execute(own.where(_INDEXED))]
@@ -257,11 +258,7 @@ def find_page(
 
 
 def _scan(
-    connection: Connection,
-    acts: Select[Any],
-    states: Collection[OrderState],
-    now: int,
-    limit: int,
+    connection: Connection, acts: Select[Any], states: Collection[OrderState], now: int, limit: int
 ) -> tuple[list[OrderAct], tuple[int, bytes] | None]:
     """The next acts of the wanted states, and where to go on; None: at the end."""
     scanned = acts.order_by(_at.desc(), _o.key.desc()).limit(_SCANNED_MAX).subquery()

@@ -379,11 +379,9 @@ async def finish_restore(privacy: Privacy) -> int:
     while page := await database.scan(_find_keyless, after):
         for after, account_id, mode in page:
             part = await make_erasure(privacy, account_id, Mode(mode), [after], reason)
-            kept = await database.scan(find_held, secret, [after], DEPLOYMENT)
             # Ciphertext that a hold keeps stays, although nothing can decrypt it.
             with suppress(OnHold):
-                act = partial(carry_out, kept=kept, reason=reason)
-                await database.write(act, secret, journal, [part], DEPLOYMENT)
+                await database.write(carry_out, secret, journal, [part], DEPLOYMENT, reason=reason)
                 total += 1
     held = await _erase_buyers(privacy)
     await database.write(_finish_restore, buyers_too=not held)

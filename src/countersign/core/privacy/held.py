@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from sqlalchemy import ColumnElement, Connection, select, tuple_, union_all
+from sqlalchemy import Connection, select, tuple_, union_all
 
 from countersign.base.db.statements import chunks
 from countersign.base.db.tables import checkout_sessions, disclosures, records
@@ -35,10 +35,9 @@ def find_held(
     active, on_it = find_holding(connection, secret, reach, every, of)
     held = dict(on_it)
     for order, own in members.items():
-        owner = (order.first.account_id, order.first.mode)
         holds = [on_it[one] for one in sorted(own) if one in on_it]
         for subject in (order.id, *sorted(own)):
-            hold = hold_on(active, subject, *owner)
+            hold = hold_on(active, subject, *order.first[:2])
             holds += [(hold, subject)] if hold else []
         if holds:
             held = dict.fromkeys(own, holds[0]) | held
@@ -47,10 +46,15 @@ def find_held(
 
 def _near(connection: Connection, ids: Iterable[str]) -> Sequence[str]:
     """The records of the same account and mode that name the buyer of one of these checks."""
-    checks = [id_ for id_ in ids if is_id(VERIFICATION, id_)]
+    d, checks = disclosures.c, [id_ for id_ in ids if is_id(VERIFICATION, id_)]
     if not checks:
         return ()
-    near = select(disclosures.c.record_id).where(_of_buyer(connection, checks))
+    # The hash differs from account to account, not from mode to mode: a test order may name a live
+    # buyer, and rests on no live check.
+    named = select(d.cbid_index, d.mode).where(d.record_id.in_(checks), d.cbid_index.is_not(None))
+    pairs = [(*pair,) for pair in connection.execute(named.distinct())]
+    among = found_by(connection, d.cbid_index, *(index for index, _ in pairs))
+    near = select(d.record_id).where(among, tuple_(d.cbid_index, d.mode).in_(pairs))
     return connection.execute(near).scalars().all()
 
 
@@ -67,37 +71,18 @@ def _checks_of(connection: Connection, orders: Sequence[JoinedOrder]) -> list[fr
         named |= {member: bytes(buyer) for member, buyer in found if buyer}
     buyers = [_unchecked(order, named) for order in orders]
     checks: dict[tuple[str, str, bytes], set[str]] = {}
-    for indexes in chunks(sorted({one for some in buyers for one in some})):
+    for indexes in chunks(sorted({index for some in buyers for *_, index in some})):
         made = select(records.c.id, d.account_id, d.mode, d.cbid_index)
         made = made.join(disclosures, d.record_id == records.c.id)
         made = made.where(records.c.type == RecordType.VERIFICATION)
         made = made.where(found_by(connection, d.cbid_index, *indexes))
         for id_, account_id, mode, buyer in connection.execute(made):
             checks.setdefault((account_id, mode, bytes(buyer)), set()).add(id_)
-    return [
-        frozenset(
-            check
-            for buyer in some
-            for check in checks.get((order.first.account_id, order.first.mode, buyer), ())
-        )
-        for order, some in zip(orders, buyers, strict=True)
-    ]
+    return [frozenset[str]().union(*(checks.get(one, ()) for one in some)) for some in buyers]
 
 
-def _unchecked(order: JoinedOrder, named: Mapping[str, bytes]) -> set[bytes]:
-    """The keyed hashes of buyers of an order without a check in it."""
-    known = order.members & named.keys()
-    return {named[one] for one in known} - {named[one] for one in known if is_id(VERIFICATION, one)}
-
-
-def _of_buyer(connection: Connection, record_ids: Iterable[str]) -> ColumnElement[bool]:
-    """The condition that disclosures are of a buyer named in one of these records, same mode.
-
-    The hash differs from account to account, not from mode to mode: a test order may name a live
-    buyer, and rests on no live check.
-    """
-    d = disclosures.c
-    named = (d.record_id.in_([*record_ids]), d.cbid_index.is_not(None))
-    pairs = connection.execute(select(d.cbid_index, d.mode).where(*named).distinct()).all()
-    among = found_by(connection, d.cbid_index, *(index for index, _ in pairs))
-    return among & tuple_(d.cbid_index, d.mode).in_([(*pair,) for pair in pairs])
+def _unchecked(order: JoinedOrder, named: Mapping[str, bytes]) -> set[tuple[str, str, bytes]]:
+    """Account, mode and keyed hash of each buyer of an order without a check in it."""
+    known = {member: named[member] for member in order.members & named.keys()}
+    checked = {buyer for member, buyer in known.items() if is_id(VERIFICATION, member)}
+    return {(*order.first[:2], buyer) for buyer in {*known.values()} - checked}

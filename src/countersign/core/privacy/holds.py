@@ -90,7 +90,6 @@ def place(
         subject=subject,
         reason=reason.strip(),
         placed_at=from_ns(time_ns),
-        released_at=None,
         matter_id=matter_id,
         account_id=account_id,
         mode=mode,
@@ -191,10 +190,9 @@ def find_holds(
 ) -> Sequence[Hold]:
     """Holds in reach, oldest first, ended ones too; an erased buyer is not named."""
     wanted = select(legal_holds).where(_h.id > after, reach.rows(legal_holds))
-    if hold_id is not None:
-        wanted = wanted.where(_h.id == hold_id)
-    if matter_id is not None:
-        wanted = wanted.where(_h.matter_id == matter_id)
+    for column, value in ((_h.id, hold_id), (_h.matter_id, matter_id)):
+        if value is not None:
+            wanted = wanted.where(column == value)
     if active is not None:
         wanted = wanted.where(_h.released_at.is_(None) == active)
     holds = rows(connection, wanted.order_by(_h.id).limit(limit), Hold)
@@ -212,12 +210,10 @@ def is_any_active(connection: Connection, reach: Reach) -> bool:
     return connection.execute(lasting).first() is not None
 
 
-def active_holds(
-    connection: Connection, reach: Reach, on: Collection[str], *, any_buyer: bool = False
-) -> ActiveHolds:
-    """The holds on these buyers, accounts, orders or parts that bind anything in reach.
+def active_holds(connection: Connection, reach: Reach, on: Collection[str]) -> ActiveHolds:
+    """The holds on these accounts, orders or parts, and on buyers, that bind anything in reach.
 
-    Oldest first; holds on records out of reach are left out. `any_buyer`: those on all buyers too.
+    Oldest first; holds on records out of reach are left out.
     """
     b, binding = buyer_references.c, (_h.account_id + "" == "") | within(reach, legal_holds)
     wanted = (
@@ -226,13 +222,12 @@ def active_holds(
         .outerjoin(buyer_references, b.reference == _h.subject)
         .where(_h.released_at.is_(None), binding, records.c.id.is_(None) | reach.rows(records))
     )
-    # Each way has an index; for that of the subject, each reference of a buyer begins alike.
+    # Both use the index of the subject: each reference of a buyer begins alike.
     of_buyer = b.cbid.is_not(None) & _h.subject.between(REFERENCE, f"{REFERENCE}zz")
     found = dict[str, Any]()
     for some in chunks(sorted(on)):
-        own = _h.subject.in_(some)
-        for way in (own | of_buyer,) if any_buyer else (own, b.cbid.in_(some)):
-            found |= {one.id: one for one in connection.execute(wanted.where(way).order_by(_h.id))}
+        holding = wanted.where(_h.subject.in_(some) | of_buyer).order_by(_h.id)
+        found |= {one.id: one for one in connection.execute(holding)}
     known = identifiers_by(connection, {one.cbid for one in found.values() if one.cbid})
     active: dict[str, list[tuple[str, Reach]]] = {}
     for one in found.values():
@@ -296,7 +291,7 @@ def find_holding(
         links = select(s.id, s.account_id, s.mode, s.cbid_index, null()).where(s.id.in_(chunk))
         stored += connection.execute(union_all(own, links))
     owners = {account_id for _, account_id, *_ in stored}
-    active = active_holds(connection, reach, {*ids, *orders, *owners}, any_buyer=True)
+    active = active_holds(connection, reach, {*ids, *orders, *owners})
     held_buyers = [subject for subject in active if subject.startswith(f"{BUYER}_")]
     indexes = {
         of: {secret.blind_index(of, CBID_FIELD, held): held for held in held_buyers}
@@ -325,7 +320,6 @@ def begin_matter(connection: Connection, privacy: Privacy, reach: Reach, name: s
         mode=mode or Mode.LIVE,
         name=name.strip(),
         opened_at=from_ns(time_ns),
-        closed_at=None,
     )
     connection.execute(insert(matters), asdict(matter))
     write_audit(connection, access.audit.entry(AuditAction.MATTER_OPENED, matter.id))

@@ -90,7 +90,7 @@ class Hold:
     subject: str
     reason: str
     placed_at: datetime
-    released_at: datetime | None
+    released_at: datetime | None = None
     matter_id: str | None = None
     """The matter, which can hold several orders."""
     account_id: str = ""
@@ -112,7 +112,7 @@ class Matter:
     mode: Mode
     name: str
     opened_at: datetime
-    closed_at: datetime | None
+    closed_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

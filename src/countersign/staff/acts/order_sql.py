@@ -102,9 +102,9 @@ def find(
         return order_keys(connection, who.reach, _erased_by(connection, who, text)), "identifier"
     if is_id(BUYER, text) or is_id(SANDBOX_BUYER, text):
         cbids = identifiers_of(connection, text)
-        return _keys_by(connection, secret, who, [CBID_FIELD], cbids), "buyer"
+        return keys_by(connection, secret, who, [CBID_FIELD], cbids), "buyer"
     named = keys_of_session(connection, secret, who, text)
-    return named | keys_of_reference(connection, secret, who, text), "text"
+    return named | keys_by(connection, secret, who, [REFERENCE_FIELD], [text]), "text"
 
 
 def keys_of_session(
@@ -114,14 +114,7 @@ def keys_of_session(
     owners = accounts_of(connection, who.reach)
     own = {secret.blind_index(owner, SESSION_FIELD, session_id) for owner in owners}
     fields: list[Field] = [SESSION_FIELD, CHECKOUT_FIELD]
-    return own | _keys_by(connection, secret, who, fields, [session_id])
-
-
-def keys_of_reference(
-    connection: Connection, secret: DeploymentSecret, who: Principal, reference: str
-) -> set[bytes]:
-    """The keys of the orders with this reference."""
-    return _keys_by(connection, secret, who, [REFERENCE_FIELD], [reference])
+    return own | keys_by(connection, secret, who, fields, [session_id])
 
 
 def _erased_by(connection: Connection, who: Principal, fact_id: str) -> Sequence[str]:
@@ -132,7 +125,7 @@ def _erased_by(connection: Connection, who: Principal, fact_id: str) -> Sequence
     return erased
 
 
-def _keys_by(
+def keys_by(
     connection: Connection,
     secret: DeploymentSecret,
     who: Principal,

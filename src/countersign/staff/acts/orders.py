@@ -42,6 +42,7 @@ from countersign.core.privacy.held import find_held
 from countersign.core.privacy.room import Privacy
 from countersign.staff.acts import order_sql as sql
 from countersign.staff.acts.accounts import AccountId
+from countersign_evidence.record import REFERENCE_FIELD
 
 _SENT: Final = {OrderState.SHIPPED, OrderState.DELIVERED}
 _DECIDED: Final = {OrderState.CLEARED, OrderState.REFUSED}
@@ -207,7 +208,8 @@ def _page(
     if query.session_id is not None:
         keys.append(sql.keys_of_session(connection, secret, who, query.session_id))
     if query.order_reference is not None:
-        keys.append(sql.keys_of_reference(connection, secret, who, query.order_reference))
+        named = [query.order_reference]
+        keys.append(sql.keys_by(connection, secret, who, [REFERENCE_FIELD], named))
     states = {query.state} if query.state else set(OrderState)
     if query.waiting is not None:
         states &= WAITING if query.waiting == "true" else set(OrderState) - WAITING
