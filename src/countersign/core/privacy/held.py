@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from sqlalchemy import Connection, select, tuple_, union_all
+from sqlalchemy import Connection, select, tuple_
 
 from countersign.base.db.statements import chunks
-from countersign.base.db.tables import checkout_sessions, disclosures, records
+from countersign.base.db.tables import disclosures, records
 from countersign.base.values import VERIFICATION, is_id
 from countersign.core.access.reach import Reach
 from countersign.core.access.secrets import DeploymentSecret
@@ -16,7 +16,7 @@ from countersign.core.log.blind_runs import found_by
 from countersign.core.log.record import RecordType
 from countersign.core.orders.model import JoinedOrder
 from countersign.core.orders.sql import orders_of
-from countersign.core.privacy.holds import find_holding, hold_on, is_any_active
+from countersign.core.privacy.holds import find_holding, hold_on, is_any_active, naming
 
 HeldRecords: TypeAlias = Mapping[str, tuple[str, str]]
 """By member of an order: the id and the subject of the hold on it."""
@@ -63,12 +63,9 @@ def _checks_of(connection: Connection, orders: Sequence[JoinedOrder]) -> list[fr
 
     Such as that of an acknowledgment alone, or an order of an earlier release.
     """
-    d, s, named = disclosures.c, checkout_sessions.c, dict[str, bytes]()
-    for chunk in chunks(sorted({one for order in orders for one in order.members})):
-        links = select(s.id, s.cbid_index).where(s.id.in_(chunk))
-        known = select(d.record_id, d.cbid_index).where(d.record_id.in_(chunk))
-        found = connection.execute(union_all(links, known))
-        named |= {member: bytes(buyer) for member, buyer in found if buyer}
+    d, members = disclosures.c, sorted({one for order in orders for one in order.members})
+    found = naming(connection, members)
+    named = {member: bytes(buyer) for member, _, _, buyer, _ in found if buyer}
     buyers = [_unchecked(order, named) for order in orders]
     checks: dict[tuple[str, str, bytes], set[str]] = {}
     for indexes in chunks(sorted({index for some in buyers for *_, index in some})):

@@ -11,26 +11,22 @@ from sqlalchemy import (
     and_,
     func,
     insert,
-    null,
     select,
     text,
     true,
-    union_all,
     update,
 )
 
-from countersign.base.db.statements import chunks, of_row, row, rows
+from countersign.base.db.statements import SelectAmong, chunks, of_row, row, rows
 from countersign.base.db.tables import (
     accounts,
     buyer_references,
     buyers,
     checkout_sessions,
-    disclosures,
     erasures,
     legal_holds,
     matters,
     records,
-    verifications,
 )
 from countersign.base.errors import InvalidArgument, UnknownSubject
 from countersign.base.values import BUYER, Mode, from_ns, is_id, timed_id
@@ -60,6 +56,14 @@ ActiveHolds: TypeAlias = Mapping[str, Sequence[tuple[str, Reach]]]
 """Holds by subject, each with its reach."""
 _HOLDS_LOCK: Final = 0x636F756E68
 _h: Final = legal_holds.c
+_select_records: Final = SelectAmong(
+    "SELECT r.id, r.account_id, r.mode, d.cbid_index, v.cbid FROM records r"
+    " LEFT JOIN disclosures d ON d.record_id = r.id"
+    " LEFT JOIN verifications v ON v.id = r.id WHERE r.id {}"
+)
+_select_links: Final = SelectAmong(
+    "SELECT id, account_id, mode, cbid_index, NULL FROM checkout_sessions WHERE id {}"
+)
 
 
 def place(
@@ -267,6 +271,15 @@ def hold_on(active: ActiveHolds, subject: str, account_id: str, mode: Mode) -> s
     return next((id_ for id_, owner in holds if owner.covers(account_id, mode)), None)
 
 
+def naming(connection: Connection, ids: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Of these records and checkout sessions: id, account, mode, hash of the buyer, and the cbid.
+
+    That of a check alone.
+    """
+    ways = (_select_records, _select_links)
+    return [one for some in chunks(ids) for way in ways for one in way(connection, some)]
+
+
 def find_holding(
     connection: Connection,
     secret: DeploymentSecret,
@@ -279,17 +292,7 @@ def find_holding(
     A hold on it, on its account, or on the buyer that it names: id and subject. That name is
     encrypted, so it is found by its blind index, which differs for each account.
     """
-    stored = list[Any]()
-    r, s = records.c, checkout_sessions.c
-    for chunk in chunks(ids):
-        own = (
-            select(r.id, r.account_id, r.mode, disclosures.c.cbid_index, verifications.c.cbid)
-            .outerjoin(disclosures, disclosures.c.record_id == r.id)
-            .outerjoin(verifications, verifications.c.id == r.id)
-            .where(r.id.in_(chunk))
-        )
-        links = select(s.id, s.account_id, s.mode, s.cbid_index, null()).where(s.id.in_(chunk))
-        stored += connection.execute(union_all(own, links))
+    stored = naming(connection, ids)
     owners = {account_id for _, account_id, *_ in stored}
     active = active_holds(connection, reach, {*ids, *orders, *owners})
     held_buyers = [subject for subject in active if subject.startswith(f"{BUYER}_")]
