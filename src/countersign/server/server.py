@@ -111,6 +111,10 @@ async def serve(
         ),
         log_enabled=False,
     )
+    # It is not ready before its first write: usually that is done when the first caller comes.
+    with suppress(TimeoutError):
+        async with asyncio.timeout(TRY_SECONDS):
+            await deployment.database.try_writing()
     loop = asyncio.get_running_loop()
     serving = asyncio.create_task(server.serve())
     stop = stopper(
