@@ -189,8 +189,8 @@ def _operation(route: Route[Any], query: list[dict[str, Any]]) -> dict[str, Any]
             _header(
                 "Idempotency-Key",
                 "Makes a retry safe: for 24 hours the same key and body get exactly the first "
-                "response again, with `Idempotent-Replayed: true`. A granted clearance only while it "
-                "would still be granted, and nothing that names what was erased since.",
+                "response again, with `Idempotent-Replayed: true`. A granted clearance only while "
+                "it would still be granted, and nothing that names what was erased since.",
                 minLength=1,
                 maxLength=255,
                 pattern='^(?!""$)[!-~]+$',
