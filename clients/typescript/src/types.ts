@@ -1664,10 +1664,11 @@ export interface ErasurePreview {
   subject: string;
   /** Whether it is a buyer, with all its identifiers. */
   buyer: boolean;
-  /** Whose personal data would go. */
+  /** Whose personal data goes. */
   records: string[];
   /** The same by kind, in words; empty: nothing. */
   erased: string;
+  /** It is erased when the holds have been released. */
   kept: KeptRecord[];
   /** The same by kind, in words; empty: nothing. */
   still_kept: string;
@@ -1708,9 +1709,9 @@ export type ErasureReason = Open<
 /** What was erased: the facts for a letter. */
 export interface ErasureDone {
   subject: string;
+  /** Whether it is a buyer, with all its identifiers. */
   buyer: boolean;
-  erased_at: string;
-  /** Whose personal data went. */
+  /** Whose personal data goes. */
   records: string[];
   /** The same by kind, in words; empty: nothing. */
   erased: string;
@@ -1718,6 +1719,7 @@ export interface ErasureDone {
   kept: KeptRecord[];
   /** The same by kind, in words; empty: nothing. */
   still_kept: string;
+  erased_at: string;
   /**
    * Whether a file of the embedded database still has copies, until a server empties it within
    * minutes. Older backups of the keys always have.

@@ -1831,12 +1831,13 @@ class ErasurePreview(Result, frozen=True, kw_only=True):
     """Whether it is a buyer, with all its identifiers."""
 
     records: tuple[str, ...]
-    """Whose personal data would go."""
+    """Whose personal data goes."""
 
     erased: str
     """The same by kind, in words; empty: nothing."""
 
     kept: tuple[KeptRecord, ...]
+    """It is erased when the holds have been released."""
 
     still_kept: str
     """The same by kind, in words; empty: nothing."""
@@ -1869,11 +1870,10 @@ class ErasureDone(Result, frozen=True, kw_only=True):
     subject: str
 
     buyer: bool
-
-    erased_at: datetime
+    """Whether it is a buyer, with all its identifiers."""
 
     records: tuple[str, ...]
-    """Whose personal data went."""
+    """Whose personal data goes."""
 
     erased: str
     """The same by kind, in words; empty: nothing."""
@@ -1883,6 +1883,8 @@ class ErasureDone(Result, frozen=True, kw_only=True):
 
     still_kept: str
     """The same by kind, in words; empty: nothing."""
+
+    erased_at: datetime
 
     copies_remain: bool
     """Whether a file of the embedded database still has copies, until a server empties it within

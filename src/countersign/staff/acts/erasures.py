@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeVar
 
 from msgspec import Meta, Struct
 from sqlalchemy import Connection, select
@@ -35,7 +35,6 @@ from countersign.base.values import (
     FULFILMENT,
     VERIFICATION,
     from_ns,
-    to_the_second,
 )
 from countersign.core.access.idempotency import Keep, replace_answer
 from countersign.core.access.key import Scope
@@ -49,6 +48,7 @@ from countersign.core.privacy.requests import requested
 from countersign.core.privacy.retention import list_due
 from countersign.core.privacy.room import Privacy
 
+E = TypeVar("E", bound="_Erasure")
 _HOLD: Final = "hold_01km9wtz3tfs8v8j2c7n5k9m0d"
 _Subject = Annotated[
     Reference,
@@ -100,17 +100,21 @@ class KeptRecord(Struct, frozen=True, kw_only=True):
     """What the hold is on."""
 
 
-class ErasurePreview(Struct, frozen=True, kw_only=True):
-    """What an erasure would erase now, and what legal holds keep."""
-
+class _Erasure(Struct, frozen=True, kw_only=True):
     subject: Annotated[str, Meta(examples=[CBID])]
     buyer: Annotated[bool, Meta(examples=[True])]
     """Whether it is a buyer, with all its identifiers."""
     records: Annotated[list[str], Meta(examples=[[ACK_ID]])]
-    """Whose personal data would go."""
+    """Whose personal data goes."""
     erased: _InWords
     kept: list[KeptRecord]
+    """It is erased when the holds have been released."""
     still_kept: _InWords
+
+
+class ErasurePreview(_Erasure, frozen=True, kw_only=True):
+    """What an erasure would erase now, and what legal holds keep."""
+
     prevented_by: str | None
     """Why nothing of it can be erased at the moment: the hold in words."""
     retention_ends_at: Timestamp | None
@@ -119,18 +123,10 @@ class ErasurePreview(Struct, frozen=True, kw_only=True):
     """When the buyer asked for it at /buyer; null: not."""
 
 
-class ErasureDone(Struct, frozen=True, kw_only=True):
+class ErasureDone(_Erasure, frozen=True, kw_only=True):
     """What was erased: the facts for a letter."""
 
-    subject: Annotated[str, Meta(examples=[CBID])]
-    buyer: bool
     erased_at: Timestamp
-    records: Annotated[list[str], Meta(examples=[[ACK_ID]])]
-    """Whose personal data went."""
-    erased: _InWords
-    kept: list[KeptRecord]
-    """It is erased when the holds have been released."""
-    still_kept: _InWords
     copies_remain: bool
     """Whether a file of the embedded database still has copies, until a server empties it within
     minutes. Older backups of the keys always have."""
@@ -208,16 +204,13 @@ async def preview_erasure(
     except OnHold as error:
         prevented = error.message
     asked = await privacy.access.database.read(_requested_at, wanted.subject)
-    return ErasurePreview(
-        subject=wanted.subject,
-        buyer=plan.buyer is not None,
-        records=(going := [] if prevented else _going(plan, held)),
-        erased=_in_words(going),
-        kept=_kept(held),
-        still_kept=_in_words(held),
+    return _shown(
+        ErasurePreview,
+        plan,
+        held,
         prevented_by=prevented,
-        retention_ends_at=to_the_second(plan.kept_until),
-        requested_at=to_the_second(asked),
+        retention_ends_at=plan.kept_until,
+        requested_at=asked,
     )
 
 
@@ -238,16 +231,7 @@ async def erase(
     plan, now = await _plan(privacy, reach, wanted), from_ns(privacy.access.clock.time_ns())
 
     def done(held: HeldRecords, *, copies_remain: bool = True) -> ErasureDone:
-        return ErasureDone(
-            subject=wanted.subject,
-            buyer=plan.buyer is not None,
-            erased_at=now.replace(microsecond=0),
-            records=_going(plan, held),
-            erased=_in_words(_going(plan, held)),
-            kept=_kept(held),
-            still_kept=_in_words(held),
-            copies_remain=copies_remain,
-        )
+        return _shown(ErasureDone, plan, held, erased_at=now, copies_remain=copies_remain)
 
     remember = None if keep is None else lambda held: keep(encode(done(held)))
     held = await erase_planned(privacy, plan, wanted.reason, remember=remember)
@@ -283,21 +267,29 @@ async def _plan(privacy: Privacy, reach: Reach, wanted: ErasurePreviewRequest) -
     return await plan_erasure(privacy, wanted.subject, reach, with_acknowledgments=naming)
 
 
-def _going(plan: Plan, held: HeldRecords) -> list[str]:
-    return [record.record_id for record in plan.records if record.record_id not in held]
+def _shown(kind: type[E], plan: Plan, held: HeldRecords, **more: object) -> E:
+    """What goes and what stays, and more; nothing goes if it is `prevented_by` a hold."""
+    ids = [] if more.get("prevented_by") else [record.record_id for record in plan.records]
+    going = [id_ for id_ in ids if id_ not in held]
+    return view(
+        kind,
+        subject=plan.subject,
+        buyer=plan.buyer is not None,
+        records=going,
+        erased=_in_words(going),
+        kept=[
+            KeptRecord(record_id=id_, hold_id=hold, subject=subject)
+            for id_, (hold, subject) in sorted(held.items())
+        ],
+        still_kept=_in_words(held),
+        **more,
+    )
 
 
 def _in_words(ids: Iterable[str]) -> str:
     """How many of each kind there are."""
     number = Counter(_KINDS.get(id_.partition("_")[0], "record") for id_ in ids)
     return ", ".join(f"{n} {kind}{'' if n == 1 else 's'}" for kind, n in sorted(number.items()))
-
-
-def _kept(held: HeldRecords) -> list[KeptRecord]:
-    return [
-        KeptRecord(record_id=id_, hold_id=hold, subject=subject)
-        for id_, (hold, subject) in sorted(held.items())
-    ]
 
 
 def _requested_at(connection: Connection, cbid: str) -> datetime | None:
