@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import wraps
+from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeAlias, TypeVar
 
 import click
@@ -23,6 +24,8 @@ from countersign_evidence.entry import entry_host
 
 A_MODE: Final = click.Choice([mode.value for mode in Mode])
 """The type of an option that is a mode."""
+A_FILE: Final = click.Path(dir_okay=False, path_type=Path)
+"""The type of an option that is a file, there or not."""
 EXPLAINED: Final = {
     "account": "the id or name of an account",
     "account_id": "the id or name of an account",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from countersign.base.cli import with_room
+from countersign.base.cli import A_FILE, with_room
 from countersign.base.errors import InvalidArgument
 from countersign.base.values import ACKNOWLEDGMENT, Mode, is_id
 from countersign.core.access.audit import AuditAction
@@ -38,7 +38,7 @@ from countersign_evidence.verification import Verdict, dossier_of, verify_file
 @click.option(
     "--exhibit",
     "file",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=A_FILE,
     help="The dossier or proof that is offered. It is verified, and has to hold the record; the "
     "SHA-256 of the file and of each record in it are filled in.",
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from countersign.base.cli import A_FILE
 from countersign.base.errors import InvalidArgument
 from countersign_evidence.cli.files import written
 from countersign_evidence.cli.support import command, say, show
@@ -21,7 +22,7 @@ _FIELD = "Operator"
 @click.option("--passphrase-file", type=_FILE, help="File with the passphrase of the key.")
 @click.option(
     "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=A_FILE,
     help="The file to write. Left out: NAME-signed.pdf.",
 )
 @command

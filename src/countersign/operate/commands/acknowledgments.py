@@ -12,7 +12,7 @@ from typing import Any, Final
 import click
 import msgspec
 
-from countersign.base.cli import A_MODE, csv_lines, with_room
+from countersign.base.cli import A_FILE, A_MODE, csv_lines, with_room
 from countersign.base.errors import InvalidArgument, UnknownSubject
 from countersign.base.values import ACKNOWLEDGMENT, Mode, is_id, parse_rfc3339, rfc3339, rfc3339_ms
 from countersign.core.access.account import all_accounts, find_account
@@ -64,11 +64,7 @@ def acknowledgments() -> None:
     show_default=True,
     help="CSV that is safe in a spreadsheet, or JSON lines.",
 )
-@click.option(
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="The file to write. Left out: standard output.",
-)
+@click.option("--output", type=A_FILE, help="The file to write. Left out: standard output.")
 @command
 @with_room(Acknowledgments)
 async def export(

@@ -422,27 +422,23 @@ def _confirm_change(before: VerificationRules, after: VerificationRules, *, yes:
 
 
 def _further_view(room: Buyers, mode: Mode, settings: VerificationSettings) -> dict[str, Any]:
-    return {
-        "provider": settings.provider,
-        "mode": mode.value,
-        "base_url": settings.base_url,
-        "changed_at": rfc3339(settings.changed_at),
-        "webhook_url": _webhook_url(room, settings),
-    }
-
-
-def _webhook_url(room: Buyers, settings: VerificationSettings) -> str:
-    place = f"{settings.provider}/{settings.account_id}"
-    return f"{room.public_url}/v1/provider_webhooks/{place}"
+    return {"mode": mode.value, **_provider_view(room, settings)}
 
 
 def _settings_view(room: Buyers, settings: VerificationSettings) -> dict[str, Any]:
     return {
         "account_id": settings.account_id,
+        "revision": settings.revision,
+        **_provider_view(room, settings),
+        **msgspec.to_builtins(settings.rules),
+    }
+
+
+def _provider_view(room: Buyers, settings: VerificationSettings) -> dict[str, Any]:
+    place = f"{settings.provider}/{settings.account_id}"
+    return {
         "provider": settings.provider,
         "base_url": settings.base_url,
-        "revision": settings.revision,
         "changed_at": rfc3339(settings.changed_at),
-        "webhook_url": _webhook_url(room, settings),
-        **msgspec.to_builtins(settings.rules),
+        "webhook_url": f"{room.public_url}/v1/provider_webhooks/{place}",
     }

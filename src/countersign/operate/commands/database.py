@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-from countersign.base.cli import SaidProgress
+from countersign.base.cli import A_FILE, SaidProgress
 from countersign.base.config import load_settings
 from countersign.base.db.engine import url_of
 from countersign.base.files import only_server
@@ -38,7 +38,7 @@ _WARNINGS: Final = {
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
 @click.option(
     "--shred-keys",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=A_FILE,
     help="The file for the shred keys, outside of DIRECTORY. Give the same file each time; it is "
     "replaced. Left out: shred-keys.db in DIRECTORY.",
 )
@@ -75,7 +75,7 @@ def backup(directory: Path, *, shred_keys: Path | None, as_json: bool) -> None:
 @click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option(
     "--shred-keys",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=A_FILE,
     help="The newest shred key file. Left out: the one in DIRECTORY, if it exists.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")

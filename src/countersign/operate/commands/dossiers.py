@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from countersign.base.cli import with_room
+from countersign.base.cli import A_FILE, with_room
 from countersign.base.values import Mode
 from countersign.core.access.audit import AuditAction
 from countersign.core.acknowledgments.room import Acknowledgments
@@ -30,11 +30,7 @@ _DISCLOSE: Final = click.option(
 @click.argument("order_id", metavar="ID")
 @_DISCLOSE
 @click.option("--size", type=click.IntRange(min=1), help="Size of the checkpoint to prove it by.")
-@click.option(
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="The file to write. Left out: ID-dossier.zip.",
-)
+@click.option("--output", type=A_FILE, help="The file to write. Left out: ID-dossier.zip.")
 @command
 @with_room(Acknowledgments)
 async def dossier(
@@ -60,11 +56,7 @@ async def dossier(
 @click.command("certificate")
 @click.argument("ack_id", metavar="ACK_ID")
 @_DISCLOSE
-@click.option(
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="The file to write. Left out: ACK_ID.pdf.",
-)
+@click.option("--output", type=A_FILE, help="The file to write. Left out: ACK_ID.pdf.")
 @command
 @with_room(Acknowledgments)
 async def certificate(

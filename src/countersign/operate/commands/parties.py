@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from countersign.base.cli import with_room
+from countersign.base.cli import A_FILE, with_room
 from countersign.base.errors import InvalidArgument
 from countersign.base.values import Mode
 from countersign.core.access.account import find_account
@@ -119,7 +119,7 @@ async def show_account(room: LogRoom, account: str, *, as_json: bool) -> None:
     "--statement",
     "file",
     required=True,
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=A_FILE,
     help="A text file: how the account shows the notice and takes the initials.",
 )
 @command
