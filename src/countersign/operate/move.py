@@ -24,11 +24,9 @@ from sqlalchemy import (
     UniqueConstraint,
     delete,
     func,
-    insert,
     inspect,
     select,
     text,
-    update,
 )
 from sqlalchemy.dialects.postgresql import dialect as postgresql
 
@@ -342,15 +340,9 @@ def _driver(connection: Connection) -> Any:  # noqa: ANN401 - a DBAPI connection
 
 
 def _note(connection: Connection, name: str) -> dict[str, Any] | None:
-    query = select(deployment.c.value).where(deployment.c.name == name)
-    value = connection.execute(query).scalar_one_or_none()
+    value = schema.value_of(connection, name)
     return None if value is None else dict(json.loads(value))
 
 
 def _write(connection: Connection, name: str, note: Mapping[str, Any]) -> None:
-    value = json.dumps(note).encode()
-    changed = connection.execute(
-        update(deployment).where(deployment.c.name == name).values(value=value)
-    )
-    if not changed.rowcount:
-        connection.execute(insert(deployment), {"name": name, "value": value})
+    schema.put_value(connection, name, json.dumps(note).encode())

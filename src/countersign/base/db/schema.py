@@ -14,9 +14,9 @@ from sqlalchemy import (
     Column,
     Connection,
     MetaData,
-    Select,
     String,
     Table,
+    delete,
     insert,
     inspect,
     select,
@@ -236,9 +236,9 @@ def refuse_moved(connection: Connection) -> None:
         DatabaseMoved: with what to do.
     """
     again = "run `countersign migrate-database --to URL` again"
-    if connection.execute(_value(FILLING)).scalar_one_or_none() is not None:
+    if value_of(connection, FILLING) is not None:
         raise DatabaseMoved(f"The data of another database is not completely here yet: {again}.")
-    found = connection.execute(_value(MOVED)).scalar_one_or_none()
+    found = value_of(connection, MOVED)
     if found is not None:
         note = json.loads(found)
         raise DatabaseMoved(
@@ -253,26 +253,34 @@ def refuse_moved(connection: Connection) -> None:
 def has_value(url: URL, name: str) -> bool:
     """Whether the deployment has a value under this name."""
     with connected(url, Purpose.READ) as connection:
-        return connection.execute(_value(name)).scalar_one_or_none() is not None
+        return value_of(connection, name) is not None
 
 
 def stored_value(url: URL, name: str, value: bytes) -> bytes:
     """The deployment's value under this name; `value` is stored if there is none yet."""
     with connected(url, Purpose.READ) as connection:
-        found = connection.execute(_value(name)).scalar_one_or_none()
+        found = value_of(connection, name)
     if found is not None:
         return found
     with connected(url, Purpose.WRITE) as connection, connection.begin():
         _wait_for_turn(connection)
-        found = connection.execute(_value(name)).scalar_one_or_none()
+        found = value_of(connection, name)
         if found is None:
             connection.execute(insert(deployment), {"name": name, "value": value})
             return value
         return found
 
 
-def _value(name: str) -> Select[bytes]:
-    return select(deployment.c.value).where(deployment.c.name == name)
+def value_of(connection: Connection, name: str) -> bytes | None:
+    """The deployment's value under this name; None: there is none."""
+    found = select(deployment.c.value).where(deployment.c.name == name)
+    return connection.execute(found).scalar_one_or_none()
+
+
+def put_value(connection: Connection, name: str, value: bytes) -> None:
+    """Set the deployment's value under this name."""
+    connection.execute(delete(deployment).where(deployment.c.name == name))
+    connection.execute(insert(deployment), {"name": name, "value": value})
 
 
 def _wait_for_turn(connection: Connection) -> None:

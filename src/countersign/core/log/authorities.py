@@ -10,9 +10,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection
 
-from countersign.base.db.tables import deployment
+from countersign.base.db.schema import put_value, value_of
 from countersign.base.errors import InvalidArgument, InvalidConfiguration
 from countersign.core.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.core.access.room import Access
@@ -22,7 +22,6 @@ NONE: Final = "none"
 """The choice of no authority."""
 _FILE: Final = "time-stamp-authorities.pem"
 _VALUE: Final = "time_stamp_authorities"
-_CHOSEN: Final = deployment.c.name == _VALUE
 _ENTRY: Final = re.compile(
     r"^# +Name: (\S+)\n# +URL: (\S+).*?\n"
     r"(-----BEGIN CERTIFICATE-----\n.+?\n-----END CERTIFICATE-----\n)",
@@ -75,7 +74,7 @@ def read_choice(text: str) -> Sequence[str]:
 
 def chosen_authorities(connection: Connection) -> tuple[str, ...]:
     """The names that the operator chose; of a newer release they may be unknown to this one."""
-    found = connection.execute(select(deployment.c.value).where(_CHOSEN)).scalar_one_or_none()
+    found = value_of(connection, _VALUE)
     return tuple(found.decode().split(",")) if found else ()
 
 
@@ -106,8 +105,5 @@ async def choose_authorities(access: Access, names: Sequence[str]) -> None:
 def _choose(connection: Connection, names: tuple[str, ...], audit: AuditEntry) -> None:
     if chosen_authorities(connection) == names:
         return
-    connection.execute(delete(deployment).where(_CHOSEN))
-    if names:
-        row = {"name": _VALUE, "value": ",".join(names).encode()}
-        connection.execute(insert(deployment), row)
+    put_value(connection, _VALUE, ",".join(names).encode())
     write_audit(connection, audit)

@@ -12,10 +12,10 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection
 
 from countersign.base.db.engine import is_damage
-from countersign.base.db.tables import deployment
+from countersign.base.db.schema import put_value, value_of
 from countersign.base.errors import HeadUnavailable, InternalError, StorageUnavailable
 from countersign.base.values import Mode, from_ms, to_ms
 from countersign.core.log import logs_sql, tree_sql
@@ -64,8 +64,7 @@ class LastCheck(NamedTuple):
 
 def last_check(connection: Connection) -> LastCheck | None:
     """The newest check; None: there was none."""
-    noted = select(deployment.c.value).where(deployment.c.name == _CHECKED)
-    found = connection.execute(noted).scalar_one_or_none()
+    found = value_of(connection, _CHECKED)
     if found is None:
         return None
     at, findings, clean = (int(number) for number in found.split())
@@ -77,8 +76,7 @@ def note_check(connection: Connection, at: datetime, findings: int) -> None:
     before = last_check(connection)
     clean = at if not findings else before and before.clean_at
     value = f"{to_ms(at)} {findings} {to_ms(clean) if clean else 0}".encode()
-    connection.execute(delete(deployment).where(deployment.c.name == _CHECKED))
-    connection.execute(insert(deployment), {"name": _CHECKED, "value": value})
+    put_value(connection, _CHECKED, value)
 
 
 async def check_logs(room: LogRoom) -> AsyncIterator[Progress | LogFinding]:

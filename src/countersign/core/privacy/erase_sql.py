@@ -24,6 +24,7 @@ from sqlalchemy import (
     update,
 )
 
+from countersign.base.db.schema import put_value
 from countersign.base.db.statements import chunks, rows
 from countersign.base.db.tables import (
     EVENT_OF_BUYER,
@@ -407,18 +408,13 @@ def remember_erased(
             value += b"".join(
                 marks_of(connection, find_ties(connection, secret, [cbid], reach)).values()
             )
-        _note(connection, erased_name(secret, cbid, reach), value)
+        put_value(connection, erased_name(secret, cbid, reach), value)
 
 
 def note_copies(connection: Connection, erasure_id: str) -> None:
     """Note that the write-ahead log of the embedded database may hold copies of erased data."""
     if connection.dialect.name == "sqlite":
-        _note(connection, COPIES_REMAIN, erasure_id.encode())
-
-
-def _note(connection: Connection, name: str, value: bytes) -> None:
-    connection.execute(delete(deployment).where(deployment.c.name == name))
-    connection.execute(insert(deployment), {"name": name, "value": value})
+        put_value(connection, COPIES_REMAIN, erasure_id.encode())
 
 
 def delete_noted_copies(connection: Connection, noted: bytes) -> None:

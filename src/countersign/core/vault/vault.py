@@ -22,8 +22,9 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
 from countersign.base.db.database import Database
+from countersign.base.db.schema import value_of
 from countersign.base.db.statements import row, rows
-from countersign.base.db.tables import data_keys, deployment
+from countersign.base.db.tables import data_keys
 from countersign.base.errors import DamagedValue
 from countersign.base.snapshot import SingleFlight
 from countersign.base.values import Clock, Entropy, base32, base32_value, from_ns, uuid7
@@ -93,8 +94,7 @@ def count_keys(connection: Connection) -> Mapping[bytes, int]:
 
 def noted_copies(connection: Connection) -> bytes | None:
     """An erasure's note about copies in the write-ahead log; None: there are none."""
-    noted = select(deployment.c.value).where(deployment.c.name == COPIES_REMAIN)
-    return connection.execute(noted).scalar_one_or_none()
+    return value_of(connection, COPIES_REMAIN)
 
 
 DEPLOYMENT: Final = "deployment"
