@@ -117,7 +117,7 @@ class Metrics(Collector):
         )
         yield from self._machine()
         yield from self._logs()
-        yield from self._deliveries()
+        yield _counter("webhook_attempts", self._webhooks.attempts)
         yield from self._verified()
         yield from self._pages()
 
@@ -140,9 +140,6 @@ class Metrics(Collector):
         yield _gauge("head_age_seconds", ages)
         waits = {mode.value: int(mode in suspended) for mode in found}
         yield _gauge("log_suspended", waits)
-
-    def _deliveries(self) -> Iterator[Metric]:
-        yield _counter("webhook_attempts", self._webhooks.attempts)
 
     def _verified(self) -> Iterator[Metric]:
         watch = self._checkout.buyers.watch

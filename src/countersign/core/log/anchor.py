@@ -124,13 +124,12 @@ class AnchorLog:
 
     async def last(self) -> Sequence[LastAnchor]:
         """The last success of each configured witness and authority, witnesses first."""
-        logs = await self._database.read(logs_sql.all_logs)
-        live = [log.id for log in logs if log.mode is Mode.LIVE]
+        live = (await self._database.read(logs_sql.newest_logs)).get(Mode.LIVE)
         asked = [(WITNESS, witness.key_name) for witness in self._witnesses]
         asked += [(TIMESTAMP, url) for url in await self._authorities()]
         found, read = [], self._database.read
         for kind, name in asked:
-            newest = await read(logs_sql.newest_anchor, live[-1], kind, name) if live else None
+            newest = await read(logs_sql.newest_anchor, live.id, kind, name) if live else None
             found.append(LastAnchor(kind, name, *(newest or (None, None))))
         return found
 

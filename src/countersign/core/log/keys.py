@@ -186,9 +186,7 @@ class LogKeys:
         changed = frozenset(self._sequencer.unknown_keys)
         self._sequencer.unknown_keys.clear()
         try:
-            logs = await self._database.read(logs_sql.all_logs)
-            newest = {log.mode: log for log in logs}
-            for log in newest.values():
+            for log in (await self._database.read(logs_sql.newest_logs)).values():
                 self._sequencer.learn(log.id, log.keys_revision, await self.signers(log))
         except CountersignError as error:
             for mode in changed:

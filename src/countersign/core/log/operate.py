@@ -43,7 +43,7 @@ async def begin_first_logs(room: LogRoom, public_url: str) -> None:
 
     This fixes the origin: it is stored, and never made from the settings again.
     """
-    newest = {log.mode: log for log in await room.database.read(logs_sql.all_logs)}
+    newest = await room.database.read(logs_sql.newest_logs)
     for mode in Mode:
         if mode not in newest:
             with suppress(EvidenceRefused):  # another `init` was first
@@ -174,10 +174,10 @@ def _place(mode: Mode, head: Checkpoint) -> tuple[int, int]:
 
 async def log_in_use(room: LogRoom, mode: Mode) -> Log:
     """The newest log of a mode; EvidenceRefused if there is none."""
-    found = [log for log in await room.database.read(logs_sql.all_logs) if log.mode is mode]
-    if not found:
+    log = (await room.database.read(logs_sql.newest_logs)).get(mode)
+    if log is None:
         raise EvidenceRefused(f"The {mode.value} log does not exist: run `countersign init`.")
-    return found[-1]
+    return log
 
 
 async def refuse_elsewhere(room: LogRoom) -> None:

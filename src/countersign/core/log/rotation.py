@@ -184,8 +184,8 @@ def _why_closed(connection: Connection, room: LogRoom, stored: StoredProposal) -
         return "This was carried out already."
     if from_ns(room.clock.time_ns()) >= proposal.until:
         return f"This could be approved until {rfc3339_ms(proposal.until)}. Propose it again."
-    logs = [log for log in logs_sql.all_logs(connection) if log.mode is Mode.LIVE]
-    return None if logs[-1].id == stored.log_id else "The log has ended: a new epoch has begun."
+    newest = logs_sql.newest_logs(connection)[Mode.LIVE]
+    return None if newest.id == stored.log_id else "The log has ended: a new epoch has begun."
 
 
 def _current_keys(connection: Connection, log_id: int) -> Sequence[LogKey]:

@@ -99,8 +99,7 @@ class SealLog:
     async def current(self, *, refresh: bool = False) -> dict[Mode, Log]:
         """The newest log of each mode; `size` and `root` may be from a while ago."""
         if refresh or not self._current:
-            logs = await self._database.read(logs_sql.all_logs)
-            self._current = {log.mode: log for log in logs}
+            self._current = await self._database.read(logs_sql.newest_logs)
         return self._current
 
     async def log(self, mode: Mode, epoch: int) -> Log | None:

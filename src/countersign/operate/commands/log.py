@@ -71,7 +71,7 @@ async def status(room: LogRoom, *, as_json: bool) -> None:
     lines += anchor_lines(last) or [f"Neither a witness nor a time-stamp authority: {ALONE}"]
     view = [
         _view(state)
-        | {"anchors": [_anchor_view(one) for one in last if state.log.mode is Mode.LIVE]}
+        | {"anchors": [_anchor_view(one) for one in last] if state.log.mode is Mode.LIVE else []}
         for state in states
     ]
     show(view, "\n".join(lines), as_json=as_json)
@@ -87,8 +87,7 @@ def anchor_lines(last: Sequence[LastAnchor]) -> list[str]:
 
 
 def _anchor_view(last: LastAnchor) -> dict[str, Any]:
-    at = None if last.at is None else rfc3339(last.at)
-    return {"kind": last.kind, "name": last.name, "size": last.size, "at": at}
+    return last._asdict() | {"at": None if last.at is None else rfc3339(last.at)}
 
 
 @log.command("check")

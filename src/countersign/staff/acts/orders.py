@@ -27,8 +27,9 @@ from countersign.base.http.schemas import (
     Request,
     Timestamp,
     in_full,
+    view,
 )
-from countersign.base.values import Mode, from_ms, to_ms, to_the_second
+from countersign.base.values import from_ms, to_ms
 from countersign.core.access.key import Principal, Scope
 from countersign.core.access.reach import AccountReach
 from countersign.core.access.secrets import DeploymentSecret
@@ -269,11 +270,11 @@ def _view(one: sql.ReadOrder, held: Mapping[str, str], now: int) -> FoundOrder:
     acks = order.acknowledgments
     ack_id = next((one for one in (decided.get("ack_id"), *reversed(acks)) if one in acks), None)
     ack = bodies.get(ack_id, {})
-    return FoundOrder(
+    return view(
+        FoundOrder,
+        order.first,
         order_id=order.id,
-        account_id=order.first.account_id,
-        livemode=order.first.mode is Mode.LIVE,
-        opened_at=from_ms(order.first.at).replace(microsecond=0),
+        opened_at=from_ms(order.first.at),
         state=state,
         reasons=decided["reasons"] if state is OrderState.REFUSED else [],
         ack_id=ack_id,
@@ -335,35 +336,23 @@ def _parts(
     one: sql.ReadOrder, bodies: Mapping[str, Any], held: Mapping[str, str], now: int
 ) -> Iterator[OrderPart]:
     for row in one.sessions:
-        yield _part(row.id, "checkout_session", row.created_at, _link(row, now)[0], held)
+        yield view(
+            OrderPart,
+            id=row.id,
+            type="checkout_session",
+            at=row.created_at,
+            status=_link(row, now)[0],
+            sealed=None,
+            erased_at=None,
+            hold_id=held.get(row.id),
+        )
     for row in one.records:
         decided = bodies[row.id].get("cleared")
         status = row.checked
         if decided is not None:
             status = "cleared" if decided else "not_cleared"
-        sealed, erased = row.leaf_index is not None, to_the_second(row.erased_at)
-        yield _part(row.id, row.type, row.at, status, held, sealed=sealed, erased_at=erased)
-
-
-def _part(
-    id_: str,
-    kind: _Part,
-    at: datetime,
-    status: str | None,
-    held: Mapping[str, str],
-    *,
-    sealed: bool | None = None,
-    erased_at: datetime | None = None,
-) -> OrderPart:
-    return OrderPart(
-        id=id_,
-        type=kind,
-        at=at.replace(microsecond=0),
-        status=status,
-        sealed=sealed,
-        erased_at=erased_at,
-        hold_id=held.get(id_),
-    )
+        sealed, hold_id = row.leaf_index is not None, held.get(row.id)
+        yield view(OrderPart, row, status=status, sealed=sealed, hold_id=hold_id)
 
 
 def _steps(one: sql.ReadOrder, bodies: Mapping[str, Any], now: int) -> Iterator[OrderStep]:
