@@ -23,11 +23,18 @@ from countersign.core.privacy.erase_sql import destroy_disclosures
 from countersign.core.privacy.holds import find_holds
 from countersign.core.privacy.model import ErasureReason, RecordErasure
 from countersign.core.privacy.requests import request_erasure
-from countersign.core.privacy.subject import personal_of
 from countersign.operate import bootstrap
 from countersign_simulators.base import Session
 from tests.http.backstage import Operator, notice_file
-from tests.privacy.left import Value, everything, guessed_zips, keyed, namespaces, naming
+from tests.privacy.left import (
+    Value,
+    everything,
+    guessed_zips,
+    keyed,
+    namespaces,
+    naming,
+    personal_of,
+)
 from tests.remembered.conftest import Person, Shop, form_of, link, remembered
 from tests.storage import items
 from tests.support import postgres
