@@ -27,7 +27,8 @@ def stored(new: items.NewAcknowledgment) -> StoredAcknowledgment:
         record=record.body,
         payload=record.disclosures.payload,
         shred_key=record.disclosures.shred_key,
-        sealed=None,
+        origin=None,
+        leaf_index=None,
         erased_at=None,
         clearance_id=None,
     )

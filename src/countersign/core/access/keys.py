@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 from sqlalchemy import Connection, insert, or_, select, update
 
-from countersign.base.db.tables import api_keys, logs, parties, person_grants
+from countersign.base.db.tables import api_keys, parties, person_grants
 from countersign.base.errors import (
     Forbidden,
     InvalidApiKey,
@@ -276,9 +276,3 @@ def undescribed(connection: Connection, account_id: str) -> Sequence[str]:
     """Of the operator (`deployment`) and this account, those without a describing record."""
     known = connection.execute(select(parties.c.scope).where(parties.c.mode == Mode.LIVE)).scalars()
     return sorted({"deployment", account_id} - set(known))
-
-
-def live_origin(connection: Connection) -> str | None:
-    """The name of the live log, which appears in all evidence of live keys."""
-    query = select(logs.c.origin).where(logs.c.mode == Mode.LIVE).order_by(logs.c.epoch.desc())
-    return connection.execute(query.limit(1)).scalar_one_or_none()

@@ -32,7 +32,7 @@ from countersign.core.acknowledgments.model import AS_SUBMITTED, RecordView, Sto
 from countersign.core.acknowledgments.room import Acknowledgments
 from countersign.core.acknowledgments.schemas import Acknowledgment, AcknowledgmentsQuery
 from countersign.core.log.blind_runs import found_by
-from countersign.core.log.record import RecordType, Sealed, missing, open_disclosures
+from countersign.core.log.record import RecordType, missing, open_disclosures
 from countersign_evidence.disclosure import read_disclosure
 from countersign_evidence.process import PROCESS
 from countersign_evidence.record import CBID_FIELD, REFERENCE_FIELD, SESSION_FIELD
@@ -121,8 +121,7 @@ def find(
 
 
 def _from_row(row: Row[*tuple[Any, ...]]) -> StoredAcknowledgment:
-    sealed = None if row.origin is None else Sealed(row.origin, row.leaf_index)
-    members = {"ack_id": row.id, "accepted_at": row.at, "record": row.body, "sealed": sealed}
+    members = {"ack_id": row.id, "accepted_at": row.at, "record": row.body}
     try:
         return of_row(row, StoredAcknowledgment, **members)
     except msgspec.ValidationError:
@@ -205,12 +204,11 @@ def _shown(found: StoredAcknowledgment, opened_ones: Sequence[str]) -> Acknowled
             process=shown.get(PROCESS),
             accepted_at=found.accepted_at,
             clearance_id=found.clearance_id,
-            evidence=evidence_of(found.sealed),
+            evidence=evidence_of(found.origin, found.leaf_index),
             erased_at=found.erased_at,
         )
 
 
-def evidence_of(sealed: Sealed | None) -> Evidence:
-    if sealed is None:
-        return Evidence(status="pending", log=None, index=None)
-    return Evidence(status="sealed", log=sealed.origin, index=sealed.index)
+def evidence_of(origin: str | None, index: int | None) -> Evidence:
+    status = "pending" if origin is None else "sealed"
+    return Evidence(status=status, log=origin, index=index)

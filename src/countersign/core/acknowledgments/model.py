@@ -13,7 +13,6 @@ import msgspec
 
 from countersign.base.host import Network
 from countersign.base.values import Mode
-from countersign.core.log.record import Sealed
 from countersign_evidence.process import PROCESS
 from countersign_evidence.record import REFERENCE_FIELD
 
@@ -289,8 +288,8 @@ class Receipt(NamedTuple):
 class StoredAcknowledgment:
     """An acknowledgment as the database has it.
 
-    `payload` and `shred_key` are None once its disclosures are erased; `sealed` is None while its
-    entry in the log is pending.
+    `payload` and `shred_key` are None once its disclosures are erased; `origin` and `leaf_index`,
+    its place in the log, while its entry is pending.
     """
 
     ack_id: str
@@ -300,7 +299,8 @@ class StoredAcknowledgment:
     record: bytes
     payload: bytes | None
     shred_key: bytes | None
-    sealed: Sealed | None
+    origin: str | None
+    leaf_index: int | None
     erased_at: datetime | None
     clearance_id: str | None
     """The newest clearance that was granted with it."""

@@ -30,7 +30,7 @@ from countersign.core.clearances.model import GrantedClearance
 from countersign.core.clearances.room import Clearances
 from countersign.core.gate.act import Acts
 from countersign.core.log.blind_runs import found_by
-from countersign.core.log.record import RecordType, Sealed, missing, open_disclosures
+from countersign.core.log.record import RecordType, missing, open_disclosures
 from countersign_evidence.disclosure import read_disclosure
 from countersign_evidence.record import CBID_FIELD, REFERENCE_FIELD, SESSION_FIELD
 
@@ -226,9 +226,6 @@ async def _view(room: Clearances, who: Principal, stored: StoredClearance) -> sc
     record, decided = stored.record, decided_in(stored.record.body)
     personal = await _opened(room, who, record)
     shipping = personal.get(SHIPPING_FIELD, {})
-    sealed = None
-    if record.origin is not None and record.leaf_index is not None:
-        sealed = Sealed(record.origin, record.leaf_index)
     return view(
         schemas.Clearance,
         *(who, decided, stored),
@@ -245,7 +242,7 @@ async def _view(room: Clearances, who: Principal, stored: StoredClearance) -> sc
         paid_at=decided.paid_at or msgspec.UNSET,
         token=await _token(room, who, stored, personal, decided),
         fulfilments=[await report_of(room, who, report) for report in stored.fulfilments],
-        evidence=evidence_of(sealed),
+        evidence=evidence_of(record.origin, record.leaf_index),
         erased_at=record.erased_at,
     )
 

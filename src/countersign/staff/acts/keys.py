@@ -22,7 +22,7 @@ from countersign.base.http.schemas import (
     page_of,
     view,
 )
-from countersign.base.values import from_ns
+from countersign.base.values import Mode, from_ns
 from countersign.core.access import keys
 from countersign.core.access.account import find_account
 from countersign.core.access.key import (
@@ -38,6 +38,7 @@ from countersign.core.access.reach import AccountReach, Reach
 from countersign.core.access.room import Access
 from countersign.core.gate.act import Acts
 from countersign.core.gate.route import Call, Command, reason
+from countersign.core.log.logs_sql import newest_logs
 from countersign.staff.acts.reach import of_deployment
 from countersign_evidence.cli.support import say
 
@@ -93,9 +94,9 @@ class KeyView(Struct, frozen=True, kw_only=True):
 async def _warn(access: Access, made: Mapping[str, Any]) -> None:
     """Warn of what keeps a new key from working, or a first live key's evidence from counting."""
     owner = await find_account(access, made["account_id"])
-    origin = await access.database.read(keys.live_origin)
-    if made["livemode"] and made["replaces"] is None and origin is not None:
-        say_if_local(origin)
+    log = (await access.database.read(newest_logs)).get(Mode.LIVE)
+    if made["livemode"] and made["replaces"] is None and log is not None:
+        say_if_local(log.origin)
         for scope in await access.database.read(keys.undescribed, owner.id):
             what, how = (
                 ("operates this service", "operator describe")

@@ -1,15 +1,8 @@
-"""Routes and commands of the console."""
+"""Commands of the console's routes."""
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Final
-
 from countersign.base.values import Mode
-from countersign.core.gate.route import Route
-
-staff_route: Final = partial(Route, console=True)
-"""An operation of the console."""
 
 
 async def of_deployment(_room: object, _named: str) -> tuple[str, Mode]:
