@@ -23,17 +23,16 @@ from countersign.core.privacy.requests import request_erasure
 from countersign.core.privacy.room import Privacy
 from countersign.hosted import remembered
 from countersign.hosted.pages.cookies import (
-    PASSKEY,
     REMEMBERED,
     cookie,
     cookie_header,
     refuse_foreign,
+    removed_cookies,
 )
 from countersign.hosted.pages.remembered_page import asked_ms
 from countersign.hosted.pages.room import HostedPages
 from countersign.hosted.pages.visits import chosen_locale
 from countersign.hosted.remembered import (
-    COOKIE_KEPT,
     KnownBy,
     NotKnown,
     Use,
@@ -302,7 +301,7 @@ async def _remove(visit: BuyerVisit, known: KnownBy) -> Reply:
         return _lead(visit)
     await database.write(lambda c: remembered.remove(c, identifiers_of(c, known.cbid), wanted))
     gone = [one for one in kept if one.id == wanted]
-    headers = [header for one in gone for header in _without(visit, one)]
+    headers = [h for one in gone for h in removed_cookies(visit.room.checkout, one.mode)]
     return _lead(visit, "removed" if gone else "", *headers)
 
 
@@ -315,15 +314,8 @@ async def _erase(visit: BuyerVisit, known: KnownBy) -> Reply:
     if visit.form.get("sure") != "yes":
         return _lead(visit, _UNSURE)
     came_of_it = await request_erasure(room.privacy, known.cbid)
-    return _lead(visit, came_of_it.value, visit.header(), *_without(visit, known))
-
-
-def _without(visit: BuyerVisit, known: KnownBy) -> list[tuple[bytes, bytes]]:
-    """Headers that delete this browser's cookies of this mode."""
-    room = visit.room.checkout
-    return [
-        cookie_header(room, name, known.mode, "", COOKIE_KEPT) for name in (REMEMBERED, PASSKEY)
-    ]
+    gone = removed_cookies(room.checkout, known.mode)
+    return _lead(visit, came_of_it.value, visit.header(), *gone)
 
 
 def _lead(visit: BuyerVisit, says: str = "", *headers: tuple[bytes, bytes]) -> Reply:

@@ -98,8 +98,7 @@ class PersonaCredentials(Credentials, frozen=True, kw_only=True):
             raise ValueError(
                 f"api_key: this is a {other} key, but environment says {self.environment}."
             )
-        if not _ENVIRONMENT_ID.fullmatch(self.environment_id):
-            raise ValueError("environment_id: give the environment's id, env_….")
+        check_form("environment_id", self.environment_id, _ENVIRONMENT_ID, "env_Ab1…")
         if not all(map(_SECRET.fullmatch, self.webhook_secrets)):
             raise ValueError("webhook_secrets: give each secret exactly as Persona shows it.")
         check_form("inquiry_template_id", self.inquiry_template_id, _TEMPLATE_ID, "itmpl_Ab1…")

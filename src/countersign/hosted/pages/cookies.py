@@ -142,5 +142,10 @@ def cookie_header(room: HostedPages, name: str, mode: Mode, value: str, kept: ti
     return cookie_of(room, _name_in_mode(room, name, mode), value, seconds)
 
 
+def removed_cookies(room: HostedPages, mode: Mode) -> list[Header]:
+    """The headers that remove what this browser is remembered by in this mode."""
+    return [cookie_header(room, name, mode, "", timedelta(0)) for name in (REMEMBERED, PASSKEY)]
+
+
 def _name_in_mode(room: HostedPages, name: str, mode: Mode) -> str:
     return _name(room, f"{name}{'-test' if mode is Mode.TEST else ''}")

@@ -21,7 +21,13 @@ from countersign.core.checkout.model import Collected, Session, Status, require_
 from countersign.core.checkout.sessions import return_url
 from countersign.core.gate.route import Call, Reply
 from countersign.hosted.pages import identity
-from countersign.hosted.pages.cookies import PASSKEY, REMEMBERED, cookie, cookie_header
+from countersign.hosted.pages.cookies import (
+    PASSKEY,
+    REMEMBERED,
+    cookie,
+    cookie_header,
+    removed_cookies,
+)
 from countersign.hosted.pages.visits import NOT_ENOUGH, Visit
 from countersign.hosted.remembered import (
     COOKIE_KEPT,
@@ -82,8 +88,7 @@ async def consent(visit: Visit) -> Reply:
     mode, how = session.mode, form.get("how")
     if how == "forget":
         await forget_cookie(room.remembered, cookie(room, visit.call, REMEMBERED, mode))
-        gone = [cookie_header(room, name, mode, "", COOKIE_KEPT) for name in (REMEMBERED, PASSKEY)]
-        return lead(_check_page(visit), *gone)
+        return lead(_check_page(visit), *removed_cookies(room, mode))
     if session.is_of_known_buyer:
         return lead(_check_page(visit))
     asked = asked_ms(form)
