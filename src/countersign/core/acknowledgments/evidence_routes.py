@@ -42,14 +42,14 @@ async def proof(room: Acknowledgments, who: Principal, ack_id: str, wait: float 
     with refusing_damage(ack_id), room.checkpoints.patience(who.account_id, wait) as seconds:
         found = await stored(room, who, ack_id)
         deadline = asyncio.get_running_loop().time() + seconds
-        log_id, sealed = await seal.sealed(ack_id, seconds)
+        log_id, index = await seal.sealed(ack_id, seconds)
         log = next(log for log in await database.read(logs_sql.all_logs) if log.id == log_id)
-        checkpoint = await room.checkpoints.over(log, sealed.index, deadline)
+        checkpoint = await room.checkpoints.over(log, index, deadline)
         anchors = await database.read(logs_sql.anchors_of, log.id, checkpoint.size)
         note = await seal.release(log, checkpoint)
-        path = await database.scan(tree_sql.inclusion, log_id, sealed.index, checkpoint.size)
+        path = await database.scan(tree_sql.inclusion, log_id, index, checkpoint.size)
         signed = with_cosignatures(note, cosignatures(anchors))
-        written = format_proof(Proof(found.record, sealed.index, tuple(path), signed))
+        written = format_proof(Proof(found.record, index, tuple(path), signed))
         verdict = verify_file(written, await room.log.policy.without_quorum(log.mode))
         if not verdict.ok:
             raise EvidenceError(verdict.line())

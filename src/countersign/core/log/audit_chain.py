@@ -153,7 +153,7 @@ async def head_proofs(room: LogRoom) -> dict[str, bytes]:
     places = await room.database.read(tree_sql.sealed, [*heads])
     proofs: dict[str, bytes] = {}
     for log in await room.database.read(logs_sql.all_logs):
-        own = {id_: at.index for id_, (log_id, at) in places.items() if log_id == log.id}
+        own = {id_: index for id_, (log_id, index) in places.items() if log_id == log.id}
         note = await room.seal.newest(log, room.policy.quorum(log.mode)) if own else b""
         size = checkpoint_of(note).size if own else 0
         for id_, index in own.items():

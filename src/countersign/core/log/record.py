@@ -4,7 +4,6 @@ Acknowledgments are written by their own room; this writes down other facts.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Final, NotRequired, TypedDict, Unpack
@@ -69,14 +68,6 @@ class NewRecord(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
     digest: bytes
     disclosures: SealedDisclosures | None
-
-
-@dataclass(frozen=True, slots=True)
-class Sealed:
-    """The place of a record in the log."""
-
-    origin: str
-    index: int
 
 
 SEAL_ENTROPY: Final = SHRED_KEY_BYTES + NONCE_BYTES

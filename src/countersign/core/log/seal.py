@@ -22,7 +22,6 @@ from countersign.core.log.fork_guard import guard, holds
 from countersign.core.log.head_files import Heads
 from countersign.core.log.keys import LogKeys
 from countersign.core.log.model import Anchor, Log, LogState, StoredCheckpoint, cosignatures
-from countersign.core.log.record import Sealed
 from countersign.core.log.sequencer import CHECKPOINT_MS, SLICE_SECONDS, Sequencer
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.note import Verifier, checkpoint_of, open_note, parse_checkpoint
@@ -211,8 +210,8 @@ class SealLog:
                 with suppress(EvidencePending):  # which was logged; the other mode continues
                     await self.release(log, newest)
 
-    async def sealed(self, record_id: str, seconds: float) -> tuple[int, Sealed]:
-        """The place of a record in the log; waits up to `seconds`, then raises EvidencePending."""
+    async def sealed(self, record_id: str, seconds: float) -> tuple[int, int]:
+        """The id of a record's log, and its place there; waits `seconds`, then EvidencePending."""
         deadline = self._clock.monotonic() + seconds
         found = (await self._places([record_id])).get(record_id)
         while found is None:
@@ -350,7 +349,7 @@ class SealLog:
     async def _measure(self) -> None:
         self.gauges = {s.log.mode: (s.log.size, s.waiting) for s in await self.states()}
 
-    async def _places(self, record_ids: Sequence[str]) -> Mapping[str, tuple[int, Sealed]]:
+    async def _places(self, record_ids: Sequence[str]) -> Mapping[str, tuple[int, int]]:
         return await self._database.read(tree_sql.sealed, record_ids)
 
 

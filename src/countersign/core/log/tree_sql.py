@@ -19,7 +19,6 @@ from countersign.base.db.tables import (
     logs,
     records,
 )
-from countersign.core.log.record import Sealed
 from countersign_evidence.entry import entries_of
 from countersign_evidence.tiles import HEIGHT, GrowingTree, TileId, TileReader, tree_of
 from countersign_evidence.tree import consistency_path, inclusion_path, leaf_hash
@@ -28,16 +27,13 @@ _TILE: Final = log_tiles.c
 _SURPLUS_MAX: Final = 100
 
 
-def sealed(connection: Connection, record_ids: Sequence[str]) -> Mapping[str, tuple[int, Sealed]]:
+def sealed(connection: Connection, record_ids: Sequence[str]) -> Mapping[str, tuple[int, int]]:
     """For records with an entry: the id of the log, and the index in it."""
-    found: dict[str, tuple[int, Sealed]] = {}
+    found: dict[str, tuple[int, int]] = {}
+    e = log_entries.c
     for chunk in chunks(record_ids):
-        rows = connection.execute(
-            select(log_entries.c.record_id, logs.c.id, logs.c.origin, log_entries.c.leaf_index)
-            .join(log_entries, log_entries.c.log_id == logs.c.id)
-            .where(log_entries.c.record_id.in_(chunk))
-        )
-        found |= {row[0]: (row[1], Sealed(row[2], row[3])) for row in rows}
+        places = select(e.record_id, e.log_id, e.leaf_index).where(e.record_id.in_(chunk))
+        found |= {row[0]: (row[1], row[2]) for row in connection.execute(places)}
     return found
 
 
