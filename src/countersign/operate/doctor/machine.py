@@ -141,10 +141,9 @@ def server(look: Sight) -> Iterator[Diagnosis]:
     try:
         said = json.loads(asked.body)
         if asked.status == 200:
-            if (sealing := said["checks"]["sealing"]) in {"suspended", "head_unavailable"}:
-                yield say(f"server.{sealing}")
             checks = ", ".join(f"{name} {state}" for name, state in said["checks"].items())
-            yield say("server.fine", place=place, checks=checks)
+            code = next((c for c in ("suspended", "head_unavailable") if c in checks), "fine")
+            yield say(f"server.{code}", place=place, checks=checks)
         else:
             named = {Draining.code: "server.draining", Blocked.code: "database.locked"}
             code = named.get(said["error"]["code"], "server.not_ready")

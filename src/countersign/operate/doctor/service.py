@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import smtplib
 import socket
 import ssl
 from collections.abc import Callable, Iterable, Iterator
@@ -16,6 +15,7 @@ from sqlalchemy import Connection, text
 
 from countersign.base.db.tables import further_providers, verification_settings
 from countersign.base.errors import CountersignError, HeadUnavailable
+from countersign.base.setting_values import MailServer
 from countersign.base.values import Mode, rfc3339
 from countersign.core.access.keys import has_live_key
 from countersign.core.access.secrets import read_secret
@@ -249,9 +249,8 @@ def webhooks(look: Sight) -> Iterator[Diagnosis]:
     with look.reading() as connection:
         rows = connection.execute(text(used)).fetchmany(_ACCOUNTS_MAX)
     hosts = {endpoint: urlsplit(url).hostname for endpoint, url in rows}
-    asking = [partial(socket.getaddrinfo, host, None) for host in hosts.values()]
-    failures = together([partial(_failure, ask) for ask in asking], look.seconds - 1)
-    for (endpoint, host), why in zip(hosts.items(), failures, strict=True):
+    asks = [partial(_failure, partial(socket.getaddrinfo, host, None)) for host in hosts.values()]
+    for (endpoint, host), why in zip(hosts.items(), together(asks, look.seconds - 1), strict=True):
         if why != "":
             yield say("webhooks.unresolved", endpoint=endpoint, host=host, why=why or "no response")
     yield from of_tables("webhooks", look)
@@ -260,12 +259,16 @@ def webhooks(look: Sight) -> Iterator[Diagnosis]:
 def mails(look: Sight) -> Iterator[Diagnosis]:
     """The mail server greets, and mails are not refused."""
     if (server := look.settings.smtp_url) is not None:
-        kind = smtplib.SMTP_SSL if server.tls == "tls" else smtplib.SMTP
-        connect = partial(kind, server.host, server.port, "localhost", timeout=ASK_SECONDS)
-        (why,) = together([partial(_failure, lambda: connect().close())], look.seconds - 1)
+        (why,) = together([partial(_failure, partial(_greet, server))], look.seconds - 1)
         if why != "":
             yield say("mails.server", host=server.host, port=server.port, why=why or "no response")
     yield from of_tables("mails", look)
+
+
+def _greet(server: MailServer) -> None:
+    with socket.create_connection((server.host, server.port), ASK_SECONDS) as channel:
+        if server.tls != "tls" and not channel.recv(1):  # with TLS the client speaks first
+            raise OSError("it ends the connection")
 
 
 def _failure(act: Callable[[], object]) -> str:

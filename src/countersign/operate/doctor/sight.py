@@ -203,6 +203,10 @@ class Sight:
                 httpx2.Client(timeout=ASK_SECONDS, follow_redirects=False, **options) as client,
                 client.stream("GET", url) as response,
             ):
+                # Before the body, after which the connection can be closed.
+                channel = response.extensions["network_stream"].get_extra_info("ssl_object")
+                held = channel.getpeercert() if channel is not None else None
+                ends = ssl.cert_time_to_seconds(held["notAfter"]) if held else None
                 at, body = self.clock.time_ns() / 1e9, b""
                 # A server may close the connection with the body.
                 channel = response.extensions["network_stream"].get_extra_info("ssl_object")
