@@ -211,6 +211,8 @@ class Verdict(NamedTuple):
     metric: str
     alert: str
     page: str
+    seconds: str
+    """Until `/readyz` said it, and until the doctor, which was asked afterwards, had said it."""
     details: str
 
     @property
@@ -226,8 +228,11 @@ def judged(state: State, row: Row, folder: Path) -> Verdict:
         made = next(making)
         made.before = made.metrics()
         next(making)
+        begun = time.monotonic()
         ready = _settled(made.ready, lambda found: found == row.ready)
+        readied = time.monotonic()
         codes = _settled(made.codes, lambda found: found == row.codes)
+        told = time.monotonic()
         fires = _settled(made.firing, lambda found: found >= row.alerts)
         next(making)
         well = _settled(made.ready, lambda found: found == READY)
@@ -243,6 +248,7 @@ def judged(state: State, row: Row, folder: Path) -> Verdict:
         metric=alert,
         alert=alert,
         page="right" if cured else "wrong",
+        seconds=f"{readied - begun:.1f} {told - readied:.1f}",
         details=f"{ready}; {sorted(codes)}; {sorted(fires)} -> {well}; {sorted(left)}; "
         f"{sorted(still)}",
     )
@@ -267,17 +273,16 @@ def main(words: list[str]) -> None:
 
     page = rows()
     say = partial(print, flush=True)
-    say("| State | doctor | /readyz | metric | alert | page |\n|---|---|---|---|---|---|")
+    say("| State | doctor | /readyz | metric | alert | page | s |\n|---|---|---|---|---|---|---|")
     for name, state in STATES.items():
         if any(word in name for word in words or [""]):
-            begun = time.monotonic()
             with TemporaryDirectory(prefix="countersign-on-call-") as folder:
                 try:
                     found = judged(state, page[name], Path(folder))
                 except Exception as error:  # noqa: BLE001 - the others are judged all the same
                     say(f"| {name} | {type(error).__name__}: {error!s:.500} |")
                     continue
-            say(f"| {name} | {' | '.join(found[:5])} | {time.monotonic() - begun:.0f} s")
+            say(f"| {name} | {' | '.join(found[:6])} |")
             if found.is_wrong:
                 say(f"    {found.details}")
 

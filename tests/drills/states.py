@@ -377,18 +377,21 @@ def database_gone(ground: Ground) -> Iterator[Broken]:
     yield made
 
 
-@state("the database is damaged")
-def database_damaged(ground: Ground) -> Iterator[Broken]:
+def _damaged(ground: Ground, *, runs: bool) -> Iterator[Broken]:
     made = ground.started()
     made.acknowledge()
     made.run("backup", str(made.folder / "backup"))
     yield made
-    made.site.kill()
+    if not runs:
+        made.site.kill()
     file = made.data / "countersign.db"
     with file.open("r+b") as pages:
         pages.seek(PAGE)
         pages.write(os.urandom(file.stat().st_size - PAGE))
-    made.site.launch()
+    if runs:
+        wait_until(lambda: _is_refused(made), "refused")
+    else:
+        made.site.launch()
     yield made
     made.site.end()
     for file in made.data.glob("countersign.db*"):
@@ -398,6 +401,16 @@ def database_damaged(ground: Ground) -> Iterator[Broken]:
         made.cure(1, MODE=mode)
     made.start()
     yield made
+
+
+@state("the database is damaged")
+def database_damaged(ground: Ground) -> Iterator[Broken]:
+    return _damaged(ground, runs=False)
+
+
+@state("the database is damaged while a server runs")
+def database_damaged_meanwhile(ground: Ground) -> Iterator[Broken]:
+    return _damaged(ground, runs=True)
 
 
 @state("the database is of an older release")
@@ -475,6 +488,7 @@ def postgres_gone(ground: Ground) -> Iterator[Broken]:
     server, made = ground.postgres()
     yield made
     server.stop()
+    wait_until(lambda: _is_refused(made), "refused")
     yield made
     server.start()
     yield made
@@ -579,6 +593,20 @@ def heads_lost(ground: Ground) -> Iterator[Broken]:
     yield made
 
 
+@state("the heads are lost while a server runs")
+def heads_lost_meanwhile(ground: Ground) -> Iterator[Broken]:
+    made = ground.started()
+    made.acknowledge()
+    yield made
+    (made.data / "heads").rename(made.folder / "lost")
+    made.acknowledge()
+    yield made
+    for mode in ("live", "test"):
+        made.cure(MODE=mode)
+    made.look_again()
+    yield made
+
+
 @state("the heads cannot be written")
 def heads_not_written(ground: Ground) -> Iterator[Broken]:
     made = ground.started()
@@ -638,12 +666,12 @@ def _store(ground: Ground, fault: str) -> Iterator[Broken]:
         made.site.stop()
 
 
-@state("the object store of the heads hangs")
+@state("the object store of the heads hangs", "postgres")
 def store_hangs(ground: Ground) -> Iterator[Broken]:
     return _store(ground, "frozen")
 
 
-@state("the object store of the heads is gone")
+@state("the object store of the heads is gone", "postgres")
 def store_gone(ground: Ground) -> Iterator[Broken]:
     return _store(ground, "down")
 
@@ -668,9 +696,19 @@ def log_mismatch(ground: Ground) -> Iterator[Broken]:
     yield made
 
 
+def _is_published(made: Broken) -> bool:
+    """Whether the heads are as large as the logs, and nothing waits."""
+    logs = json.loads(made.run("log", "status", "--json"))
+    heads = {one["mode"]: made.data / "heads" / f"{one['mode']}.checkpoint" for one in logs}
+    return not any(one["waiting"] for one in logs) and all(
+        f"\n{one['size']}\n" in heads[one["mode"]].read_text() for one in logs
+    )
+
+
 def _clock(ground: Ground, by: timedelta) -> Iterator[Broken]:
     with authority() as url:
         made = ground.started(TIMESTAMP_URLS=url)
+        wait_until(lambda: _is_published(made), "published")
         yield made
         made.clock.jump(by)
         yield made
@@ -691,6 +729,7 @@ def clock_slow(ground: Ground) -> Iterator[Broken]:
 @state("the clock jumps, and there is no other to compare with")
 def clock_jumps(ground: Ground) -> Iterator[Broken]:
     made = ground.started()
+    wait_until(lambda: _is_published(made), "published")
     yield made
     made.clock.jump(TWO_HOURS)
     yield made
