@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,6 +22,7 @@ import httpx2
 
 from tests.docs.markdown import ROOT, read
 from tests.drills.test_promises import ALERTS, Owing
+from tests.http.calls import SHIPPED_NOTICE, initials
 from tests.support import postgres
 
 SECTIONS: Final = (
@@ -92,6 +93,7 @@ class Broken(Owing):
         super().__init__(folder, **{"RATE_LIMIT": "off"} | settings)
         self.row = row
         self.before: dict[tuple[str, str], float] = {}
+        self.initials: list[str] = []
         self.accepted: set[str] = set()
         """Checks whose findings belong to the sample, not to the state."""
 
@@ -118,6 +120,16 @@ class Broken(Owing):
     def start(self) -> None:
         """Start it, and wait until it is ready."""
         self.site.start()
+        with self.vendor() as vendor:
+            self.initials = initials(vendor)
+
+    def is_refused(self) -> bool:
+        """Whether an acknowledgment is refused as one that cannot be stored."""
+        body = {"initials_per_line": self.initials, "session_id": "cart-2"}
+        with suppress(httpx2.TransportError), self.vendor() as vendor:
+            answer = vendor.post(f"/v1/notices/{SHIPPED_NOTICE}/acknowledge", json=body)
+            return answer.status_code == httpx2.codes.SERVICE_UNAVAILABLE
+        return False
 
     def ready(self) -> str:
         """What `/readyz` says."""
