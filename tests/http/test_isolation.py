@@ -795,8 +795,6 @@ CONSIDERED: dict[tuple[str, str], Callable[[Stage], None]] = {
         ("GET", path): it_is_the_same_for_everyone(path)
         for path in (
             "/",
-            "/docs/errors",
-            "/docs/search.js",
             "/robots.txt",
             "/favicon.ico",
             "/component/v1/countersign-notice.js",

@@ -155,9 +155,8 @@ class EndsOfEvidence(RuleBasedStateMachine):
     # The oracle.
 
     def is_held(self, one: Order) -> bool:
-        subjects = {*one.made, self.world.shops[one.account].account_id}
-        # Erased data no longer names the buyer.
-        subjects |= set() if one.erased else {one.cbid}
+        # The buyer's check belongs to the order, and still names the buyer where all else is erased.
+        subjects = {*one.made, self.world.shops[one.account].account_id, one.cbid}
         return not subjects.isdisjoint(self.held.values())
 
     def is_over(self, one: Order) -> bool:

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, func, select
 from countersign import __version__
 from countersign.base.db.engine import is_embedded
 from countersign.base.db.tables import checkout_sessions
+from countersign.base.errors import StorageUnavailable
 from countersign.base.http.schemas import Timestamp, view
 from countersign.base.values import Mode, from_ns
 from countersign.core.access.key import Scope
@@ -21,7 +22,7 @@ from countersign.core.gate.act import Acts
 from countersign.operate.bootstrap import Deployment
 from countersign.operate.doctor.examine import CHECKS, examine, worst
 from countersign.operate.doctor.promises import PROMISES, owed
-from countersign.operate.doctor.sight import Severity, Sight
+from countersign.operate.doctor.sight import Severity, Sight, UnseenError
 
 _IN_PROCESS: Final = (
     *("disk", "key_files", "limits", "database", "schema", "rights", "durability", "keys"),
@@ -131,7 +132,11 @@ async def get_findings() -> DoctorFindings:
 
 def _promises() -> list[PromiseStanding]:
     look, found = Sight(os.environ, _SECONDS), list[PromiseStanding]()
-    for name, oldest in owed(look).items():
+    try:
+        every = owed(look)
+    except UnseenError:
+        raise StorageUnavailable from None
+    for name, oldest in every.items():
         since: dict[str, datetime | None] = {one.of: one.since for one in oldest}
         for of, at in (since or {"": None}).items():
             promise = PROMISES[name]

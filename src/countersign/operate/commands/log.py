@@ -109,7 +109,7 @@ async def check(room: LogRoom, *, as_json: bool) -> None:
         if step.checked // 10_000 > checked.get(step.log.id, 0) // 10_000:
             say(f"{step.log.origin}: {step.checked} of {step.log.size}")
         checked[step.log.id] = step.checked
-    with suppress(DatabasePermissionDenied):  # of a server's role
+    with suppress(DatabasePermissionDenied, StorageUnavailable):  # a server's role; damage
         now = from_ns(room.clock.time_ns())
         await room.database.write(note_check, now, len(findings))
     entries = sum(checked.values())
