@@ -155,7 +155,7 @@ class EndsOfEvidence(RuleBasedStateMachine):
     # The oracle.
 
     def is_held(self, one: Order) -> bool:
-        # The buyer's check belongs to the order, and still names the buyer where all else is erased.
+        # The check belongs to the order, and names the buyer where all else is erased.
         subjects = {*one.made, self.world.shops[one.account].account_id, one.cbid}
         return not subjects.isdisjoint(self.held.values())
 
