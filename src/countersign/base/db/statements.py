@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from importlib import resources
 from itertools import chain
 from typing import Any, Final, TypeVar
 
@@ -18,10 +20,17 @@ from sqlalchemy.exc import DBAPIError
 # which takes about as long as the database's own work. Here the rows are tuples in the driver's own
 # types, and the statement is text made once from the table.
 
+_NAMED: Final = re.compile(r"^-- name: (\w+)\n(.*?)(?=^--|\Z)", re.MULTILINE | re.DOTALL)
 _MARKS: Final = {"sqlite": "?", "postgresql": "%s"}
 _DEFERRED: Final = "countersign_deferred"
 _MARKS_MIN: Final = 8
 _ROWS_MAX: Final = 64
+
+
+def statements_of(package: str) -> Mapping[str, str]:
+    """The statements in a package's `statements.sql`, each on one line, by the names above them."""
+    text = (resources.files(package) / "statements.sql").read_text("utf-8")
+    return {name: " ".join(statement.split()) for name, statement in _NAMED.findall(text)}
 
 
 @dataclass(slots=True)

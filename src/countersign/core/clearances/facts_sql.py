@@ -9,7 +9,13 @@ from typing import Final, TypeAlias
 import msgspec
 from sqlalchemy import Connection, delete, insert
 
-from countersign.base.db.statements import BulkInsert, Deferred, DriverStatement, SelectAmong
+from countersign.base.db.statements import (
+    BulkInsert,
+    Deferred,
+    DriverStatement,
+    SelectAmong,
+    statements_of,
+)
 from countersign.base.db.tables import acknowledgment_uses, clearance_settings
 from countersign.base.errors import InvalidArgument, OrderReferenceMissing, RateLimited
 from countersign.base.values import MODES, Mode, from_ms, to_ms
@@ -33,14 +39,12 @@ from countersign.core.clearances.model import (
     StoredVerification,
 )
 from countersign.core.clearances.room import Clearances
-from countersign.core.log.record import RecordType
 from countersign.core.orders.model import OrderAct, OrderState
 from countersign.core.orders.sql import bound_key, indexed_keys, key_of, write_acts
 from countersign.core.parties import Bound, PartiesInForce
 
-_update_use: Final = DriverStatement(
-    "UPDATE acknowledgment_uses SET order_index = ?, clearance_id = ? WHERE ack_id = ?"
-)
+_SQL: Final = statements_of(__package__)
+_update_use: Final = DriverStatement(_SQL["bind_use"])
 _insert_uses: Final = BulkInsert(
     acknowledgment_uses,
     *("ack_id", "account_id", "mode", "cbid", "cbid_index", "order_index", "clearance_id"),
@@ -55,32 +59,14 @@ class _Record(msgspec.Struct):
 
 _read_record: Final = msgspec.json.Decoder(_Record).decode
 
-_select_acknowledgments: Final = SelectAmong(
-    "SELECT r.id, r.account_id, r.mode, r.at, r.notice_id, r.body, d.record_id, d.session_index,"  # noqa: S608 - our own names
-    " d.cbid_index, d.reference_index FROM records r LEFT JOIN disclosures d ON d.record_id = r.id"
-    f" WHERE r.type = '{RecordType.ACKNOWLEDGMENT.value}' AND r.id {{}}"
-)
+_select_acknowledgments: Final = SelectAmong(_SQL["acknowledgments"])
 # Two servers that clear with one acknowledgment take turns (PostgreSQL; the embedded database has
 # one writer), in one order.
-_select_uses: Final = SelectAmong(
-    "SELECT ack_id, cbid, cbid_index, order_index, clearance_id, shipped_under, paid_at"
-    " FROM acknowledgment_uses WHERE ack_id {} ORDER BY ack_id",
-    for_update=True,
-)
-_select_earlier: Final = SelectAmong(
-    "SELECT c.id, c.kid, c.at, c.expires_at, r.body, d.reference_index FROM clearances c"
-    " JOIN records r ON r.id = c.id LEFT JOIN disclosures d ON d.record_id = c.id WHERE c.id {}"
-)
-_select_verifications: Final = SelectAmong(
-    "SELECT id, account_id, mode, cbid, status, session_index, subject_index, zip_index"
-    " FROM verifications WHERE cbid {} ORDER BY id"
-)
-_select_blocks: Final = SelectAmong("SELECT account_id, mode, cbid FROM buyer_blocks WHERE cbid {}")
-_select_rules: Final = SelectAmong(
-    "SELECT account_id, acknowledgment_max_age, lifetime, product_class_required,"
-    " order_reference_required, paid_max_age"
-    " FROM clearance_settings WHERE account_id {}"
-)
+_select_uses: Final = SelectAmong(_SQL["uses"], for_update=True)
+_select_earlier: Final = SelectAmong(_SQL["granted"])
+_select_verifications: Final = SelectAmong(_SQL["verifications"])
+_select_blocks: Final = SelectAmong(_SQL["blocks"])
+_select_rules: Final = SelectAmong(_SQL["rules"])
 
 
 class BatchFacts:
