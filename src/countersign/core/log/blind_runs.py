@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 from sqlalchemy import Column, ColumnElement, Connection, String, and_, bindparam, text
 
 from countersign.base.db.database import Database
-from countersign.base.db.statements import DriverStatement, deferred_statements
+from countersign.base.db.statements import DriverStatement, deferred_statements, statements_of
 from countersign.base.db.tables import disclosures
 from countersign.base.loops import forever
 
@@ -29,40 +29,15 @@ GROUP: Final = 64
 """Runs 64 n to 64 n + 63 are merged into the first of them, once there is a later one."""
 _SLICES: Final = 64
 
-_RUNS: Final = (
-    "WITH RECURSIVE runs (run) AS (SELECT min(run) FROM blind_runs UNION ALL"
-    " SELECT (SELECT min(b.run) FROM blind_runs AS b WHERE b.run > runs.run)"
-    " FROM runs WHERE runs.run IS NOT NULL) SELECT run FROM runs WHERE run IS NOT NULL"
-)
-"""Steps from each run to the next by one look-up in the primary key."""
-_FOUND: Final = text(
-    "SELECT record_id FROM blind_recent WHERE session_index IN :keys OR cbid_index IN :keys"  # noqa: S608 - our own names
-    " OR reference_index IN :keys"
-    f" UNION ALL SELECT record_id FROM blind_runs WHERE run IN ({_RUNS}) AND key IN :keys"
-)
-_LAST: Final = DriverStatement(
-    "SELECT record_id, (SELECT coalesce(max(run) + 1, 0) FROM blind_runs) FROM blind_recent"
-    " ORDER BY record_id LIMIT 1 OFFSET ?"
-)
-_FIRST_KEYS: Final = DriverStatement(
-    "SELECT run, (SELECT min(key) FROM blind_runs AS b WHERE b.run = r.run)"  # noqa: S608 - our own names
-    f" FROM ({_RUNS}) AS r"
-)
-# No-op if another process has just done it.
-_MOVE: Final = DriverStatement(
-    "INSERT OR IGNORE INTO blind_runs SELECT ?, key, record_id FROM ("
-    " SELECT session_index AS key, record_id FROM blind_recent WHERE record_id <= ? UNION ALL"
-    " SELECT cbid_index, record_id FROM blind_recent WHERE record_id <= ? UNION ALL"
-    " SELECT reference_index, record_id FROM blind_recent WHERE record_id <= ?"
-    ") WHERE key IS NOT NULL ORDER BY key, record_id"
-)
-_MOVED: Final = DriverStatement("DELETE FROM blind_recent WHERE record_id <= ?")
-_OTHERS: Final = f"run IN ({', '.join('?' * (GROUP - 1))}) AND key < ?"
-_MERGE: Final = DriverStatement(
-    f"INSERT OR IGNORE INTO blind_runs SELECT ?, key, record_id FROM blind_runs WHERE {_OTHERS}"  # noqa: S608 - marks
-    " ORDER BY key, record_id"
-)
-_MERGED: Final = DriverStatement(f"DELETE FROM blind_runs WHERE {_OTHERS}")  # noqa: S608 - marks
+_SQL: Final = statements_of(__package__)
+_FOUND: Final = text(_SQL["runs_found"].format(runs=_SQL["runs"]))
+_LAST: Final = DriverStatement(_SQL["runs_last"])
+_FIRST_KEYS: Final = DriverStatement(_SQL["runs_first_keys"].format(runs=_SQL["runs"]))
+_MOVE: Final = DriverStatement(_SQL["runs_move"])
+_MOVED: Final = DriverStatement(_SQL["runs_moved"])
+_OTHERS: Final = ", ".join("?" * (GROUP - 1))
+_MERGE: Final = DriverStatement(_SQL["runs_merge"].format(others=_OTHERS))
+_MERGED: Final = DriverStatement(_SQL["runs_merged"].format(others=_OTHERS))
 _AFTER_ALL: Final = b"\xff" * 64
 
 

@@ -19,6 +19,7 @@ import msgspec
 from sqlalchemy import Connection, TextClause, select, text, type_coerce
 from sqlalchemy.types import NullType
 
+from countersign.base.db.statements import statements_of
 from countersign.base.db.tables import (
     deployment_records,
     disclosures,
@@ -36,29 +37,14 @@ from countersign_evidence.disclosure import b64url
 _PAGE: Final = 500
 
 
-def _records_in(table: str, own: str) -> TextClause:
-    # As plain text: SQLAlchemy's types reject values that only a dishonest service would have
-    # written.
-    return text(
-        f"SELECT r.id, {own}, r.mode, r.type, r.at, r.digest, r.body,"  # noqa: S608 - our own names
-        " EXISTS (SELECT 1 FROM log_entries e WHERE e.record_id = r.id),"
-        " EXISTS (SELECT 1 FROM log_pending p WHERE p.record_id = r.id),"
-        f" d.account_id, d.mode, x.erasure_id FROM {table} r"
-        " LEFT JOIN disclosures d ON d.record_id = r.id"
-        " LEFT JOIN erasures x ON x.record_id = r.id"
-        " WHERE r.id > :after ORDER BY r.id LIMIT :limit"
-    )
-
-
+_SQL: Final = statements_of(__package__)
+# As plain text: SQLAlchemy's types reject values that only a dishonest service would have written.
 _RECORDS: Final = (
-    _records_in("records", "r.account_id, r.notice_id"),
-    _records_in("deployment_records", "NULL, NULL"),
+    text(_SQL["records_in"].format(table="records", own="r.account_id, r.notice_id")),
+    text(_SQL["records_in"].format(table="deployment_records", own="NULL, NULL")),
 )
-_NOTICES: Final = text("SELECT notice_id, version, digest, body FROM notice_versions")
-_UNRECORDED: Final = text(
-    "SELECT x.record_id FROM erasures x LEFT JOIN records r ON r.id = x.erasure_id"
-    " WHERE r.id IS NULL ORDER BY x.record_id LIMIT :limit"
-)
+_NOTICES: Final = text(_SQL["notices"])
+_UNRECORDED: Final = text(_SQL["unrecorded_erasures"])
 
 
 class _Row(NamedTuple):

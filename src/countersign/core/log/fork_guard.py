@@ -13,7 +13,7 @@ from typing import Final
 
 from sqlalchemy import Connection, Row, bindparam, select
 
-from countersign.base.db.statements import DriverStatement
+from countersign.base.db.statements import DriverStatement, statements_of
 from countersign.base.db.tables import checkpoints, log_heads, log_keys, logs
 from countersign.base.errors import SealingSuspended
 from countersign.base.values import Mode
@@ -25,11 +25,10 @@ from countersign_evidence.note import Checkpoint, Verifier, checkpoint_of, open_
 SUSPENDED: Final = "sealing_suspended"
 """Name of the deployment's value that says why sealing waits for the operator."""
 _PLACE: Final = "log_heads_place"
-_NOTED: Final = DriverStatement("SELECT value FROM deployment WHERE name = ?")
-_NOTE: Final = DriverStatement(
-    "INSERT INTO deployment (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING"
-)
-_FORGET: Final = DriverStatement("DELETE FROM deployment WHERE name = ?")
+_SQL: Final = statements_of(__package__)
+_NOTED: Final = DriverStatement(_SQL["noted"])
+_NOTE: Final = DriverStatement(_SQL["note"])
+_FORGET: Final = DriverStatement(_SQL["forget"])
 _WAYS_OUT: Final = "`countersign log recover` explains how to continue."
 
 

@@ -20,7 +20,7 @@ from sqlalchemy import (
     update,
 )
 
-from countersign.base.db.statements import DriverStatement, row, rows
+from countersign.base.db.statements import DriverStatement, row, rows, statements_of
 from countersign.base.db.tables import anchors, checkpoints, log_heads, log_keys, log_pending, logs
 from countersign.base.values import Mode, from_ms, made_at_ms
 from countersign.core.log.fork_guard import SUSPENDED
@@ -33,27 +33,11 @@ _LOGS: Final = (
     .join(log_heads, log_heads.c.log_id == logs.c.id)
     .order_by(logs.c.mode, logs.c.epoch)
 )
-_STANDING: Final = DriverStatement(
-    "SELECT h.log_id, h.size, h.keys_revision, coalesce(c.size, 0), coalesce(c.at, 0),"
-    " (SELECT min(record_id) FROM log_pending p WHERE p.mode = l.mode),"
-    " (SELECT count(*) FROM deployment WHERE name IN (?, ?)) FROM logs l"
-    " JOIN log_heads h ON h.log_id = l.id LEFT JOIN checkpoints c ON c.log_id = l.id AND c.size ="
-    " (SELECT max(size) FROM checkpoints m WHERE m.log_id = l.id)"
-    " WHERE l.epoch = (SELECT max(epoch) FROM logs n WHERE n.mode = l.mode) ORDER BY l.id"
-)
+_SQL: Final = statements_of(__package__)
+_STANDING: Final = DriverStatement(_SQL["standing"])
 KEPT: Final = timedelta(days=1)
 """How much older than its log's newest checkpoint a checkpoint must be to be deleted."""
-# A key's first and last checkpoints are not known to the millisecond: those around stay, too.
-_AGED: Final = DriverStatement(
-    "SELECT c.size, EXISTS (SELECT 1 FROM anchors a WHERE a.log_id = c.log_id AND a.size = c.size)"
-    " OR EXISTS (SELECT 1 FROM log_keys k, checkpoints n WHERE k.log_id = c.log_id"
-    " AND n.log_id = c.log_id AND n.size = (SELECT min(m.size) FROM checkpoints m"
-    " WHERE m.log_id = c.log_id AND m.size > c.size)"
-    " AND (k.created_at BETWEEN c.at - 120000 AND n.at + 120000"
-    " OR k.retires_at BETWEEN c.at - 120000 AND n.at + 120000))"
-    " FROM checkpoints c WHERE c.log_id = ? AND c.size > ? AND c.size <= ?"
-    " ORDER BY c.size LIMIT ?"
-)
+_AGED: Final = DriverStatement(_SQL["aged"])
 
 
 class Standing(NamedTuple):

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple, TypeAlias
 import structlog
 from sqlalchemy import Connection
 
-from countersign.base.db.statements import BulkInsert, DriverStatement
+from countersign.base.db.statements import BulkInsert, DriverStatement, statements_of
 from countersign.base.db.tables import checkpoints, log_entries, log_tiles
 from countersign.base.errors import (
     CountersignError,
@@ -58,36 +58,18 @@ _NUMBER: Final = re.compile(r"[0-9]+")
 _DAMAGED: Final = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 _ADVISORY_LOCK: Final = {Mode.LIVE: 0x636F756E6C, Mode.TEST: 0x636F756E74}
 
-_HEAD: Final = DriverStatement(
-    "SELECT l.id, l.origin, h.size, h.root, h.at, h.keys_revision, coalesce(c.size, 0),"
-    " coalesce(c.at, 0), (SELECT d.value FROM deployment d"
-    " WHERE d.name = 'sealing_suspended:' || l.mode)"
-    " FROM logs l JOIN log_heads h ON h.log_id = l.id"
-    " LEFT JOIN checkpoints c ON c.log_id = l.id AND c.size ="
-    " (SELECT max(m.size) FROM checkpoints m WHERE m.log_id = l.id)"
-    " WHERE l.mode = ? ORDER BY l.epoch DESC LIMIT 1"
-)
-_EMPTY: Final = DriverStatement("SELECT note FROM checkpoints WHERE log_id = ? AND size = 0")
-_DIGESTS: Final = DriverStatement(
-    "SELECT digest FROM log_entries WHERE log_id = ? AND leaf_index >= ? AND leaf_index < ?"
-    " ORDER BY leaf_index"
-)
-_SWAP_HEAD: Final = DriverStatement(
-    "UPDATE log_heads SET size = ?, root = ?, at = ? WHERE log_id = ? AND size = ? AND root = ?"
-)
+_SQL: Final = statements_of(__package__)
+_HEAD: Final = DriverStatement(_SQL["head"])
+_EMPTY: Final = DriverStatement(_SQL["empty"])
+_DIGESTS: Final = DriverStatement(_SQL["digests"])
+_SWAP_HEAD: Final = DriverStatement(_SQL["swap_head"])
 _SAVEPOINT: Final = DriverStatement("SAVEPOINT sealing")
 _ROLL_BACK: Final = DriverStatement("ROLLBACK TO sealing")
 _RELEASE: Final = DriverStatement("RELEASE sealing")
 _TRY_LOCK: Final = DriverStatement("SELECT pg_try_advisory_xact_lock(?)")
 _LOCK: Final = DriverStatement("SELECT pg_advisory_xact_lock(?)")
-_FIRST: Final = "(SELECT record_id FROM log_pending WHERE mode = ? ORDER BY record_id LIMIT ?)"
-# PostgreSQL's statistics mostly see an empty queue, and it would scan all taken rows for each
-# waiting row: as an array they are computed once.
 _TAKE: Final = {
-    engine: DriverStatement(
-        f"DELETE FROM log_pending WHERE record_id {among} RETURNING record_id, digest"  # noqa: S608 - our own text
-    )
-    for engine, among in (("sqlite", f"IN {_FIRST}"), ("postgresql", f"= ANY (ARRAY{_FIRST})"))
+    engine: DriverStatement(_SQL[f"take_on_{engine}"]) for engine in ("sqlite", "postgresql")
 }
 insert_entries: Final = BulkInsert(log_entries, "log_id", "leaf_index", "record_id", "digest")
 _insert_tiles: Final = BulkInsert(log_tiles, "log_id", "level", "tile_index", "hashes", "root")
