@@ -37,7 +37,13 @@ from sqlalchemy import (
     update,
 )
 
-from countersign.base.db.statements import BulkInsert, Deferred, DriverStatement, of_row
+from countersign.base.db.statements import (
+    BulkInsert,
+    Deferred,
+    DriverStatement,
+    of_row,
+    statements_of,
+)
 from countersign.base.db.tables import NUMBERS, accounts, events, webhook_endpoints
 from countersign.base.values import Mode, Reason, from_ms, made_at_ms, to_ms
 from countersign.core.access.reach import Reach
@@ -58,25 +64,12 @@ _INSERT: Final = BulkInsert(
     *("account_id", "mode", "type", "object_id", "version", "at", "reasons"),
     tx=TX,
 )
-# The numbers after the last row's. On PostgreSQL they are this row's own, committed or not.
-_LAST: Final = {
-    "sqlite": "SELECT coalesce(max(seq), 0) AS last FROM events",
-    "postgresql": f"SELECT nextval('events_seq_seq') - {NUMBERS} AS last",
-}
+_SQL: Final = statements_of(__package__)
 _INSERT_SEVERAL: Final = {
-    dialect: DriverStatement(
-        "INSERT INTO events (tx, object_id, first_seq, seq, account_id, mode, type, objects, at)"  # noqa: S608 - our own names
-        f" SELECT {tx}, '', last + 1, last + ?, ?, ?, ?, ?, ? FROM ({_LAST[dialect]}) AS numbers"
-    )
+    dialect: DriverStatement(_SQL[f"several_on_{dialect}"].format(tx=tx, numbers=NUMBERS))
     for dialect, tx in TX.items()
 }
-# The type is no condition: PostgreSQL would begin with all acknowledgments if its statistics are
-# from a time with few.
-_SEALED: Final = DriverStatement(
-    "SELECT r.account_id, r.mode, r.id, r.type FROM log_entries e JOIN records r"
-    " ON r.id = e.record_id WHERE e.log_id = ? AND e.leaf_index >= ? AND e.leaf_index < ?"
-    " ORDER BY e.leaf_index"
-)
+_SEALED: Final = DriverStatement(_SQL["sealed"])
 _FIRST_UNSETTLED: Final[ColumnElement[int]] = literal_column(
     "(pg_snapshot_xmin(pg_current_snapshot())::text::bigint)", events.c.tx.type
 )
