@@ -11,7 +11,13 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from msgspec import Struct
 from sqlalchemy import Connection, delete, select
 
-from countersign.base.db.statements import BulkInsert, Deferred, DriverStatement, SelectAmong
+from countersign.base.db.statements import (
+    BulkInsert,
+    Deferred,
+    DriverStatement,
+    SelectAmong,
+    statements_of,
+)
 from countersign.base.db.tables import idempotency_keys
 from countersign.base.errors import (
     CountersignError,
@@ -44,13 +50,9 @@ _YOUNG_MS: Final = 60_000
 """A younger response may not be durable on other servers yet, see `Database.covered`."""
 _NS_PER_DAY: Final = 86_400 * 10**9
 NONCE_BYTES: Final = 12
-_select: Final = SelectAmong(
-    "SELECT slot, account_id, mode, fingerprint, response, created_at, expires_at"
-    " FROM idempotency_keys WHERE slot {}"
-)
-_DELETE_EXPIRED: Final = DriverStatement(
-    "DELETE FROM idempotency_keys WHERE slot = ? AND expires_at <= ?"
-)
+_SQL: Final = statements_of(__package__)
+_select: Final = SelectAmong(_SQL["kept_responses"])
+_DELETE_EXPIRED: Final = DriverStatement(_SQL["delete_expired"])
 
 
 class IdempotencyEntry(NamedTuple):
