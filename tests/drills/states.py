@@ -429,6 +429,18 @@ def database_older(ground: Ground) -> Iterator[Broken]:
     yield made
 
 
+@state("another program holds the write lock")
+def write_lock(ground: Ground) -> Iterator[Broken]:
+    made = ground.started()
+    yield made
+    file = made.data / "countersign.db"
+    with closing(sqlite_module().connect(str(file), isolation_level=None)) as shell:
+        shell.execute("BEGIN IMMEDIATE")
+        wait_until(made.is_refused, "refused")
+        yield made
+    yield made
+
+
 @state("the database is of a newer release")
 def database_newer(ground: Ground) -> Iterator[Broken]:
     made = ground.started()
