@@ -176,7 +176,9 @@ def test_a_page_shows_what_its_reader_may_see(tmp_path: Path) -> None:
         staff = await console.person("Ada", Role.COMPLIANCE)
         text = await page(console, staff, here)
         assert text.count(EN["standing_sealing"]) == 2
-        assert EN["promises_kept"] in text
+        # No loop of a server runs here, so records may have waited for long.
+        is_late = any(EN[f"promise_{name}"] in text for name in PROMISES)
+        assert (EN["promises_kept"] in text) is not is_late
         health = [EN[f"health_{one}"] in text for one in ("fine", "warning", "missing", "broken")]
         assert sum(health) == 1
         text = unescape(await page(console, staff, "all/state"))
