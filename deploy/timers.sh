@@ -5,6 +5,12 @@ set -u
 alert=$(dirname "$0")/alert.sh
 day='' paged=0
 tell() { printf '%s\n' "$2" | "$alert" "$1" -; }
+daily() {
+  for work in 'retention run --yes' 'log check' doctor; do
+    # Words of one command: unquoted on purpose.
+    said=$(countersign $work 2>&1) || tell "countersign $work" "$said"
+  done
+}
 while :; do
   said=$(countersign doctor 2>&1)
   if [ $? -ge 2 ] && [ $(($(date +%s) - paged)) -ge 3600 ]; then
@@ -12,10 +18,7 @@ while :; do
   fi
   if [ "$day" != "$(date +%F)" ]; then
     day=$(date +%F)
-    for daily in 'retention run --yes' 'log check' doctor; do
-      # Words of one command: unquoted on purpose.
-      said=$(countersign $daily 2>&1) || tell "countersign $daily" "$said"
-    done
+    daily & # however long it takes, the doctor looks
   fi
   sleep "${1:-300}"
 done

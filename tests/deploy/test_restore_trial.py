@@ -30,7 +30,7 @@ def test_the_newest_backup_is_restored_on_trial(tmp_path: Path) -> None:
     done = trial(deployment, backups, scratch)
     assert done.returncode == 0, done.stderr
     assert "2026-11-02T030000/ was restored and checked" in done.stdout
-    assert read_note(deployment.data_dir)["restored_at"] is not None
+    assert read_note(deployment.data_dir).restored_at is not None
     assert not (backups / "2026-11-01T030000" / "restored.json").exists()
     with (backups / "2026-11-02T030000" / "countersign.db").open("r+b") as file:
         file.seek(4096)

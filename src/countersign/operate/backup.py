@@ -14,14 +14,15 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias, TypeVar
 
+import msgspec
 from sqlalchemy import URL, inspect
 
 from countersign.base.cli import Report
@@ -37,6 +38,27 @@ from countersign_evidence.files import replace_file, sync
 _RESTORED_KEY: Final = "restored.json"
 
 
+Seconds: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1e10)]
+"""Unix time."""
+
+
+class _Restored(msgspec.Struct, frozen=True):
+    restored_at: Seconds | None = None
+
+
+class BackupNote(msgspec.Struct, frozen=True):
+    """What the data directory has about the last backup; empty: nothing."""
+
+    at: Seconds = 0.0
+    directory: str = ""
+    shred_keys: str = ""
+    restored_at: Seconds | None = None
+    """When one was last restored on trial."""
+
+
+S = TypeVar("S", _Restored, BackupNote)
+
+
 def note_of_backup(data_dir: Path) -> Path:
     """The file in the data directory that notes the last backup."""
     return data_dir / "last-backup.json"
@@ -44,11 +66,10 @@ def note_of_backup(data_dir: Path) -> Path:
 
 def note_backup(data_dir: Path, directory: Path, shred_keys: Path | None, made_ns: int) -> None:
     """Note in the data directory where the newest backup is. Raises OSError."""
-    tried = read_note(data_dir).get("restored_at")
-    keys = shred_keys or directory / SHRED_KEYS
-    note = {"at": made_ns / 1e9, "directory": str(directory), "restored_at": tried}
-    note["shred_keys"] = str(keys.resolve())
-    replace_file(note_of_backup(data_dir), json.dumps(note).encode())
+    keys = (shred_keys or directory / SHRED_KEYS).resolve()
+    tried = read_note(data_dir).restored_at
+    note = BackupNote(made_ns / 1e9, str(directory), str(keys), tried)
+    replace_file(note_of_backup(data_dir), msgspec.json.encode(note))
 
 
 def note_restored(directory: Path, at_ns: int) -> None:
@@ -56,16 +77,21 @@ def note_restored(directory: Path, at_ns: int) -> None:
     replace_file(directory / _RESTORED_KEY, json.dumps({"restored_at": at_ns / 1e9}).encode())
 
 
-def read_note(data_dir: Path) -> Mapping[str, Any]:
-    """`at` (Unix time), `directory` and `shred_keys` of the last backup, `restored_at` of a trial.
-
-    Empty: nothing is noted, or nothing that can be read.
-    """
-    note: dict[str, Any] = {}
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        note |= json.loads(note_of_backup(data_dir).read_text(encoding="utf-8"))
-        note |= json.loads((Path(note["directory"]) / _RESTORED_KEY).read_text(encoding="utf-8"))
+def read_note(data_dir: Path) -> BackupNote:
+    """The note of the last backup, with its last trial."""
+    note = _noted(note_of_backup(data_dir), BackupNote)
+    if note.directory:
+        tried = _noted(Path(note.directory) / _RESTORED_KEY, _Restored).restored_at
+        note = msgspec.structs.replace(note, restored_at=tried or note.restored_at)
     return note
+
+
+def _noted(file: Path, kind: type[S]) -> S:
+    """The content of a note; an empty one if nothing is noted, or nothing that can be read."""
+    with suppress(OSError, ValueError, msgspec.MsgspecError):
+        if file.is_file():  # a pipe would never end
+            return msgspec.json.decode(file.read_bytes(), type=kind)
+    return kind()
 
 
 DATABASE: Final = "countersign.db"
@@ -123,15 +149,15 @@ def find_backup(data_dir: Path) -> SeenBackup:
     Raises BackupFailed, and says why nothing could be restored from it.
     """
     note = read_note(data_dir)
-    if "directory" not in note:
+    if not note.directory:
         raise BackupFailed("no backup was made")
-    file = Path(note["directory"]) / DATABASE
-    keys = Path(note.get("shred_keys", file.with_name(SHRED_KEYS)))
-    for path in (file, keys):
-        if not path.is_file():
-            raise BackupFailed(f"the backup's {path} is gone")
+    file = Path(note.directory) / DATABASE
+    keys = Path(note.shred_keys or file.with_name(SHRED_KEYS))
     driver: Any = sqlite_module()
     try:
+        for path in (file, keys):
+            if not path.is_file():
+                raise BackupFailed(f"the backup's {path} is gone")
         with closing(driver.connect(f"{file.as_uri()}?mode=ro", uri=True)) as backup:
             until = time.monotonic() + _LOOK_SECONDS
             backup.set_progress_handler(lambda: time.monotonic() > until, 100_000)
@@ -149,7 +175,7 @@ def find_backup(data_dir: Path) -> SeenBackup:
                 " JOIN keys.shred_keys AS k ON k.record_id = d.record_id"
                 " ORDER BY d.record_id DESC LIMIT 1"
             ).fetchone()
-    except (driver.Error, TypeError, ValueError) as error:
+    except (OSError, driver.Error, TypeError, ValueError) as error:
         raise BackupFailed(f"the backup {file} cannot be read: {error}") from error
     return SeenBackup(from_ns(made_ns), file, sample)
 

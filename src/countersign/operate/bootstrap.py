@@ -9,6 +9,8 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
+from os.path import lexists
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
@@ -145,6 +147,8 @@ async def initialise(
         upgraded = schema.upgrade(url)
     make_secret(settings.secret_key_file, url, os.urandom)
     make_first_key(settings.key_encryption_key, url, os.urandom)
+    now_ms = SystemClock.time_ns() // 10**6
+    schema.stored_value(url, schema.WATCHED_SINCE, str(now_ms).encode())
     async with open_deployment(settings) as deployment:
         await finish_restore(deployment.privacy)
         await begin_first_logs(deployment.log, settings.public_url)
@@ -166,12 +170,15 @@ def remains(settings: Settings) -> Mapping[str, bool]:
     """
     heads, key = open_heads(settings.log_head_dir), key_file(settings.key_encryption_key)
     published = any(heads.read(mode) is not None for mode in Mode)
+    place = settings.log_head_dir
+    # A link to a disk that is not mounted is a remain, too.
+    published = published or (isinstance(place, Path) and place.is_symlink() and not place.exists())
     note = note_of_backup(settings.data_dir)
     return {
-        f"the secret key {settings.secret_key_file}": settings.secret_key_file.exists(),
-        **({} if key is None else {f"the key-encryption key {key}": key.exists()}),
+        f"the secret key {settings.secret_key_file}": lexists(settings.secret_key_file),
+        **({} if key is None else {f"the key-encryption key {key}": lexists(key)}),
         f"the last published checkpoints in {settings.log_head_dir}": published,
-        **({f"the note of the last backup {note}": True} if note.exists() else {}),
+        **({f"the note of the last backup {note}": True} if lexists(note) else {}),
     }
 
 

@@ -271,6 +271,10 @@ def stored_value(url: URL, name: str, value: bytes) -> bytes:
         return found
 
 
+WATCHED_SINCE: Final = "watched_since"
+"""Of the deployment's values: since when its promises have an age, in Unix milliseconds."""
+
+
 def value_of(connection: Connection, name: str) -> bytes | None:
     """The deployment's value under this name; None: there is none."""
     found = select(deployment.c.value).where(deployment.c.name == name)

@@ -67,7 +67,10 @@ def last_check(connection: Connection) -> LastCheck | None:
     found = value_of(connection, _CHECKED)
     if found is None:
         return None
-    at, findings, clean = (int(number) for number in found.split())
+    try:
+        at, findings, clean = (int(number) for number in found.split())
+    except ValueError:
+        return None  # somebody wrote it: the next check writes another
     return LastCheck(from_ms(at), findings, from_ms(clean) if clean else None)
 
 

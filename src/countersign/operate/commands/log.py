@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from importlib import resources
 from pathlib import Path
@@ -109,9 +108,11 @@ async def check(room: LogRoom, *, as_json: bool) -> None:
         if step.checked // 10_000 > checked.get(step.log.id, 0) // 10_000:
             say(f"{step.log.origin}: {step.checked} of {step.log.size}")
         checked[step.log.id] = step.checked
-    with suppress(DatabasePermissionDenied, StorageUnavailable):  # a server's role; damage
-        now = from_ns(room.clock.time_ns())
+    now = from_ns(room.clock.time_ns())
+    try:
         await room.database.write(note_check, now, len(findings))
+    except (DatabasePermissionDenied, StorageUnavailable) as error:
+        say(f"warning: `countersign doctor` will not know of this check: {error.message}")
     entries = sum(checked.values())
     lines = [
         f"{'remark: ' if f.is_remark else ''}{f.log}"

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 import subprocess
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 from importlib import resources
+from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 from sqlalchemy import URL, Connection, func, select, text
 
 from countersign.base.db.engine import Purpose
-from countersign.base.db.schema import connected
+from countersign.base.db.schema import WATCHED_SINCE, connected, value_of
 from countersign.base.db.tables import logs
 from countersign.base.errors import BackupFailed, CountersignError, HeadUnavailable
 from countersign.base.loops import forever
@@ -34,7 +36,9 @@ from countersign.core.log.check import last_check
 from countersign.core.log.model import TIMESTAMP, WITNESS
 from countersign.core.log.policy import witnesses_in
 from countersign.core.log.record import open_disclosures
-from countersign.core.privacy.holds import find_holds
+from countersign.core.privacy.held import find_held
+from countersign.core.privacy.holds import active_holds
+from countersign.core.privacy.person_sql import find_ties, identifiers_of
 from countersign.core.privacy.requests import requested
 from countersign.core.privacy.retention import overdue_since
 from countersign.core.privacy.room import evidence_kept
@@ -44,8 +48,12 @@ from countersign_evidence.note import checkpoint_of
 
 _PERIOD_SECONDS: Final = 30.0
 _PART: Final = 100
-"""A promise is asked about again after so small a part of its first limit."""
+"""A promise is asked about again after so small a part of its first limit, at most a while."""
 _PGBACKREST_SECONDS: Final = 4.0
+_PGBACKREST_CONFIG: Final = Path("/etc/pgbackrest/pgbackrest.conf")
+_STANZA: Final = "countersign"
+"""As docs/high-availability.md names it; without it, the oldest of all counts."""
+_AGAIN_SECONDS_MAX: Final = 900.0
 
 
 class DeclaredPromise(msgspec.Struct, frozen=True):
@@ -164,13 +172,13 @@ def _time_stamped(look: Sight, connection: Connection) -> _Since:
 
 def _erased(look: Sight, connection: Connection) -> _Since:
     secret = read_secret(look.settings.secret_key_file)
-    asked = requested(connection, secret, DEPLOYMENT)
-    holds = find_holds(connection, DEPLOYMENT, active=True) if asked else ()
-    held = requested(connection, secret, DEPLOYMENT, {hold.subject for hold in holds})
-    free = {one.cbid: one.requested_at for one in asked} | {one.cbid: None for one in held}
-    dates = [at for at in free.values() if at is not None]
-    if dates:
-        yield min(dates), {}
+    for asked in requested(connection, secret, DEPLOYMENT):
+        names = identifiers_of(connection, asked.cbid)
+        own = {tie.id for tie in find_ties(connection, secret, names, DEPLOYMENT)}
+        held = find_held(connection, secret, sorted(own), DEPLOYMENT)
+        if own - held.keys() or not (own or active_holds(connection, DEPLOYMENT, names)):
+            yield asked.requested_at, {}
+            return
 
 
 def _retained(look: Sight, connection: Connection) -> _Since:
@@ -199,7 +207,9 @@ def _opened_backup(look: Sight) -> datetime:
 
 
 def _pgbackrest() -> str | None:
-    return shutil.which("pgbackrest")
+    """The program, where it is installed and this user may read its settings."""
+    can_read = not _PGBACKREST_CONFIG.exists() or os.access(_PGBACKREST_CONFIG, os.R_OK)
+    return shutil.which("pgbackrest") if can_read else None
 
 
 def _by_pgbackrest() -> datetime | None:
@@ -211,7 +221,8 @@ def _by_pgbackrest() -> datetime | None:
         done = subprocess.run(  # noqa: S603 - found by its name
             asked, capture_output=True, check=True, timeout=_PGBACKREST_SECONDS
         )
-        stanzas = json.loads(done.stdout)
+        every = json.loads(done.stdout)
+        stanzas = [one for one in every if one["name"] == _STANZA] or every
         made = [max(b["timestamp"]["stop"] for b in one["backup"]) for one in stanzas]
         return from_ns(min(made) * 10**9)
     except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError) as error:
@@ -220,8 +231,9 @@ def _by_pgbackrest() -> datetime | None:
 
 def _restored(look: Sight, connection: Connection) -> _Since:
     if look.embedded_url is not None:
-        tried = read_note(look.settings.data_dir).get("restored_at")
-        yield from_ns(int(tried) * 10**9) if tried else _founded(connection), {}
+        tried = read_note(look.settings.data_dir).restored_at
+        at = tried and from_ns(int(tried) * 10**9)
+        yield at if at and at <= look.now else _founded(connection), {}
 
 
 def _checked(_: Sight, connection: Connection) -> _Since:
@@ -230,7 +242,9 @@ def _checked(_: Sight, connection: Connection) -> _Since:
 
 
 def _founded(connection: Connection) -> datetime:
-    """When this deployment began."""
+    """When this deployment began to be watched: with its first start, or an upgrade to that."""
+    if (noted := value_of(connection, WATCHED_SINCE)) is not None:
+        return from_ms(int(noted))
     at: datetime = connection.execute(select(func.min(logs.c.created_at))).scalar_one()
     return at
 
@@ -278,7 +292,8 @@ class PromiseWatch:
         due = {name: PROMISES[name] for name, at in self._look_at.items() if now >= at}
         # In a thread, with a connection of its own: a server that is stuck is watched all the same.
         self._owed |= await asyncio.to_thread(lambda: owed(Sight(), due))
-        self._look_at |= {name: now + one.ticket / _PART for name, one in due.items()}
+        pauses = {name: min(one.ticket / _PART, _AGAIN_SECONDS_MAX) for name, one in due.items()}
+        self._look_at |= {name: now + pause for name, pause in pauses.items()}
         self._looked_at = self._clock.time_ns()
 
     def ages(self) -> dict[tuple[str, str], float]:
