@@ -28,6 +28,7 @@ from sqlalchemy import URL, inspect
 from countersign.base.cli import Report
 from countersign.base.db.engine import Purpose, is_embedded, quick_check, sqlite_module
 from countersign.base.db.schema import connected, refuse_moved
+from countersign.base.db.statements import statements_of
 from countersign.base.errors import BackupFailed, NotInitialised
 from countersign.base.values import Mode, from_ns
 from countersign.core.buyers.sql import ERASED_BUYER
@@ -97,6 +98,7 @@ def _noted(file: Path, kind: type[S]) -> S:
 DATABASE: Final = "countersign.db"
 SHRED_KEYS: Final = "shred-keys.db"
 _MADE: Final = "backup_made"
+_SQL: Final = statements_of(__package__)
 _NEXT_TO: Final = ("-wal", "-shm", "-journal")
 """Files that SQLite keeps next to a database, and would apply to any database of that name."""
 _STEP_PAGES: Final = 4096
@@ -318,19 +320,8 @@ def _take_keys_out(copy: Any, keys: Path, made_ns: int) -> None:  # noqa: ANN401
     copy.execute("PRAGMA journal_mode=OFF")
     copy.execute("PRAGMA secure_delete=ON")  # the pages of the keys stay, and hold zeros
     copy.execute("ATTACH DATABASE ? AS keys", (str(keys),))
-    copy.execute("CREATE TABLE keys.made (at_ns INTEGER NOT NULL)")
-    copy.execute(
-        "CREATE TABLE keys.shred_keys (record_id TEXT PRIMARY KEY, key BLOB) WITHOUT ROWID"
-    )
-    copy.execute("INSERT INTO keys.made VALUES (?)", (made_ns,))
-    copy.execute("INSERT INTO keys.shred_keys SELECT record_id, key FROM main.shred_keys")
-    copy.execute("DELETE FROM main.shred_keys")
-    # Erased buyers, whom an earlier backup still contains.
-    copy.execute("CREATE TABLE keys.erased_buyers (name TEXT PRIMARY KEY, value BLOB)")
-    copy.execute(
-        "INSERT INTO keys.erased_buyers SELECT name, value FROM main.deployment WHERE name GLOB ?",
-        (f"{ERASED_BUYER}*",),
-    )
+    for statement in _SQL["take_keys_out"].split(";"):
+        copy.execute(statement, {"made_ns": made_ns, "erased": f"{ERASED_BUYER}*"})
     _note(copy, _MADE, str(made_ns).encode())
     copy.commit()
     copy.execute("DETACH DATABASE keys")
@@ -371,28 +362,12 @@ def _put_back(connection: Any, shred_keys: Path | None) -> Restored:  # noqa: AN
         age = KeysAge.SAME
         if made != backup_made:
             age = KeysAge.NEWER if made > backup_made else KeysAge.OLDER
-        # Only buyers that the backup contains, and that were not erased at the time.
-        done = connection.execute(
-            "INSERT OR IGNORE INTO main.shred_keys SELECT record_id, key FROM keys.shred_keys"
-            " AS k WHERE EXISTS (SELECT 1 FROM main.disclosures WHERE record_id = k.record_id)"
-            " OR EXISTS (SELECT 1 FROM main.verification_evidence WHERE record_id = k.record_id)"
-            " OR EXISTS (SELECT 1 FROM main.pending_sessions WHERE id = k.record_id)"
-        )
-        number = done.rowcount
+        number = connection.execute(_SQL["put_keys_back"]).rowcount
         if age is KeysAge.NEWER:
-            # The records erased since the backup.
-            connection.execute(
-                "INSERT OR REPLACE INTO main.deployment (name, value) SELECT name, ? FROM"
-                " (SELECT name, value FROM keys.erased_buyers"
-                " EXCEPT SELECT name, value FROM main.deployment)",
-                (ERASURE_DUE,),
-            )
+            connection.execute(_SQL["erase_again"], (ERASURE_DUE,))
         connection.commit()
         connection.execute("DETACH DATABASE keys")
-    (unreadable,) = connection.execute(
-        "SELECT count(*) FROM disclosures AS d"
-        " WHERE NOT EXISTS (SELECT 1 FROM shred_keys AS k WHERE k.record_id = d.record_id)"
-    ).fetchone()
+    (unreadable,) = connection.execute(_SQL["unreadable"]).fetchone()
     return Restored(shred_keys=number, unreadable=unreadable, age=age)
 
 

@@ -1,8 +1,10 @@
-"""Privileges of the servers' role on PostgreSQL: declared here, granted and checked from here."""
+"""Privileges of the servers' role on PostgreSQL, from `serving_role.toml`: granted and checked."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
+from importlib import resources
 from typing import Final
 
 from sqlalchemy import URL, Connection, text
@@ -10,61 +12,17 @@ from sqlalchemy.exc import ProgrammingError
 
 from countersign.base.db.engine import Purpose, is_embedded
 from countersign.base.db.schema import connected
+from countersign.base.db.statements import statements_of
 from countersign.base.errors import DatabasePermissionDenied, InvalidConfiguration
 
-_GRANTED: Final = {
-    # It stores why sealing must stop, and the directory of heads; it deletes nothing.
-    "SELECT, INSERT": "deployment",
-    "SELECT": "alembic_version notice_versions notice_events erasures legal_holds logs "
-    "log_keys verification_settings further_providers clearance_keys clearance_settings "
-    "account_origins account_brands matters parties buyer_references ended_records buyer_blocks",
-    # On a column that it never changes: locking a row requires it.
-    "SELECT, UPDATE (name)": "accounts",
-    "SELECT, UPDATE (last_used_at), UPDATE (read_on), UPDATE (reads)": "api_keys",
-    "SELECT, UPDATE": "log_heads",
-    "INSERT, SELECT": "records disclosures deployment_records data_keys log_entries log_tiles "
-    "anchors clearances fulfilments audit_log audit_chain audit_owners",
-    # Shred keys: it deletes those of pending sessions; a trigger keeps those of records.
-    # Checkpoints: it deletes those whose deletion the trigger allows.
-    "SELECT, INSERT, DELETE": "checkpoints zip_attempts idempotency_keys shred_keys log_pending "
-    "provider_messages events",
-    "SELECT, INSERT, UPDATE": "buyers verifications buyer_documents provider_sessions "
-    "acknowledgment_uses",
-    "SELECT, INSERT, UPDATE, DELETE": "pending_sessions webhook_endpoints webhook_secrets "
-    "webhook_deliveries webhook_attempts checkout_sessions started_checks remembered "
-    "remembered_uses erasure_requests test_clocks test_faults rate_shares people person_grants "
-    "person_passkeys person_subjects person_links person_sessions copy_mails order_acts",
-    # Which evidence there is, to see whether its end is overdue; it reads none.
-    "INSERT, SELECT (record_id)": "verification_evidence",
-    "": "log_rosters log_proposals log_approvals waiting_erasures blind_recent blind_runs",
-}
-_FOR_CONSOLE: Final = (
-    ("INSERT, UPDATE", "accounts, api_keys, account_brands, legal_holds, matters"),
-    ("INSERT, DELETE", "account_origins, buyer_blocks"),
-    ("INSERT", "notice_versions, notice_events, buyer_references"),
+_ROLE: Final = tomllib.loads(
+    (resources.files(__package__) / "serving_role.toml").read_text("utf-8")
 )
-"""Further rights for acts of staff through a server; none destroys evidence or personal data."""
 RIGHTS: Final[Mapping[str, str]] = {
-    table: rights for rights, tables in _GRANTED.items() for table in tables.split()
+    table: rights for rights, tables in _ROLE["granted"].items() for table in tables
 }
 """Rights by table; a column in brackets narrows the right before it."""
-
-_MISSING: Final = text(
-    """
-    SELECT wanted.right_ || ' on ' || wanted.table_
-    FROM unnest(CAST(:tables AS text[]), CAST(:rights AS text[]), CAST(:columns AS text[]))
-        AS wanted (table_, right_, column_)
-    WHERE to_regclass(wanted.table_) IS NOT NULL AND NOT CASE wanted.column_
-        WHEN '' THEN has_table_privilege(to_regclass(wanted.table_), wanted.right_)
-        ELSE has_column_privilege(to_regclass(wanted.table_), wanted.column_, wanted.right_) END
-    UNION ALL
-    SELECT 'USAGE on ' || sequencename FROM pg_sequences
-    WHERE schemaname = current_schema()
-        AND NOT has_sequence_privilege(quote_ident(sequencename), 'USAGE')
-    UNION ALL
-    SELECT 'USAGE on SCHEMA public' WHERE NOT has_schema_privilege('public', 'USAGE')
-    """
-)
+_MISSING: Final = text(statements_of(__package__)["missing_rights"])
 
 
 def grants(role: str, *, console: bool = False) -> list[str]:
@@ -72,13 +30,13 @@ def grants(role: str, *, console: bool = False) -> list[str]:
 
     `console`: also what staff do with accounts, keys, notices and holds.
     """
-    name = '"' + role.replace('"', '""') + '"'
+    name, further = '"' + role.replace('"', '""') + '"', _ROLE["for_console"] if console else {}
     return [
         "BEGIN",
         f"REVOKE ALL ON ALL TABLES IN SCHEMA public FROM {name}",
         f"GRANT USAGE ON SCHEMA public TO {name}",
         *(f"GRANT {rights} ON {table} TO {name}" for table, rights in RIGHTS.items() if rights),
-        *(f"GRANT {more} ON {of} TO {name}" for more, of in (_FOR_CONSOLE if console else ())),
+        *(f"GRANT {more} ON {', '.join(of)} TO {name}" for more, of in further.items()),
         f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {name}",
         "COMMIT",
     ]
