@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -58,6 +58,9 @@ class BackupNote(msgspec.Struct, frozen=True):
 
 
 S = TypeVar("S", _Restored, BackupNote)
+_DECODERS: Final[Mapping[type, msgspec.json.Decoder[Any]]] = {
+    kind: msgspec.json.Decoder(kind) for kind in (_Restored, BackupNote)
+}
 
 
 def note_of_backup(data_dir: Path) -> Path:
@@ -91,7 +94,8 @@ def _noted(file: Path, kind: type[S]) -> S:
     """The content of a note; an empty one if nothing is noted, or nothing that can be read."""
     with suppress(OSError, ValueError, msgspec.MsgspecError):
         if file.is_file():  # a pipe would never end
-            return msgspec.json.decode(file.read_bytes(), type=kind)
+            found: S = _DECODERS[kind].decode(file.read_bytes())
+            return found
     return kind()
 
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from importlib import resources
 from itertools import chain
+from threading import Lock
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -231,6 +232,9 @@ class SelectAmong:
 
 T = TypeVar("T")
 
+# msgspec describes a type at its first use, and crashes if another thread uses it meanwhile.
+_DESCRIBING: Final = Lock()
+_DESCRIBED: Final = set[type]()
 _CHUNK: Final = 500
 """Values in one statement; the databases have a limit."""
 
@@ -264,6 +268,10 @@ def of_row(found: Row[*tuple[Any, ...]], type_: type[T], **others: object) -> T:
     form: they come first. A row that does not fit is a mistake of the program, or a value that was
     put into the database from outside.
     """
+    if type_ not in _DESCRIBED:
+        with _DESCRIBING:
+            msgspec.json.Decoder(type_)
+            _DESCRIBED.add(type_)
     if issubclass(type_, tuple):
         return msgspec.convert(tuple(found), type_)
     if others:
