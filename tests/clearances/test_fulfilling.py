@@ -467,6 +467,14 @@ def test_an_order_that_was_cleared_again_may_have_shipped_after_its_first_decisi
     assert checkout.fulfil(second["clearance_id"], shipped_at=shipped).status_code == 200
 
 
+def test_the_future_is_that_of_the_sandbox_clock(checkout: Checkout) -> None:
+    """A vendor who moves it on tests the shipment of the day after tomorrow."""
+    clearance_id, later = checkout.cleared()["clearance_id"], _now(checkout, minutes=2 * 24 * 60)
+    assert checkout.fulfil(clearance_id, shipped_at=later).status_code == 409
+    checkout.client.post("/v1/test/clock", json={"advance_seconds": 2 * 24 * 3600})
+    assert checkout.fulfil(clearance_id, shipped_at=later).status_code == 200
+
+
 def test_a_confirmation_alone_is_no_report(checkout: Checkout) -> None:
     clearance_id = checkout.cleared()["clearance_id"]
     answer = checkout.fulfil(clearance_id, confirm_order_of_events=True)

@@ -142,8 +142,8 @@ async def _write(
         state is not None or any(map(_is_of_shipment, earlier)),
     )
     at, of_order = from_ns(time_ns), acknowledgment_uses.c.ack_id == stored.ack_id
-    test_clock = await room.access.test_clocks.of(who.account_id, who.mode)
-    expired = stored.expires_at is None or test_clock.at(at) >= stored.expires_at
+    now = (await room.access.test_clocks.of(who.account_id, who.mode)).at(at)
+    expired = stored.expires_at is None or now >= stored.expires_at
     first_decision = select(func.min(clearances.c.at)).where(
         clearances.c.ack_id == stored.ack_id,
         clearances.c.account_id == who.account_id,
@@ -166,7 +166,7 @@ async def _write(
             written = repeated.fulfilment_id, repeated.clearance_id
         else:
             decided_at = connection.execute(first_decision).scalar_one()
-            odd = _out_of_order(decided_at, earlier, facts, at, signature=signature)
+            odd = _out_of_order(decided_at, earlier, facts, now, signature=signature)
             unconfirmed = None if reported.confirm_order_of_events else odd
             refused = _refused(decided_at, facts, at, odd=unconfirmed, expired=expired)
             if refused is not None:
