@@ -158,12 +158,16 @@ class _Credential(msgspec.Struct):
     response: _Response
 
 
+_read_credential: Final = msgspec.json.Decoder(_Credential).decode
+_read_client_data: Final = msgspec.json.Decoder(_ClientData).decode
+
+
 def _refuse_framed(response: str) -> None:
     """Refuse a response from a frame of another origin (§13.4.2); ValueError if it was."""
     from webauthn.helpers import base64url_to_bytes  # noqa: PLC0415 - see `checked`
 
-    sent = msgspec.json.decode(response, type=_Credential).response.clientDataJSON
-    if msgspec.json.decode(base64url_to_bytes(sent), type=_ClientData).crossOrigin:
+    sent = _read_credential(response).response.clientDataJSON
+    if _read_client_data(base64url_to_bytes(sent)).crossOrigin:
         raise ValueError("made in a frame of another origin")
 
 
@@ -172,6 +176,6 @@ def credential_id(response: str) -> str | None:
     if len(response) > RESPONSE_LENGTH_MAX:
         return None
     try:
-        return msgspec.json.decode(response, type=_Credential).id
+        return _read_credential(response).id
     except (msgspec.DecodeError, UnicodeError):
         return None

@@ -95,6 +95,9 @@ class _Version(msgspec.Struct):
     v: int
 
 
+_read_version: Final = msgspec.json.Decoder(_Version).decode
+
+
 async def dossier(
     room: Acknowledgments,
     who: Principal,
@@ -221,7 +224,7 @@ async def _checks(
         (process or {}).get(VERIFICATION_FIELD),
     ]
     found = await database.read(orders_sql.find_checks, within, [id_ for id_ in named if id_])
-    version = clearance and msgspec.json.decode(clearance.stored.body, type=_Version).v
+    version = clearance and _read_version(clearance.stored.body).v
     if not found and version in {None, 1}:
         cbids = [one.value(CBID_FIELD) for one in (acknowledgment, clearance) if one]
         for cbid in filter(None, cbids):

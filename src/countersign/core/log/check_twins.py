@@ -37,6 +37,9 @@ class _Description(msgspec.Struct):
     previous: str | None = None
 
 
+_read_description: Final = msgspec.json.Decoder(_Description).decode
+
+
 def unmatched_rows(connection: Connection) -> list[tuple[Mode, str]]:
     """All differences, each with the mode of the log that shows it."""
     holds = [(Mode.LIVE, message) for message in _unmatched_holds(connection)]
@@ -50,7 +53,7 @@ def _unmatched_parties(connection: Connection) -> Iterator[tuple[Mode, str]]:
         query = select(c.id, scope, c.mode, c.type, c.digest, c.body).where(c.type.in_(_PARTIES))
         for id_, *said, body in connection.execute(query):
             try:
-                twins[id_] = (*said, msgspec.json.decode(body, type=_Description).previous)
+                twins[id_] = (*said, _read_description(body).previous)
             except (msgspec.MsgspecError, TypeError):
                 twins[id_] = (*said, None)  # it is damaged, which is a separate finding
     before: dict[tuple[str, ...], str] = {}

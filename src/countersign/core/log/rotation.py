@@ -43,6 +43,7 @@ VALID: Final = timedelta(days=7)
 """How long a proposal can be approved."""
 _PREFIX: Final = "prp"
 _ENTROPY: Final = 8
+_read_keys: Final = msgspec.json.Decoder(list[LogKey]).decode
 
 
 class Change(NamedTuple):
@@ -206,7 +207,7 @@ def _carry_out(
         members |= {"approval": signed.decode(), "threshold": roster.threshold}
     keys = [
         replace(key, log_id=stored.log_id, created_at=now, retires_at=None)
-        for key in msgspec.json.decode(stored.keys, type=list[LogKey])
+        for key in _read_keys(stored.keys)
     ]
     if [key.vkey for key in keys] != proposal.values("new"):
         raise EvidenceRefused(
