@@ -2,11 +2,11 @@
 # Send the last words of a systemd unit: by mail to ALERT_MAIL, to the URL in ALERT_WEBHOOK, or both.
 # alert.sh UNIT, or with the words on standard input: alert.sh NAME -
 set -u
-unit=$1
+unit=$1 see="systemctl status $1; "
 # systemd names the run that failed; a run before it is not of interest.
 run=${MONITOR_INVOCATION_ID:+_SYSTEMD_INVOCATION_ID=$MONITOR_INVOCATION_ID}
 if [ "${2:-}" = - ]; then
-  said=$(cat)
+  said=$(cat) see=
 else
   said=$(journalctl "${run:---unit=$unit}" --lines=40 --output=cat --no-pager 2>/dev/null)
 fi
@@ -16,7 +16,7 @@ text="$unit failed on $(uname -n).
 
 ${wrong:-$said}
 
-See: countersign status; docs/on-call.md"
+See: ${see}countersign status; docs/on-call.md"
 sent=1
 if [ -n "${ALERT_MAIL:-}" ]; then
   printf 'To: %s\nSubject: %s failed on %s\nContent-Type: text/plain; charset=utf-8\n\n%s\n' \
