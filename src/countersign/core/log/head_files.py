@@ -49,7 +49,7 @@ class Heads(ABC):
         """Find out whether a checkpoint could be kept."""
 
     def stored(self, mode: Mode) -> bytes | None:
-        """What is kept as the signed note, damaged or not; None: nothing."""
+        """The stored signed note, damaged or not; None: there is none."""
         return self._get(_name(mode))
 
     def read(self, mode: Mode) -> bytes | None:
