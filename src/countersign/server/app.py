@@ -221,10 +221,13 @@ class App:
     def _find(self, call: Call) -> tuple[Route[Any], str]:
         """The route and its parameter; console routes only at the console's own host, if set.
 
-        Raises NotFound or MethodNotAllowed, or InvalidRequest without the host that it needs.
+        Raises NotFound or MethodNotAllowed, or InvalidRequest without the host that it needs, or
+        with a body of two lengths: Granian shows one, and then ends the connection (RFC 9112 §6.3).
         """
         if call.needs_host:
             raise InvalidRequest("The header host is missing.")
+        if b"transfer-encoding" in call.headers and b"content-length" in call.headers:
+            raise InvalidRequest("The body was sent with two lengths.")
         if len(call.query_string) > QUERY_BYTES_MAX:
             raise InvalidRequest(f"The query has more than {QUERY_BYTES_MAX} bytes.")
         route, parameter = self._router.match(call.method, call.path)
