@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 from functools import partial
 from typing import Final
@@ -11,7 +12,13 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
+from countersign.core.gate.route import Reply
+from countersign.operate import bootstrap
+from countersign.server.app import App
 from tests.http import wire
+from tests.http.backstage import Operator
+from tests.support.every import every
+from tests.support.in_process import call_of, whole
 
 pytestmark = pytest.mark.one_engine
 
@@ -155,6 +162,95 @@ def test_a_body_of_two_lengths_is_read_in_one_way(client: httpx2.Client) -> None
         # The connection ends with the response: later bytes are not read as a request.
         assert received.startswith(b"HTTP/1.1 " + status), lengths
         assert received.count(b"HTTP/1.1 ") == 1, lengths
+
+
+@every("method", ["GET", "POST"])
+def test_a_body_of_two_lengths_is_refused_by_the_application_itself(
+    operator: Operator, method: str
+) -> None:
+    """Whatever the HTTP server lets through."""
+    lengths = [(b"transfer-encoding", b"chunked"), (b"content-length", b"2")]
+
+    async def ask(opened: bootstrap.Deployment) -> Reply:
+        call = call_of(method, "/healthz", [(b"host", b"x"), *lengths])
+        return await App(opened).handle(call, whole(b"{}"))
+
+    reply = operator.act(ask)
+    assert (reply.status, json.loads(reply.body)["error"]["code"]) == (400, "invalid_request")
+
+
+LAST: Final = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+ASK: Final = LAST.replace(b"Connection: close\r\n", b"")
+
+
+def head(*lines: bytes, line: bytes = b"GET /healthz HTTP/1.1") -> bytes:
+    """A head with these lines after its host, and the last request of the connection."""
+    return b"\r\n".join([line, b"Host: x", *lines, b"", b""]) + LAST
+
+
+def post(*lines: bytes, body: bytes, version: bytes = b"1.1") -> bytes:
+    """A request with the body of a verification, and the last request of the connection."""
+    line = b"POST /v1/buyers/verify HTTP/" + version
+    return b"\r\n".join([line, b"Host: x", b"KEY", *lines, b"", body]) + LAST
+
+
+def chunked(size: bytes = b"%x" % len(BODY), end: bytes = b"\r\n") -> bytes:
+    return size + end + BODY + end + b"0" + end + end
+
+
+@every(
+    ("sent", "statuses"),
+    [
+        (ASK * 50 + LAST, [200] * 51),
+        (head(line=b"GET /healthz HTTP/1.0"), [200]),
+        (head(b"Connection: keep-alive", line=b"GET /healthz HTTP/1.0"), [200, 200]),
+        (head(b"X: y").replace(b"\r\n", b"\n"), [200, 200]),
+        (head(line=b"BREW /healthz HTTP/1.1"), [405, 200]),
+        (head(b"Connection: Upgrade", b"Upgrade: h2c"), [200, 200]),
+        (head(*(b"X-%d: y" % number for number in range(90))), [200, 200]),
+        (head(*(b"X-%d: y" % number for number in range(150))), [431]),
+        (head(b"X: " + b"a" * 70_000), [431]),
+        (head(b"X : y"), [400]),
+        (head(b"X: a", b" b"), [400]),
+        (head(b"X: a\rb"), [400]),
+        (head(b"X: a\0b"), [400]),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", []),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"a" * 64, [400]),
+        (post(b"Transfer-Encoding: chunked", body=chunked()), [200, 200]),
+        (post(b"Transfer-Encoding: xchunked", body=chunked()), [400]),
+        (post(b"Transfer-Encoding: chunked", body=chunked(), version=b"1.0"), [400]),
+        (post(b"Transfer-Encoding: chunked", body=chunked(b"1" + b"0" * 16)), [400]),
+        (post(b"Transfer-Encoding: chunked", body=chunked(end=b"\n")), [400]),
+        (post(b"Content-Length : %d" % len(BODY), body=BODY), [400]),
+        (post(b"Content-Length: 1" + b"0" * 20, body=BODY), [400]),
+        (
+            post(
+                b"Connection: Upgrade",
+                b"Upgrade: h2c",
+                b"Content-Length: %d" % len(BODY),
+                body=BODY,
+            ),
+            [200, 200],
+        ),
+        (
+            post(b"Expect: 100-continue", b"Content-Length: %d" % len(BODY), body=BODY),
+            [100, 200, 200],
+        ),
+    ],
+)
+def test_each_request_of_a_connection_gets_its_own_response(
+    client: httpx2.Client, sent: bytes, statuses: list[int]
+) -> None:
+    """Whatever is malformed ends the connection: nothing behind it is read as a request."""
+    place = urlsplit(str(client.base_url))
+    key = (
+        b"Content-Type: application/json\r\nAuthorization: "
+        + client.headers["Authorization"].encode()
+    )
+    with socket.create_connection((place.hostname, place.port), timeout=30) as connection:
+        connection.sendall(sent.replace(b"KEY", key))
+        received = b"".join(iter(partial(connection.recv, 65536), b""))
+    assert [int(found) for found in re.findall(rb"HTTP/1\.[01] (\d{3}) ", received)] == statuses
 
 
 @pytest.mark.parametrize("end", [b"", b"ZZ\r\n"])
