@@ -65,3 +65,15 @@ def test_a_damaged_file_is_not_replaced(tmp_path: Path) -> None:
     assert heads.path(Mode.LIVE).read_bytes() == b"no checkpoint"
     assert heads.advance(Mode.LIVE, note(1, 6), heads.stored(Mode.LIVE))
     assert heads.read(Mode.LIVE) == note(1, 6)
+
+
+def test_a_size_is_noted_in_the_directory_that_is_there_now(tmp_path: Path) -> None:
+    """A restore may have replaced it under a running process."""
+    heads = HeadFiles(tmp_path / "heads")
+    for size in (5, 3):
+        heads.named_place()
+        heads.accept(Mode.TEST, 1, size)
+        assert heads.accepted(Mode.TEST) == (1, size)
+        (tmp_path / "heads").rename(tmp_path / f"moved {size}")
+    heads.accept(Mode.TEST, 1, 9)
+    assert heads.accepted(Mode.TEST) is None

@@ -182,21 +182,19 @@ class HeadFiles(Heads):
 
         It does not wait for the disk: a note survives a kill of the process.
         """
-        accepted = self.accepted(mode)
-        if accepted is not None and accepted >= (log_id, size):
-            return  # another process has accepted more since
         with suppress(OSError):
-            # Written over the old size, which `wb` of a descriptor does not truncate.
-            descriptor = os.open(self._accepted(mode), os.O_WRONLY | os.O_CREAT, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(f"{log_id:20} {size:20}\n".encode())
+            # Opened once, not before each: another process may replace the directory.
+            descriptor = os.open(self._accepted(mode), os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                if (_size_in(os.read(descriptor, 64)) or (0, 0)) < (log_id, size):
+                    os.pwrite(descriptor, f"{log_id:20} {size:20}\n".encode(), 0)
+            finally:
+                os.close(descriptor)
 
     def accepted(self, mode: Mode) -> tuple[int, int] | None:
-        try:
-            log_id, size = self._accepted(mode).read_bytes().split()
-            return int(log_id), int(size)
-        except (OSError, ValueError):
-            return None
+        with suppress(OSError):
+            return _size_in(self._accepted(mode).read_bytes())
+        return None
 
     def forget_accepted(self, mode: Mode) -> None:
         self._accepted(mode).unlink(missing_ok=True)
@@ -231,6 +229,13 @@ class HeadFiles(Heads):
             f"{error.strerror}. Make the directory writable, or set COUNTERSIGN_LOG_HEAD_DIR to "
             "another one."
         )
+
+
+def _size_in(noted: bytes) -> tuple[int, int] | None:
+    with suppress(ValueError):
+        log_id, size = noted.split()
+        return int(log_id), int(size)
+    return None
 
 
 def _name(mode: Mode) -> str:
