@@ -43,6 +43,8 @@ class Measurement:
     max_ms: float
     cpu_us: float
     """Processor time of the measured processes for each request; 0 if none were."""
+    loop_us: float
+    """That of the server's event loops alone: a process has one, which bounds its rate."""
 
 
 def ensure_wrk() -> Path:
@@ -105,12 +107,12 @@ def measure(
             # This and the number, of eight digits, are the unique part of a request.
             "BENCH_RUN": secrets.token_hex(7),
         }
-        before = [child.cpu_seconds() for child in processes]
+        before = _taken(processes)
         output = _run(wrk, endpoint.port, load, environment)
         if processes:
             time.sleep(SETTLE_SECONDS)
-        took = sum(child.cpu_seconds() for child in processes) - sum(before)
-        return _read(output, operation, took)
+        all_threads, loops = (b - a for a, b in zip(before, _taken(processes), strict=True))
+        return _read(output, operation, all_threads, loops)
 
 
 def measure_warm(
@@ -123,6 +125,12 @@ def measure_warm(
     """Measure after a warm-up of the same kind, which is not counted."""
     measure(wrk, endpoint, operation, Load(load.connections, WARM_UP_SECONDS), processes)
     return measure(wrk, endpoint, operation, load, processes)
+
+
+def _taken(processes: Sequence[Child]) -> tuple[float, float]:
+    """Seconds of the processor: of all processes, and of the event loops of the first."""
+    loops = processes[0].loop_seconds() if processes else 0.0
+    return sum(child.cpu_seconds() for child in processes), loops
 
 
 def _write(path: Path, calls: Sequence[Call]) -> None:
@@ -151,7 +159,7 @@ def _run(wrk: Path, port: int, load: Load, environment: Mapping[str, str]) -> st
     return done.stdout
 
 
-def _read(output: str, operation: Operation, cpu_seconds: float) -> Measurement:
+def _read(output: str, operation: Operation, cpu_seconds: float, loops: float) -> Measurement:
     lines = [line for line in output.splitlines() if line.startswith(MARK)]
     if len(lines) != 1:
         message = f"wrk wrote no result:\n{output}"
@@ -168,5 +176,6 @@ def _read(output: str, operation: Operation, cpu_seconds: float) -> Measurement:
     return Measurement(
         per_second=found["requests"] / found["seconds"],
         cpu_us=1e6 * cpu_seconds / found["requests"],
+        loop_us=1e6 * loops / found["requests"],
         **found,
     )

@@ -101,7 +101,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--rounds", type=_positive, help="rounds, of which the medians are taken (default: 3)")
     add("--json", type=Path, default=RESULTS, metavar="FILE", help="where to write the results")
     add("--plots", type=Path, metavar="DIR", help="also draw the processor times, as SVG")
-    add("--only-countersign", action="store_true", help="leave the ceiling and the usual pick out")
+    add(
+        "--only-countersign", action="store_true", help="leave the constants and the usual pick out"
+    )
     add(
         "--usual-server",
         choices=("granian", "uvicorn"),

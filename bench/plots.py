@@ -11,7 +11,12 @@ from bench.servers import COUNTERSIGN
 
 WIDTH: Final = 720
 _LEFT, _BAR, _GAP = 230, 16, 14
-_COLORS: Final = {"ceiling": "#9aa5b1", "usual": "#c98b3c", "countersign": "#2f6f8f"}
+_COLORS: Final = {
+    "floor": "#cbd2d9",
+    "ceiling": "#9aa5b1",
+    "usual": "#c98b3c",
+    "countersign": "#2f6f8f",
+}
 _STYLE: Final = "font: 13px sans-serif"
 
 _Group = tuple[str, Mapping[str, float]]

@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -125,6 +126,15 @@ class Child:
         0 where there is no `/proc`.
         """
         return sum(self._family().values()) / os.sysconf("SC_CLK_TCK")
+
+    def loop_seconds(self) -> float:
+        """CPU time of the first thread of each of these processes, which runs its event loop."""
+        ticks = 0
+        for pid in self._family():
+            with suppress(OSError):  # it has just ended
+                stat = Path("/proc", str(pid), "task", str(pid), "stat").read_text()
+                ticks += sum(map(int, stat.rpartition(")")[2].split()[11:13]))
+        return ticks / os.sysconf("SC_CLK_TCK")
 
     def holding(self) -> Holding:
         """Resources held by the process and its descendants; needs Linux's `/proc`."""

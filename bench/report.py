@@ -12,6 +12,7 @@ from bench.options import Options
 from bench.results import (
     CONTENDERS,
     CPU,
+    LOOP,
     RATE,
     RATIOS,
     TIMES_CEILING,
@@ -23,6 +24,7 @@ from bench.rounds import Sample
 from bench.servers import COUNTERSIGN
 
 TITLES: Final = {
+    "floor": "floor",
     "ceiling": "ceiling",
     "usual": "usual pick",
     "countersign": "countersign",
@@ -38,8 +40,9 @@ CAVEATS: Final = (
     "estimates the latencies it missed that way; independent callers may still see worse ones.",
     "wrk shares the cores with the server and the database, so the rates are not those of a server",
     "that has the machine to itself. us is the processor time of all processes of a server for a",
-    "request, with PostgreSQL's: other work moves it less than rates. Ratios are medians of those",
-    "of the rounds. Compare within one run, not across runs or machines.",
+    "request, with PostgreSQL's: other work moves it less than rates. loop us is that of the event",
+    "loop of Countersign: a process answers at most a second divided by it. Ratios are medians of",
+    "those of the rounds. Compare within one run, not across runs or machines.",
 )
 
 
@@ -108,14 +111,21 @@ def save(findings: Findings, path: Path) -> None:
 
 
 def _medians(case: Case, name: str) -> dict[str, float | None]:
-    what = (CPU, RATE, "p50_ms", "p99_ms")
+    what = (CPU, LOOP, RATE, "p50_ms", "p99_ms")
     return {one: case.median(name, one) for one in what} | {"spread": case.spread(name)}
 
 
 def _facts(machine: Machine, options: Options) -> list[str]:
     memory = f", {machine.memory_gib} GiB" if machine.memory_gib else ""
     versions = machine.packages
-    shown = ("countersign-service", "granian", "sqlalchemy", "fastapi", options.usual_server)
+    shown = (
+        "countersign-service",
+        "granian",
+        "httptools",
+        "sqlalchemy",
+        "fastapi",
+        options.usual_server,
+    )
     named = ", ".join(
         f"{name} {versions[name]}" for name in dict.fromkeys(shown) if name in versions
     )
@@ -134,12 +144,13 @@ def _table(cases: Sequence[Case]) -> list[str]:
     for name in present:
         head += [f"{TITLES[name]} us", "/s"]
     ratios = [ratio for ratio in RATIOS if {ratio.own, ratio.other} <= {*present}]
-    head += ["p50 ms", "p99 ms", *(ratio.words for ratio in ratios)]
+    head += ["loop us", "p50 ms", "p99 ms", *(ratio.words for ratio in ratios)]
     rows = [head]
     for case in cases:
         row = [case.operation, str(case.connections), f"{case.stored:,}"]
         for name in present:
             row += [_number(case.median(name, CPU), 0), _number(case.median(name, RATE), 0)]
+        row.append(_number(case.median(COUNTERSIGN, LOOP), 0))
         row += [_number(case.median(COUNTERSIGN, what), 1) for what in ("p50_ms", "p99_ms")]
         rows.append(row + [_number(case.ratio(ratio), 2) for ratio in ratios])
     widths = [max(len(row[column]) for row in rows) for column in range(len(head))]

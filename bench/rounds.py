@@ -16,7 +16,7 @@ from bench.options import POSTGRES, Options
 from bench.plan import OPERATIONS
 from bench.postgres import postgres
 from bench.processes import Child
-from bench.servers import CEILING, COUNTERSIGN, WORKERS, Contender
+from bench.servers import CEILING, COUNTERSIGN, FLOOR, WORKERS, Contender
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,8 @@ def started(options: Options, engine: str, folder: Path) -> Iterator[list[Conten
             )
         if not options.only_countersign:
             usual = servers.usual_pick(folder, usual_url, options.usual_server)
-            contexts = [servers.ceiling(folder), usual, *contexts]
+            constants = [servers.constant(name, folder) for name in (FLOOR, CEILING)]
+            contexts = [*constants, usual, *contexts]
         contenders = []
         for context in contexts:
             contender = stack.enter_context(context)
@@ -92,7 +93,7 @@ def _check(options: Options, contender: Contender) -> None:
     for name in options.operations:
         answer = try_once(contender.endpoint, OPERATIONS[name])
         expected = {"notice": "bullets", "status": "status", "acknowledge": "ack_id"}[name]
-        if contender.name != CEILING and not answer.get(expected):
+        if contender.name not in {FLOOR, CEILING} and not answer.get(expected):
             message = f"{contender.name}: {name} answered without {expected}"
             raise BenchError(message)
     contender.child.pause()
@@ -166,6 +167,7 @@ def _say_sample(sample: Sample, rounds: int, left: float) -> None:
     say(
         f"{sample.engine} {sample.round}/{rounds}  {sample.operation:<11} "
         f"{sample.connections:>4} conn  {sample.contender:<11} {found.per_second:>9,.0f}/s  "
-        f"{found.cpu_us:>7,.0f} us  p50 {found.p50_ms:>8.2f} ms  p99 {found.p99_ms:>8.2f} ms  "
+        f"{found.cpu_us:>7,.0f} us  loop {found.loop_us:>5,.0f} us  "
+        f"p50 {found.p50_ms:>8.2f} ms  p99 {found.p99_ms:>8.2f} ms  "
         f"({left / 60:.1f} min left)"
     )

@@ -1,4 +1,4 @@
-"""The three contenders as running servers: the ceiling, the usual pick, and Countersign."""
+"""The contenders as running servers: floor, ceiling, the usual pick, and Countersign."""
 
 import asyncio
 import json
@@ -17,6 +17,7 @@ from bench.client import answers, client
 from bench.plan import BUYERS, NOTICE_ID, Endpoint
 from bench.processes import Child, free_port, run
 
+FLOOR: Final = "floor"
 CEILING: Final = "ceiling"
 USUAL: Final = "usual"
 COUNTERSIGN: Final = "countersign"
@@ -41,14 +42,16 @@ class Contender:
 
 
 @contextmanager
-def ceiling(folder: Path) -> Iterator[Contender]:
-    """Run the constant answer; it gets requests of the same shape and size as the others."""
+def constant(name: str, folder: Path) -> Iterator[Contender]:
+    """Run the floor or the ceiling; it gets requests of the same shape and size as the others."""
     port = free_port()
     endpoint = Endpoint(port, _stand_in_key(), _stand_in_cbids(), STAND_IN_LINES)
-    command = _granian("bench.ceiling:app", "rsgi", port)
-    with Child("The ceiling", command, _environment(), folder / "ceiling.log") as child:
+    command = [sys.executable, "-m", "bench.floor", str(port)]
+    if name == CEILING:
+        command = _granian("bench.ceiling:app", "rsgi", port)
+    with Child(f"The {name}", command, _environment(), folder / f"{name}.log") as child:
         child.wait_until(lambda: answers(port, endpoint.key))
-        yield Contender(CEILING, endpoint, child)
+        yield Contender(name, endpoint, child)
 
 
 @contextmanager
