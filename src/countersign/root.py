@@ -154,7 +154,7 @@ def _missing(name: str) -> click.Command:
     )
     @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
     @command
-    def missing(*, arguments: tuple[str, ...], as_json: bool) -> None:  # noqa: ARG001 - any
+    def missing(*, arguments: tuple[str, ...]) -> None:  # noqa: ARG001 - any
         raise PackageNotInstalled(
             f"The command {name} is part of the package {distribution}, which is not installed. "
             f"Install {distribution} in the same environment."

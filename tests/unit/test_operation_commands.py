@@ -239,7 +239,7 @@ def test_a_list_of_both_modes_says_how_to_continue_each(
         {"data": [{"name": name, "livemode": live}], "next_cursor": cursor}
         for name, live, cursor in (("a", False, None), ("b", True, "b 1"))
     ]
-    commands._show(Command(name="doors all", shows=("name",)), pages, as_json=False)
+    commands._show(Command(name="doors all", shows=("name",)), pages)
     out, err = capsys.readouterr()
     assert (out, err) == ("a\nb\n", "name\nThere are more: --mode live --after 'b 1'\n")
 

@@ -44,9 +44,7 @@ from countersign_evidence.verification import Verdict, dossier_of, verify_file
 )
 @command
 @with_room(Acknowledgments)
-async def certification(
-    room: Acknowledgments, id_: str, *, kind: str, file: Path | None, as_json: bool
-) -> None:
+async def certification(room: Acknowledgments, id_: str, *, kind: str, file: Path | None) -> None:
     """Print a draft certification of one record, for counsel's review.
 
     ID is an acknowledgment or a clearance. The draft is Markdown, filled in from this deployment.
@@ -69,7 +67,7 @@ async def certification(
         "text": made.text,
     }
     say(f"This is a draft for counsel's review, with {len(made.blanks)} blanks. It is not signed.")
-    show(view, made.text.rstrip("\n"), as_json=as_json)
+    show(view, made.text.rstrip("\n"))
 
 
 async def _exhibit(room: Acknowledgments, mode: Mode, id_: str, file: Path) -> Exhibit:

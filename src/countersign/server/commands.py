@@ -44,7 +44,7 @@ from countersign.operate.bootstrap import (
 from countersign.operate.commands.log import ALONE, anchor_lines, log_states
 from countersign.server.listen import refuse_taken
 from countersign.server.manager import READY, notify
-from countersign_evidence.cli.support import command, say, show
+from countersign_evidence.cli.support import command, is_given, say, show
 from countersign_evidence.entry import entry_host
 
 _DEMO_ACCOUNT = "demo"
@@ -67,7 +67,7 @@ _LOOKING: Final[set[asyncio.Task[None]]] = set()
     "servers.",
 )
 @command
-def init(*, time_stamps: str | None, upgrade: bool, as_json: bool) -> None:
+def init(*, time_stamps: str | None, upgrade: bool) -> None:
     """Create a new deployment, or upgrade the existing one. Running it again is safe."""
     settings = load_settings()
     names = None if time_stamps is None else read_choice(time_stamps)
@@ -99,25 +99,25 @@ def init(*, time_stamps: str | None, upgrade: bool, as_json: bool) -> None:
         say(f"Notice {content.id} version {content.version} is published.")
         for gap in content.text_gaps:
             say(f"  incomplete: {gap}")
-    if as_json:
+    if is_given("as_json"):
         notices = [
             {"notice_id": p.content.id, "version": p.content.version} for p in done.published
         ]
         place = str(settings.data_dir.resolve())
         view = {"data_dir": place, "notices": notices, "logs": origins}
-        show(view | {"time_stamps": list(done.time_stamps)}, "", as_json=True)
+        show(view | {"time_stamps": list(done.time_stamps)}, "")
 
 
 @click.command()
 @command
-def serve(*, as_json: bool) -> None:  # noqa: ARG001 - a server prints no result
+def serve() -> None:
     """Run the server until it is stopped (Ctrl-C or SIGTERM)."""
     _serve(load_settings(), demo=False)
 
 
 @click.command()
 @command
-def dev(*, as_json: bool) -> None:  # noqa: ARG001 - as above
+def dev() -> None:
     """Try it out: run init, create a demo account with a test key, print a curl line, and serve."""
     settings = load_settings()
     _refuse_production(settings.public_url.partition("://")[2])

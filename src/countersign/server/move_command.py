@@ -38,7 +38,7 @@ _ONE_WAY: Final = (
 @click.option("--to", metavar="URL", help="Of an empty PostgreSQL database, as its owner.")
 @click.option("--cancel", is_flag=True, help="Give up a move that is not complete.")
 @command
-def migrate_database(*, to: str | None, cancel: bool, as_json: bool) -> None:
+def migrate_database(*, to: str | None, cancel: bool) -> None:
     """Move the embedded database to an empty PostgreSQL database. Stop the server first.
 
     After a kill or failure, run it again: it continues where it stopped. Each row is compared, and
@@ -53,7 +53,7 @@ def migrate_database(*, to: str | None, cancel: bool, as_json: bool) -> None:
     place = moved_to(source, target)
     if place is not None and target is not None:
         say(f"Nothing is left to move: everything is in {place}.")
-        show({"moved_to": place, "rows": 0}, place, as_json=as_json)
+        show({"moved_to": place, "rows": 0}, place)
         return
     if settings.database_url is not None and not cancel:
         raise MoveFailed(_ONE_WAY)
@@ -65,7 +65,7 @@ def migrate_database(*, to: str | None, cancel: bool, as_json: bool) -> None:
                 if begun
                 else "No move has begun."
             )
-            show({"cancelled": begun}, "", as_json=as_json)
+            show({"cancelled": begun}, "")
             return
         refuse_unknown_pooler(target)
         with begun_move(source, target) as move:
@@ -75,7 +75,7 @@ def migrate_database(*, to: str | None, cancel: bool, as_json: bool) -> None:
             move.finish()
     place = place_of(target)
     say(f"{move.rows:,} rows were moved to {place}, each compared. {_NEXT}")
-    show({"moved_to": place, "rows": move.rows}, place, as_json=as_json)
+    show({"moved_to": place, "rows": move.rows}, place)
 
 
 def _target(to: str) -> URL:

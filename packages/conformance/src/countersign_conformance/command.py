@@ -57,13 +57,7 @@ _WIDTH: Final = 98
 )
 @command
 def conformance(
-    account: str,
-    *,
-    duration: timedelta,
-    step: timedelta,
-    hold: timedelta,
-    linger: timedelta,
-    as_json: bool,
+    account: str, *, duration: timedelta, step: timedelta, hold: timedelta, linger: timedelta
 ) -> None:
     """Test the integration of ACCOUNT while it runs in test mode, and print a report.
 
@@ -74,7 +68,7 @@ def conformance(
     """
     found, report = _conduct(account, duration=duration, step=step, hold=hold, linger=linger)
     guides = load_settings().public_url
-    show(_view(found, report, guides), _text(found, report, guides), as_json=as_json)
+    show(_view(found, report, guides), _text(found, report, guides))
     if not report.passed:
         sys.exit(1)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import partial
@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from countersign_evidence.cli.files import read_file, read_histories, read_policy
-from countersign_evidence.cli.support import command, fail, printable, say, watching
+from countersign_evidence.cli.support import command, fail, is_given, printable, say, watching
 from countersign_evidence.dossier import (
     CONTAINER_BYTES_MAX,
     Dossier,
@@ -111,7 +111,6 @@ def verify(
     key_history: Path | None,
     *,
     own_key: bool,
-    as_json: bool,
 ) -> None:
     """Check a dossier, packed or unpacked, a proof, or a receipt.
 
@@ -125,7 +124,7 @@ def verify(
     With it, 1 also means that the log contradicts the file (then the alarm is a file in the current
     directory: countersign log check-alarm), and 2 that the log could not be reached or checked.
     """
-    with _unchecked(as_json=as_json):
+    with _unchecked():
         policy = None if policy_file is None else read_policy(policy_file)
         if against is not None and policy is None:
             raise InvalidArgument("--against needs the keys that you trust: --policy POLICY.")
@@ -137,7 +136,7 @@ def verify(
                     "--against checks a proof. Whether the log kept the promise of a receipt is "
                     f"checked by {watching()} monitor --receipts."
                 )
-            _verify_receipt(data, policy, read_histories(key_history), as_json=as_json)
+            _verify_receipt(data, policy, read_histories(key_history))
             return
         if key_history is not None:
             raise InvalidArgument(
@@ -151,32 +150,32 @@ def verify(
         verdict = verify_file(data, policy, check_timestamp)
     verdict = _compared(verdict, data)
     warnings = _warnings(verdict)
-    _say(verdict, warnings, as_json=as_json)
+    _say(verdict, warnings)
     said = asdict(replace(verdict, dossier=None)) | {"dossier": _view(verdict.dossier)}
     view = {"ok": verdict.outcome is Conclusion.OK, **said, "warnings": warnings}
     seen = compare(data, policy, against) if against and policy and verdict.ok else None
     if seen is not None:
         view["against"] = seen.view()
-    click.echo(json.dumps(view) if as_json else _printable(verdict.line()))
+    _print(view, verdict.line())
     if seen is not None:
-        _say_seen(seen, as_json=as_json)
+        _say_seen(seen)
         sys.exit(seen.status)
     if not (own_key and verdict.outcome is Conclusion.CONSISTENT):
         sys.exit(STATUS[verdict.outcome])
 
 
 @contextmanager
-def _unchecked(*, as_json: bool) -> Iterator[None]:
+def _unchecked() -> Iterator[None]:
     """Exit with the status for an unchecked file if something needed is missing."""
     try:
         yield
     except InvalidArgument as error:
-        fail(error, as_json=as_json, status=STATUS[Conclusion.UNCHECKED])
+        fail(error, status=STATUS[Conclusion.UNCHECKED])
 
 
-def _say(verdict: Verdict, warnings: list[str], *, as_json: bool) -> None:
+def _say(verdict: Verdict, warnings: list[str]) -> None:
     """Print the verdict for people, and warnings on standard error."""
-    for line in () if as_json else (*verdict.summary, ""):
+    for line in () if is_given("as_json") else (*verdict.summary, ""):
         click.echo(line)
     for warning in warnings:
         say(f"warning: {warning}")
@@ -194,17 +193,15 @@ def _say(verdict: Verdict, warnings: list[str], *, as_json: bool) -> None:
         say(_printable(f"time-stamp: {stamp}"))
 
 
-def _say_seen(seen: Seen, *, as_json: bool) -> None:
+def _say_seen(seen: Seen) -> None:
     """The verdict of the current log on the file."""
-    if not as_json:
+    if not is_given("as_json"):
         click.echo(_printable(_IN_LOG[seen.status] + seen.message))
     if seen.alarm_file is not None:
         say(f"the file of the alarm: {seen.alarm_file}")
 
 
-def _verify_receipt(
-    data: bytes, policy: Policy | None, histories: Sequence[bytes], *, as_json: bool
-) -> None:
+def _verify_receipt(data: bytes, policy: Policy | None, histories: Sequence[bytes]) -> None:
     """Print a receipt's promise; exit status 1 if no log of the policy promised it.
 
     2 if it was signed by a key with such a log's name that is not known to be the log's.
@@ -218,7 +215,7 @@ def _verify_receipt(
         message = f"{error}{_UNKNOWN_KEY if unknown else ''}"
         verdict = "COULD NOT BE CHECKED" if unknown else "FAILED"
         view = {"ok": False, "message": message}
-        click.echo(json.dumps(view) if as_json else _printable(f"{verdict}: {message}"))
+        _print(view, f"{verdict}: {message}")
         sys.exit(STATUS[Conclusion.UNCHECKED if unknown else Conclusion.FAILED])
     digest, until = found.digest.hex(), rfc3339(found.sealed_by)
     message = f"{found.origin} promised to have the record {digest} by {until}"
@@ -230,7 +227,7 @@ def _verify_receipt(
         "log": found.origin,
         "sealed_by": until,
     }
-    click.echo(json.dumps(view) if as_json else _printable(f"OK  {message}"))
+    _print(view, f"OK  {message}")
 
 
 def _compared(verdict: Verdict, data: bytes) -> Verdict:
@@ -303,6 +300,10 @@ def _warnings(verdict: Verdict) -> list[str]:
         _OMITTED: verdict.dossier is not None,
     }
     return [warning for warning, due in warnings.items() if due]
+
+
+def _print(view: Mapping[str, object], line: str) -> None:
+    click.echo(json.dumps(view) if is_given("as_json") else _printable(line))
 
 
 def _printable(text: str) -> str:

@@ -59,7 +59,6 @@ def simulate_provider(
     credentials: bool,
     test_mode: bool,
     send_webhook: tuple[str, str] | None,
-    as_json: bool,
 ) -> None:
     """Simulate an identity provider over HTTP. All persons are invented.
 
@@ -69,25 +68,23 @@ def simulate_provider(
     simulator = SIMULATORS[name](time.time)
     if listing:
         for session in simulator.sessions:
-            show(_view(session), "", as_json=True)
+            click.echo(json_text(_view(session)))
     elif credentials:
         held = simulator.test_credentials if test_mode else simulator.credentials
-        show(held, json_text(held, indent=2), as_json=as_json)
+        show(held, json_text(held, indent=2))
     elif send_webhook is not None:
         status = _send(simulator, *send_webhook)
         say(f"The receiver returned {status}.")
-        show({"status": status}, str(status), as_json=as_json)
+        show({"status": status}, str(status))
     else:
-        asyncio.run(_serve(simulator, host, port, webhook_url, as_json=as_json))
+        asyncio.run(_serve(simulator, host, port, webhook_url))
 
 
-async def _serve(
-    simulator: Simulator, host: str, port: int, webhook_url: str | None, *, as_json: bool
-) -> None:
+async def _serve(simulator: Simulator, host: str, port: int, webhook_url: str | None) -> None:
     try:
         async with serve(simulator, host=host, port=port, webhook_url=webhook_url) as served:
             say(f"Simulating {simulator.name} at {served.url}; stop with Ctrl+C.")
-            show({"url": served.url}, served.url, as_json=as_json)
+            show({"url": served.url}, served.url)
             await asyncio.Event().wait()
     except OSError as error:
         msg = f"{host} port {port} cannot be used: {error.strerror}. Give another port: --port N."

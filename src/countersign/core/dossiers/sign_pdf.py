@@ -26,9 +26,7 @@ _FIELD = "Operator"
     help="The file to write. Left out: NAME-signed.pdf.",
 )
 @command
-def sign_pdf(
-    pdf: Path, key: Path, passphrase_file: Path | None, output: Path | None, *, as_json: bool
-) -> None:
+def sign_pdf(pdf: Path, key: Path, passphrase_file: Path | None, output: Path | None) -> None:
     """Sign a copy of a PDF (PAdES baseline B-B, ETSI EN 319 142-1), as its operator.
 
     The signature is appended: the copy begins with the exact bytes of the PDF, so that `countersign
@@ -43,7 +41,7 @@ def sign_pdf(
     with written(target) as file:
         file.write(signed)
     say("Give the dossier with it: only that can be verified against the log.")
-    show({"file": str(target)}, str(target), as_json=as_json)
+    show({"file": str(target)}, str(target))
 
 
 def _signed(pdf: bytes, key: Path, passphrase: bytes | None) -> bytes:

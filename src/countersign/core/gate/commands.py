@@ -34,6 +34,7 @@ from countersign_evidence.cli.support import (
     command,
     field_lines,
     in_words,
+    is_given,
     say,
     show,
     show_all,
@@ -57,7 +58,7 @@ def command_of(route: Route[Any], declared: Command) -> click.Command:
 
     @command
     @with_room(route.room)
-    async def run(room: Any, /, *, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - as declared
+    async def run(room: Any, /, **given: Any) -> None:  # noqa: ANN401 - as declared
         sent = {name: _sent(given[name]) for name in members if given[name] not in (None, ())}
         body, parameter = {**declared.sends, **sent}, "".join(given[p] for p in path)
         try:
@@ -71,7 +72,7 @@ def command_of(route: Route[Any], declared: Command) -> click.Command:
             raise InvalidRequest(message) from None
         if declared.warns is not None:
             await declared.warns(room, found[0])
-        _show(declared, found, as_json=as_json)
+        _show(declared, found)
 
     if declared.asks:
         run = asking(declared.asks)(run)
@@ -251,15 +252,15 @@ def _spelt(members: Mapping[str, click.Parameter], name: str) -> str:
     return f"{unit} ({members[name].opts[0] if name in members else name})"
 
 
-def _show(declared: Command, found: list[dict[str, Any]], *, as_json: bool) -> None:
+def _show(declared: Command, found: list[dict[str, Any]]) -> None:
     """Print the response: a list as one line per item, anything else as one line per member."""
     (first, *_) = found
     if "next_cursor" in first:
         items = [item for page in found for item in page["data"]]
         lines = ["  ".join(in_words(_at(item, name)) for name in declared.shows) for item in items]
-        if items and not as_json:
+        if items and not is_given("as_json"):
             say("  ".join(declared.shows))
-        show_all(items, lines, declared.none, as_json=as_json)
+        show_all(items, lines, declared.none)
         for page in found:
             if page["next_cursor"] is not None:
                 one = f" --mode {_mode(page)}" if len(found) > 1 else ""
@@ -272,7 +273,7 @@ def _show(declared: Command, found: list[dict[str, Any]], *, as_json: bool) -> N
     lines = [
         in_words(one) for all_ in shown for one in (all_ if isinstance(all_, list) else [all_])
     ]
-    show(first, "\n".join(lines) if declared.shows else field_lines(first), as_json=as_json)
+    show(first, "\n".join(lines) if declared.shows else field_lines(first))
 
 
 def _mode(page: Mapping[str, Any]) -> Mode:

@@ -27,6 +27,7 @@ from countersign_evidence.cli.files import written
 from countersign_evidence.cli.support import (
     command,
     field_lines,
+    is_given,
     json_text,
     printable,
     say,
@@ -76,11 +77,10 @@ async def export(
     before: str | None,
     format_: str,
     output: Path | None,
-    as_json: bool,
 ) -> None:
     """Export an account's acknowledgments with their personal fields, newest first."""
     times = (_time("--after", after), _time("--before", before))
-    jsonl = format_ == "jsonl" or (as_json and output is None)
+    jsonl = format_ == "jsonl" or (is_given("as_json") and output is None)
     printed = Terminal() if sys.stdout.isatty() else sys.stdout.buffer
     access, number = room.log.access, 0
     with nullcontext(printed) if output is None else written(output) as target:
@@ -97,8 +97,8 @@ async def export(
             number += 1
             if number % _PROGRESS_EVERY == 0:
                 say(f"{number} …")
-    if output is not None and as_json:
-        show({"exported": number, "output": str(output)}, "", as_json=True)
+    if output is not None and is_given("as_json"):
+        show({"exported": number, "output": str(output)}, "")
     say(f"{number} acknowledgments exported.")
     if not number:
         other = Mode.TEST if Mode(mode) is Mode.LIVE else Mode.LIVE
@@ -185,8 +185,6 @@ async def list_command(
     session: str | None,
     account: str | None,
     mode: str | None,
-    *,
-    as_json: bool,
 ) -> None:
     """Find the acknowledgments of an order, newest first: of each account at most 100."""
     if order_reference is None and session is None:
@@ -218,14 +216,14 @@ async def list_command(
         for one in (await find_many(room, operator(owner.id, of_mode), search))[0]
     ]
     lines = ["  ".join(value or "-" for value in one.values()) for one in found]
-    show_all(found, lines, "No acknowledgment was found.", as_json=as_json)
+    show_all(found, lines, "No acknowledgment was found.")
 
 
 @click.command("show")
 @click.argument("ack_id")
 @command
 @with_room(Acknowledgments)
-async def show_command(room: Acknowledgments, ack_id: str, *, as_json: bool) -> None:
+async def show_command(room: Acknowledgments, ack_id: str) -> None:
     """Show an acknowledgment of any account, with its personal fields."""
     is_one = is_id(ACKNOWLEDGMENT, ack_id)  # a clearance has an owner, too
     found = await room.log.database.read(find_order_owner, ack_id) if is_one else None
@@ -237,4 +235,4 @@ async def show_command(room: Acknowledgments, ack_id: str, *, as_json: bool) -> 
     )
     shown = await get_acknowledgment(room, who, ack_id)
     view = {"account_id": who.account_id, **msgspec.to_builtins(shown)}
-    show(view, field_lines(view), as_json=as_json)
+    show(view, field_lines(view))

@@ -39,6 +39,7 @@ from countersign_evidence.cli.support import (
     confirm,
     field_lines,
     in_words,
+    is_given,
     json_text,
     say,
     show,
@@ -59,10 +60,10 @@ def buyers() -> None:
 @buyers.command("show")
 @click.argument("cbid")
 @command
-def show_(cbid: str, *, as_json: bool) -> None:
+def show_(cbid: str) -> None:
     """Show a buyer, without personal data."""
     buyer, status = _in_room(admin.show)(cbid)
-    _show_buyer(buyer, status, as_json=as_json)
+    _show_buyer(buyer, status)
 
 
 @buyers.command("accept-zip")
@@ -74,7 +75,7 @@ def show_(cbid: str, *, as_json: bool) -> None:
 @click.option("--reason", required=True, help="Why, such as the number of a case.")
 @asking("Accept {zip_} for {cbid} without a provider's confirmation?")
 @command
-def accept_zip(cbid: str, zip_: str, *, document: str, reason: str, as_json: bool) -> None:
+def accept_zip(cbid: str, zip_: str, *, document: str, reason: str) -> None:
     """Accept another ZIP code for a buyer whom a provider approved and who has moved.
 
     All other rules are applied again to the provider's result of that time. The record says that an
@@ -82,14 +83,14 @@ def accept_zip(cbid: str, zip_: str, *, document: str, reason: str, as_json: boo
     """
     buyer = _in_room(admin.accept_zip)(cbid, zip_, document=document, reason=reason)
     say(f"This was recorded in the audit log: countersign buyers audit {buyer.cbid}")
-    _show_buyer(buyer, buyer.status, as_json=as_json)
+    _show_buyer(buyer, buyer.status)
 
 
 @buyers.command("evidence")
 @click.argument("cbid")
 @click.option("--reason", required=True, help="Why you look at it, such as a case number.")
 @command
-def evidence(cbid: str, *, reason: str, as_json: bool) -> None:
+def evidence(cbid: str, *, reason: str) -> None:
     """Show the evidence of a buyer's verifications: names, dates of birth, addresses.
 
     The audit log permanently records that you looked, when and why. `content.answer.body` has the
@@ -102,7 +103,7 @@ def evidence(cbid: str, *, reason: str, as_json: bool) -> None:
     number = f"{len(found.checks)} verification{'' if len(found.checks) == 1 else 's'}"
     say(f"{number}, the evidence of {erased} erased." if erased else f"{number}.")
     say(f"This was recorded in the audit log: countersign audit {cbid}")
-    show(view, json_text(view, indent=2), as_json=as_json)
+    show(view, json_text(view, indent=2))
 
 
 @click.command()
@@ -116,7 +117,7 @@ def evidence(cbid: str, *, reason: str, as_json: bool) -> None:
     "this directory.",
 )
 @command
-def audit(subject: str | None, *, folder: Path | None, as_csv: bool, as_json: bool) -> None:
+def audit(subject: str | None, *, folder: Path | None, as_csv: bool) -> None:
     """List what operators and people did or looked at, oldest first: who, when, what and why.
 
     With `export --with-chain DIR` it writes the audit so that others can check it without the
@@ -127,7 +128,7 @@ def audit(subject: str | None, *, folder: Path | None, as_csv: bool, as_json: bo
     if folder is not None:
         entries, heads = _export(folder)
         plain = f"{entries} entries and {heads} sealed heads are in {folder}"
-        show({"entries": entries, "heads": heads}, plain, as_json=as_json)
+        show({"entries": entries, "heads": heads}, plain)
         return
     found = _in_room(admin.audit_log)(subject)
     view = [msgspec.to_builtins(entry) | {"at": rfc3339(entry.at)} for entry in found]
@@ -141,7 +142,7 @@ def audit(subject: str | None, *, folder: Path | None, as_csv: bool, as_json: bo
         for entry in found
     ]
     none = "No entries."
-    show_all(view, lines, none, as_json=as_json)
+    show_all(view, lines, none)
 
 
 @with_room(LogRoom)
@@ -166,7 +167,7 @@ async def _export(room: LogRoom, folder: Path) -> tuple[int, int]:
 buyers.add_command(audit)
 
 
-def _show_buyer(buyer: Buyer, status: BuyerStatus, *, as_json: bool) -> None:
+def _show_buyer(buyer: Buyer, status: BuyerStatus) -> None:
     """Show a buyer, without personal data."""
     view: dict[str, Any] = {
         "cbid": buyer.cbid,
@@ -178,7 +179,7 @@ def _show_buyer(buyer: Buyer, status: BuyerStatus, *, as_json: bool) -> None:
         "expires_at": buyer.expires_at and rfc3339(buyer.expires_at),
         "proved": [msgspec.to_builtins(proof.facts) for proof in buyer.proofs],
     }
-    show(view, field_lines(view), as_json=as_json)
+    show(view, field_lines(view))
 
 
 @click.group()
@@ -250,8 +251,6 @@ async def set_settings(
     credentials_file: Path | None,
     dangerous_base_url: str | None,
     check: bool,
-    yes: bool,
-    as_json: bool,
     **rules: Any,  # noqa: ANN401 - the options that are named as the rules are
 ) -> None:
     """Set the provider, its credentials and the rules of ACCOUNT (id or name).
@@ -265,7 +264,7 @@ async def set_settings(
     hints = room.providers.factory.review(provider, credentials)
     before, after = await acts.changed(room, account, given)
     if before is not None:
-        _confirm_change(before, after, yes=yes)
+        _confirm_change(before, after)
     if check:
         await acts.check(room, provider, credentials, url)
     settings = await acts.configure(room, account, provider, credentials, after, base_url=url)
@@ -282,14 +281,14 @@ async def set_settings(
     view = _settings_view(room, settings)
     view |= {"further_providers": [_further_view(room, *one) for one in more]}
     say(f"The URL for the provider's webhooks: {view['webhook_url']}")
-    show(view, field_lines(view), as_json=as_json)
+    show(view, field_lines(view))
 
 
 @verification.command("show")
 @click.argument("account")
 @command
 @_in_room
-async def show_settings(room: Buyers, account: str, *, as_json: bool) -> None:
+async def show_settings(room: Buyers, account: str) -> None:
     """Show the settings of ACCOUNT; never the credentials."""
     settings = await acts.show(room, account)
     further = await acts.further(room, account)
@@ -301,18 +300,18 @@ async def show_settings(room: Buyers, account: str, *, as_json: bool) -> None:
             f"{account} does not verify live buyers yet: countersign accounts verification set "
             f"{account} …"
         )
-    show(view, field_lines(view or {}), as_json=as_json)
+    show(view, field_lines(view or {}))
 
 
 @verification.command("remove")
 @click.argument("account")
 @asking("Remove the provider and the credentials of {account}?")
 @command
-def remove_settings(account: str, *, as_json: bool) -> None:
+def remove_settings(account: str) -> None:
     """Remove the provider and the credentials of ACCOUNT. Its buyers keep their status."""
     removed = _in_room(acts.remove)(account)
     say(f"{account} no longer verifies live buyers." if removed else "The account had no provider.")
-    show({"account": account, "removed": removed}, account, as_json=as_json)
+    show({"account": account, "removed": removed}, account)
 
 
 @verification.command("add")
@@ -338,7 +337,6 @@ async def add_provider(
     test_keys: bool,
     dangerous_base_url: str | None,
     check: bool,
-    as_json: bool,
 ) -> None:
     """Give ACCOUNT another provider, from which its buyers may choose. The rules are the account's.
 
@@ -356,7 +354,7 @@ async def add_provider(
     _say_notes(provider, None if test_keys else url, hints, checked=check)
     view = _further_view(room, mode, added)
     say(f"The URL for the provider's webhooks: {view['webhook_url']}")
-    show(view, field_lines(view), as_json=as_json)
+    show(view, field_lines(view))
 
 
 @verification.command("drop")
@@ -365,13 +363,13 @@ async def add_provider(
 @_test_keys
 @asking("Remove {provider} and its credentials from {account}?")
 @command
-def drop_provider(account: str, *, provider: str, test_keys: bool, as_json: bool) -> None:
+def drop_provider(account: str, *, provider: str, test_keys: bool) -> None:
     """Take a provider that was added away from ACCOUNT. Its buyers keep their status."""
     mode = Mode.TEST if test_keys else Mode.LIVE
     dropped = _in_room(acts.drop)(account, mode, provider)
     say(f"{provider} was removed." if dropped else f"{provider} was not added to this account.")
     view = {"account": account, "provider": provider, "mode": mode.value, "removed": dropped}
-    show(view, account, as_json=as_json)
+    show(view, account)
 
 
 def _say_notes(provider: str, url: str | None, hints: Iterable[str], *, checked: bool) -> None:
@@ -400,7 +398,7 @@ def _read_credentials(file: Path | None) -> bytes:
     return os.fsencode(text)  # the bytes as given, which need not be UTF-8
 
 
-def _confirm_change(before: VerificationRules, after: VerificationRules, *, yes: bool) -> None:
+def _confirm_change(before: VerificationRules, after: VerificationRules) -> None:
     """Print each rule that changes, and ask before one becomes weaker.
 
     Raises:
@@ -413,12 +411,12 @@ def _confirm_change(before: VerificationRules, after: VerificationRules, *, yes:
         if value != old[name]:
             mark = " (weaker)" if name in weaker else ""
             say(f"{name}: {in_words(old[name])} → {in_words(value)}{mark}")
-    if not weaker or yes:
+    if not weaker or is_given("yes"):
         return
     if not sys.stdin.isatty():
         msg = f"This makes rules weaker: {', '.join(weaker)}. Nothing was changed. Give --yes."
         raise InvalidArgument(msg)
-    confirm("Make these rules weaker?", yes=yes)
+    confirm("Make these rules weaker?")
 
 
 def _further_view(room: Buyers, mode: Mode, settings: VerificationSettings) -> dict[str, Any]:

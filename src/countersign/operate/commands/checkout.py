@@ -38,7 +38,6 @@ async def brand_command(
     account: str,
     *,
     logo: str | None,
-    as_json: bool,
     **given: str | None,
 ) -> None:
     """Set what buyers see and do on an account's hosted pages, and print it.
@@ -56,7 +55,7 @@ async def brand_command(
     )
     shown = asdict(brand)
     lines = [f"{part}: {value or '(none)'}" for part, value in shown.items()]
-    show(shown, "\n".join(lines), as_json=as_json)
+    show(shown, "\n".join(lines))
 
 
 @click.command("preview")
@@ -69,13 +68,13 @@ async def brand_command(
 )
 @command
 @with_room(Access)
-async def preview_command(access: Access, account: str, *, out: Path, as_json: bool) -> None:
+async def preview_command(access: Access, account: str, *, out: Path) -> None:
     """Write the buyer's pages of an account into files, with an invented order: nothing is sent."""
     found = await find_account(access, account)
     brand = await access.database.read(brand_of, found.id)
     picture = await access.database.read(read_logo, brand.logo) if brand.logo else None
     names = _write(out, preview_pages(brand), picture)
-    show({"pages": names}, f"Open {out / names[0]} in a browser.", as_json=as_json)
+    show({"pages": names}, f"Open {out / names[0]} in a browser.")
 
 
 def _write(folder: Path, pages: Mapping[str, str], picture: bytes | None) -> list[str]:

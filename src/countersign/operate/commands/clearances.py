@@ -38,9 +38,7 @@ def clearances() -> None:
 @asking("Give the {mode} clearances a new signing key?")
 @command
 @with_room(Clearances)
-async def rotate_key(
-    room: Clearances, mode: str, *, overlap: timedelta, at_once: bool, as_json: bool
-) -> None:
+async def rotate_key(room: Clearances, mode: str, *, overlap: timedelta, at_once: bool) -> None:
     """Add a key that signs tokens after the overlap, and print its id.
 
     /.well-known/jwks.json contains the new key immediately, and the old key until its last token
@@ -48,17 +46,17 @@ async def rotate_key(
     """
     key = await room.keys.rotate(Mode(mode), timedelta(0) if at_once else overlap)
     say(f"The key is published now and signs from {rfc3339(key.signs_from)}.")
-    show(_view(key), key.kid, as_json=as_json)
+    show(_view(key), key.kid)
 
 
 @clearances.command("keys")
 @command
 @with_room(Clearances)
-async def keys_(room: Clearances, *, as_json: bool) -> None:
+async def keys_(room: Clearances) -> None:
     """List the keys that sign tokens, the oldest of each mode first."""
     views = [_view(key) for mode in Mode for key in await room.keys.list(mode)]
     plain = "\n".join(f"{view['kid']}  signs from {view['signs_from']}" for view in views)
-    show(views, plain, as_json=as_json)
+    show(views, plain)
 
 
 @clearances.command("withdraw-key")
@@ -66,7 +64,7 @@ async def keys_(room: Clearances, *, as_json: bool) -> None:
 @asking("Invalidate every token that {kid} has signed?")
 @command
 @with_room(Clearances)
-async def withdraw_key(room: Clearances, kid: str, *, as_json: bool) -> None:
+async def withdraw_key(room: Clearances, kid: str) -> None:
     """Withdraw the key KID immediately: tokens that it has signed are no longer valid.
 
     Use this if someone else may have the key. Another key must already sign: rotate-key --at-once.
@@ -76,7 +74,7 @@ async def withdraw_key(room: Clearances, kid: str, *, as_json: bool) -> None:
         "/.well-known/jwks.json no longer contains the key. Cached copies are valid for five "
         "minutes."
     )
-    show(_view(key), key.kid, as_json=as_json)
+    show(_view(key), key.kid)
 
 
 @click.group()
@@ -128,7 +126,6 @@ async def set_(
     paid_max_age: timedelta,
     product_class: str,
     order_reference: str,
-    as_json: bool,
 ) -> None:
     """Set the rules of ACCOUNT (id or name), from its next clearance on.
 
@@ -143,16 +140,16 @@ async def set_(
     )
     account_id = await set_rules(room, account, rules)
     say(f"These rules apply to account {account_id} from now on.")
-    _show(account_id, rules, as_json=as_json)
+    _show(account_id, rules)
 
 
 @clearance.command("show")
 @click.argument("account")
 @command
 @with_room(Clearances)
-async def show_(room: Clearances, account: str, *, as_json: bool) -> None:
+async def show_(room: Clearances, account: str) -> None:
     """Show the rules of ACCOUNT."""
-    _show(*await get_rules(room, account), as_json=as_json)
+    _show(*await get_rules(room, account))
 
 
 def _view(key: ClearanceKey) -> dict[str, Any]:
@@ -164,10 +161,10 @@ def _view(key: ClearanceKey) -> dict[str, Any]:
     }
 
 
-def _show(account_id: str, rules: ClearanceRules, *, as_json: bool) -> None:
+def _show(account_id: str, rules: ClearanceRules) -> None:
     demands = {
         name.removesuffix("_required"): "required" if demanded else "optional"
         for name, demanded in rules.demands().items()
     }
     view = {"account_id": account_id, **rules.seconds(), **demands}
-    show(view, field_lines(view), as_json=as_json)
+    show(view, field_lines(view))

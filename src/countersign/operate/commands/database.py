@@ -43,7 +43,7 @@ _WARNINGS: Final = {
     "replaced. Left out: shred-keys.db in DIRECTORY.",
 )
 @command
-def backup(directory: Path, *, shred_keys: Path | None, as_json: bool) -> None:
+def backup(directory: Path, *, shred_keys: Path | None) -> None:
     """Copy the embedded database into a new DIRECTORY. Servers can keep running.
 
     A copy and shred keys of the same time make data readable that is erased later. So give the same
@@ -68,7 +68,7 @@ def backup(directory: Path, *, shred_keys: Path | None, as_json: bool) -> None:
     say(
         "Not copied: the secret key and the key-encryption key. Without them the backup is useless."
     )
-    show({"directory": str(directory.resolve())}, str(directory.resolve()), as_json=as_json)
+    show({"directory": str(directory.resolve())}, str(directory.resolve()))
 
 
 @click.command()
@@ -80,7 +80,7 @@ def backup(directory: Path, *, shred_keys: Path | None, as_json: bool) -> None:
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @command
-def restore(directory: Path, *, shred_keys: Path | None, yes: bool, as_json: bool) -> None:
+def restore(directory: Path, *, shred_keys: Path | None) -> None:
     """Restore the embedded database from a backup. No database may exist, and no server may run.
 
     Run `countersign init` next. Sealing is suspended, since checkpoints may have been published
@@ -88,7 +88,7 @@ def restore(directory: Path, *, shred_keys: Path | None, yes: bool, as_json: boo
     data that was erased after the backup stays erased.
     """
     settings = load_settings()
-    confirm(f"Restore {directory} into {settings.data_dir}?", yes=yes)
+    confirm(f"Restore {directory} into {settings.data_dir}?")
     lock = only_server(settings.data_dir) if settings.data_dir.is_dir() else nullcontext()
     with lock:
         url = url_of(settings)
@@ -105,7 +105,7 @@ def restore(directory: Path, *, shred_keys: Path | None, yes: bool, as_json: boo
         "unreadable": restored.unreadable,
         "shred_keys_age": restored.age.value,
     }
-    show(view, str(restored.shred_keys), as_json=as_json)
+    show(view, str(restored.shred_keys))
 
 
 @click.group()
@@ -120,7 +120,7 @@ def database() -> None:
     "--console", is_flag=True, help="Also what staff do with accounts, keys, notices, holds."
 )
 @command
-def grants(role: str, *, apply: bool, console: bool, as_json: bool) -> None:
+def grants(role: str, *, apply: bool, console: bool) -> None:
     """Print the SQL that grants a role exactly the rights that servers need.
 
     Run it with --apply, as the owner of the tables, after `countersign init` and again after each
@@ -129,7 +129,7 @@ def grants(role: str, *, apply: bool, console: bool, as_json: bool) -> None:
     statements = serving_role_grants(role, console=console)
     if apply:
         grant(url_of(load_settings()), role, console=console)
-    show({"statements": statements}, "\n".join(f"{s};" for s in statements), as_json=as_json)
+    show({"statements": statements}, "\n".join(f"{s};" for s in statements))
 
 
 def _about(restored: Restored) -> str:

@@ -30,7 +30,7 @@ _seconds = click.option(
 @click.command()
 @_seconds
 @command
-def doctor(*, seconds: float, as_json: bool) -> None:
+def doctor(*, seconds: float) -> None:
     """Look for problems, and say what to do. Changes nothing, whether a server runs or not.
 
     One line per check. The exit status is 0 if all is fine, 1 if there are warnings, and 2 if
@@ -38,14 +38,14 @@ def doctor(*, seconds: float, as_json: bool) -> None:
     """
     lines = examine(Sight(seconds=seconds))
     view = {"severity": worst(lines).value, "lines": [_view(line) for line in lines]}
-    show(view, "\n".join(map(_text, lines)), as_json=as_json)
+    show(view, "\n".join(map(_text, lines)))
     sys.exit(EXIT[worst(lines)])
 
 
 @click.command()
 @_seconds
 @command
-def status(*, seconds: float, as_json: bool) -> None:
+def status(*, seconds: float) -> None:
     """Show on one screen the state of the service and what needs attention."""
     lines = examine(Sight(seconds=seconds))
     wrong, known = problems(lines), {line.check: line.diagnosis for line in reversed(lines)}
@@ -61,7 +61,7 @@ def status(*, seconds: float, as_json: bool) -> None:
         text.append(f"and {len(wrong) - _PROBLEMS_MAX} more: countersign doctor")
     view = {"version": __version__, "facts": facts, "problems": [_view(line) for line in wrong]}
     short = (one if len(one) <= _WIDTH else f"{one[: _WIDTH - 1]}…" for one in text)
-    show(view, "\n".join(short), as_json=as_json)
+    show(view, "\n".join(short))
 
 
 def _view(line: Examined) -> dict[str, str]:

@@ -39,8 +39,6 @@ async def dossier(
     disclose: str | None,
     size: int | None,
     output: Path | None,
-    *,
-    as_json: bool,
 ) -> None:
     """Write all evidence of one order: the file to give to a court.
 
@@ -49,7 +47,7 @@ async def dossier(
     query = DossierQuery(disclose=disclose, size=size)
     data, mode = await _made(room, order_id, query, AuditAction.DOSSIER_WRITTEN)
     target = output or Path(f"{order_id}-dossier.zip")
-    _write(order_id, data, target, as_json=as_json)
+    _write(order_id, data, target)
     say_how_to_check(target, mode)
 
 
@@ -60,7 +58,7 @@ async def dossier(
 @command
 @with_room(Acknowledgments)
 async def certificate(
-    room: Acknowledgments, ack_id: str, disclose: str | None, output: Path | None, *, as_json: bool
+    room: Acknowledgments, ack_id: str, disclose: str | None, output: Path | None
 ) -> None:
     """Write the certificate of an acknowledgment: a PDF to read, print and sign.
 
@@ -68,7 +66,7 @@ async def certificate(
     """
     query = DossierQuery(disclose=disclose)
     made, _ = await _made(room, ack_id, query, AuditAction.CERTIFICATE_WRITTEN)
-    _write(ack_id, pdf_of(made), output or Path(f"{ack_id}.pdf"), as_json=as_json)
+    _write(ack_id, pdf_of(made), output or Path(f"{ack_id}.pdf"))
 
 
 async def _made(
@@ -82,7 +80,7 @@ async def _made(
     return await make_dossier(room, who, order_id, query, SEALING_SECONDS), who.mode
 
 
-def _write(order_id: str, data: bytes, target: Path, *, as_json: bool) -> None:
+def _write(order_id: str, data: bytes, target: Path) -> None:
     with written(target) as file:
         file.write(data)
-    show({"id": order_id, "output": str(target), "bytes": len(data)}, str(target), as_json=as_json)
+    show({"id": order_id, "output": str(target), "bytes": len(data)}, str(target))

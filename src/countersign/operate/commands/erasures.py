@@ -55,14 +55,7 @@ _STAYS = ("records", "records_with_personal_data")
 @command
 @_in_room
 async def erase_command(
-    privacy: Privacy,
-    subject: str,
-    *,
-    reason: str,
-    with_acknowledgments: bool,
-    dry_run: bool,
-    yes: bool,
-    as_json: bool,
+    privacy: Privacy, subject: str, *, reason: str, with_acknowledgments: bool, dry_run: bool
 ) -> None:
     """Permanently erase the personal data of an acknowledgment, a verification or a buyer.
 
@@ -81,14 +74,14 @@ async def erase_command(
     elif dry_run:
         say(f"Would be erased: {_what(found)}.")
     else:
-        confirm(f"Erase {_what(found)}? This cannot be undone.", yes=yes)
+        confirm(f"Erase {_what(found)}? This cannot be undone.")
         found = await erase(privacy, DEPLOYMENT, wanted)
         say(f"Erased: {_what(found)}.")
     if found.kept:
         say(_kept_sentence(found))
     if isinstance(found, ErasureDone):
         _say_what_can_bring_it_back(remain=found.copies_remain)
-    show(to_builtins(found), "\n".join(found.records), as_json=as_json)
+    show(to_builtins(found), "\n".join(found.records))
 
 
 @click.command("close")
@@ -96,9 +89,7 @@ async def erase_command(
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @command
 @_in_room
-async def close_account_command(
-    privacy: Privacy, account: str, *, yes: bool, as_json: bool
-) -> None:
+async def close_account_command(privacy: Privacy, account: str) -> None:
     """Close ACCOUNT for good: keys, webhook endpoints, origins, credentials and open sessions end.
 
     Its records stay for evidence, with their proofs, their holds and their periods, and operators
@@ -108,10 +99,10 @@ async def close_account_command(
     plan = await database.scan(preview_closing, DEPLOYMENT, account)
     say(f"Of {plan.name} ({plan.account_id}) end: {_counted(plan, _ENDS)}.")
     say(f"Stay for evidence: {_counted(plan, _STAYS)}.")
-    confirm(f"Close {plan.name}? This cannot be undone.", yes=yes)
+    confirm(f"Close {plan.name}? This cannot be undone.")
     closed = await database.write(close_account, privacy, DEPLOYMENT, account)
     say(f"{closed.name} is closed.")
-    show(to_builtins(closed), closed.account_id, as_json=as_json)
+    show(to_builtins(closed), closed.account_id)
 
 
 def _counted(plan: ClosedAccount, names: Sequence[str]) -> str:
@@ -165,7 +156,7 @@ def retention() -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @command
 @_in_room
-async def run(privacy: Privacy, *, dry_run: bool, yes: bool, as_json: bool) -> None:
+async def run(privacy: Privacy, *, dry_run: bool) -> None:
     """Erase personal data whose retention period has ended, except data on hold.
 
     Acknowledgments are kept for the `retention_years` of their notice version; without it,
@@ -193,7 +184,7 @@ async def run(privacy: Privacy, *, dry_run: bool, yes: bool, as_json: bool) -> N
         say(f"Erased, since no hold keeps it any more: the personal data of {names}.")
     if (free or asked) and not dry_run:
         what = f"the disclosures of {len(free)} records, and {len(asked)} buyers"
-        confirm(f"Erase {what}? This cannot be undone.", yes=yes)
+        confirm(f"Erase {what}? This cannot be undone.")
         for one in asked:
             outcomes[one.cbid] = (await carry_out_request(privacy, one.cbid, DEPLOYMENT)).value
         erased = await _erase_due(privacy, free)
@@ -207,7 +198,7 @@ async def run(privacy: Privacy, *, dry_run: bool, yes: bool, as_json: bool) -> N
     requests = [{"cbid": one.cbid, "outcome": outcomes.get(one.cbid)} for one in asked]
     due = to_builtins(found)
     result = {"due": due, "erased": [*waited, *erased], "requested": requests}
-    show(result, "\n".join(lines), as_json=as_json)
+    show(result, "\n".join(lines))
 
 
 async def _erase_due(privacy: Privacy, due: Sequence[str]) -> list[str]:
@@ -230,7 +221,7 @@ async def _erase_due(privacy: Privacy, due: Sequence[str]) -> list[str]:
 @click.option("--years", type=int, help="End it so many years after each order.")
 @click.option("--never", is_flag=True, help="Keep it without an end, which is the default.")
 @command
-def evidence_end_command(account: str, *, years: int | None, never: bool, as_json: bool) -> None:
+def evidence_end_command(account: str, *, years: int | None, never: bool) -> None:
     """Set when the evidence of ACCOUNT (id or name) ends, or show it.
 
     No notice may ask for more years than are given. Nothing is deleted automatically: `retention
@@ -243,7 +234,7 @@ def evidence_end_command(account: str, *, years: int | None, never: bool, as_jso
     else:
         found = with_room(Privacy)(lambda room: find_account(room.access, account))()
     said = f"{found.evidence_years} years" if found.evidence_years is not None else "never"
-    show({"account_id": found.id, "evidence_years": found.evidence_years}, said, as_json=as_json)
+    show({"account_id": found.id, "evidence_years": found.evidence_years}, said)
 
 
 @click.command("end")
@@ -251,7 +242,7 @@ def evidence_end_command(account: str, *, years: int | None, never: bool, as_jso
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @command
 @with_room(Privacy)
-async def end_command(privacy: Privacy, *, dry_run: bool, yes: bool, as_json: bool) -> None:
+async def end_command(privacy: Privacy, *, dry_run: bool) -> None:
     """Delete the records of orders whose evidence has reached its end, except those on hold.
 
     Evidence has no end unless `accounts evidence-end` has set one. An order ends as a whole: when
@@ -276,7 +267,7 @@ async def end_command(privacy: Privacy, *, dry_run: bool, yes: bool, as_json: bo
 
     if free and not dry_run:
         question = f"Delete {records} records of {len(free)} orders? This cannot be undone."
-        confirm(question, yes=yes)
+        confirm(question)
         ended = await end_evidence(privacy, free, report)
         await destroy_copies(privacy.access.database)
         say(f"{len(ended)} of {records} records were deleted; their entries in the log stay.")
@@ -290,4 +281,4 @@ async def end_command(privacy: Privacy, *, dry_run: bool, yes: bool, as_json: bo
         }
         for order in found
     ]
-    show({"due": views, "ended": ended}, "\n".join(lines), as_json=as_json)
+    show({"due": views, "ended": ended}, "\n".join(lines))

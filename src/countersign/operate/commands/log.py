@@ -52,7 +52,7 @@ for key_command in COMMANDS:
 @log.command("status")
 @command
 @with_room(LogRoom)
-async def status(room: LogRoom, *, as_json: bool) -> None:
+async def status(room: LogRoom) -> None:
     """Show the size of each log, the number of waiting records, and why sealing is suspended.
 
     For the live log also the last success of each witness and each time-stamp authority, and how
@@ -73,7 +73,7 @@ async def status(room: LogRoom, *, as_json: bool) -> None:
         | {"anchors": [_anchor_view(one) for one in last] if state.log.mode is Mode.LIVE else []}
         for state in states
     ]
-    show(view, "\n".join(lines), as_json=as_json)
+    show(view, "\n".join(lines))
 
 
 def anchor_lines(last: Sequence[LastAnchor]) -> list[str]:
@@ -92,7 +92,7 @@ def _anchor_view(last: LastAnchor) -> dict[str, Any]:
 @log.command("check")
 @command
 @with_room(LogRoom)
-async def check(room: LogRoom, *, as_json: bool) -> None:
+async def check(room: LogRoom) -> None:
     """Check every entry, tile and checkpoint of every log against the stored records.
 
     So are the events of notices, the descriptions of parties, holds and the audit. A remark is odd
@@ -123,7 +123,6 @@ async def check(room: LogRoom, *, as_json: bool) -> None:
     show(
         {"entries": entries} | {name: [*map(asdict, some)] for name, some in found.items()},
         "\n".join([*lines, f"{entries} entries checked, {len(findings)} findings"]),
-        as_json=as_json,
     )
     if findings:
         sys.exit(1)
@@ -133,10 +132,10 @@ async def check(room: LogRoom, *, as_json: bool) -> None:
 @click.option("--mode", type=A_MODE, default=Mode.LIVE.value, show_default=True)
 @command
 @with_room(LogRoom)
-async def policy(room: LogRoom, mode: str, *, as_json: bool) -> None:
+async def policy(room: LogRoom, mode: str) -> None:
     """Print the policy to publish: the keys of the logs, and the required witnesses."""
     text = (await room.policy.text(Mode(mode))).decode()
-    show({"policy": text}, text.rstrip("\n"), as_json=as_json)
+    show({"policy": text}, text.rstrip("\n"))
 
 
 @log.command("recover")
@@ -174,8 +173,6 @@ async def recover(
     published_head: Path | None,
     adopt_database_head: bool,
     move_heads: bool,
-    yes: bool,
-    as_json: bool,
 ) -> None:
     """Explain why sealing is suspended, or continue sealing in one of the documented ways."""
     if adopt_database_head and (new_epoch or published_head):
@@ -188,19 +185,19 @@ async def recover(
     if published_head is not None:
         published = await _published(room, log_mode, read_file(published_head))
     if new_epoch:
-        confirm(f"Begin a new epoch of the {mode} log? The old log ends permanently.", yes=yes)
+        confirm(f"Begin a new epoch of the {mode} log? The old log ends permanently.")
         key = await operate.begin_epoch(room, log_mode, reason, host, published)
         say(f"{key.name} has begun. Publish the new policy: countersign log policy. Its key:")
         if log_mode is Mode.LIVE:
             say_if_local(key.name)
-        show({"origin": key.name, "vkey": key.vkey}, key.vkey, as_json=as_json)
+        show({"origin": key.name, "vkey": key.vkey}, key.vkey)
         return
     if published is not None:
-        confirm("Is this the last checkpoint that was published?", yes=yes)
+        confirm("Is this the last checkpoint that was published?")
         await operate.accept_head(room, log_mode, published, reason)
         say("Accepted, and recorded in the log. Servers continue sealing within a second.")
     if adopt_database_head:
-        confirm("Has the database lost nothing, and was it never restored?", yes=yes)
+        confirm("Has the database lost nothing, and was it never restored?")
         size = (await operate.adopt_database_head(room, log_mode, reason)).size
         say(
             f"The checkpoint of size {size} is now kept as the last published one; the log "
@@ -211,7 +208,7 @@ async def recover(
         say(f"{state.log.origin} is not suspended: nothing to recover.")
     else:
         say(_EXPLANATION.format(mode=mode, reason=state.suspended))
-    show(_view(state), "suspended" if state.suspended else "sealing", as_json=as_json)
+    show(_view(state), "suspended" if state.suspended else "sealing")
 
 
 async def _states(room: LogRoom) -> Sequence[LogState]:

@@ -31,10 +31,10 @@ _FILE: Final = click.Path(path_type=Path)
 @click.option("--mode", type=A_MODE, default=Mode.LIVE.value, show_default=True)
 @command
 @with_room(LogRoom)
-async def keys(room: LogRoom, mode: str, *, as_json: bool) -> None:
+async def keys(room: LogRoom, mode: str) -> None:
     """Print the signed history of the keys: which key counts for which sizes of the log."""
     note = (await key_history(room, await log_in_use(room, Mode(mode)))).decode()
-    show({"history": note}, note.rstrip("\n"), as_json=as_json)
+    show({"history": note}, note.rstrip("\n"))
 
 
 @click.command("rotate-key")
@@ -42,19 +42,19 @@ async def keys(room: LogRoom, mode: str, *, as_json: bool) -> None:
 @asking("Give the live log a new signing key?")
 @command
 @with_room(LogRoom)
-async def rotate_key(room: LogRoom, *, overlap: timedelta, as_json: bool) -> None:
+async def rotate_key(room: LogRoom, *, overlap: timedelta) -> None:
     """Give the live log a new key, or propose it if others have to approve.
 
     Until the overlap ends, the old key signs as well. COUNTERSIGN_LOG_KEYS says where the new key
     is kept.
     """
-    _show(await rotation.rotate_log_key(room, overlap), as_json=as_json)
+    _show(await rotation.rotate_log_key(room, overlap))
 
 
 @click.command("approvers")
 @command
 @with_room(LogRoom)
-async def approvers(room: LogRoom, *, as_json: bool) -> None:
+async def approvers(room: LogRoom) -> None:
     """Show who approves changes of the live log's keys, and the open proposal."""
     roster = await room.database.read(approvals_sql.roster)
     found = await rotation.open_proposal(room)
@@ -67,7 +67,7 @@ async def approvers(room: LogRoom, *, as_json: bool) -> None:
         "approvers": vkeys,
         "proposal": None if found is None else _view(found),
     }
-    show(view, "\n".join(lines), as_json=as_json)
+    show(view, "\n".join(lines))
 
 
 @click.command("set-approvers")
@@ -76,31 +76,29 @@ async def approvers(room: LogRoom, *, as_json: bool) -> None:
 @asking("Change who approves changes of the live log's keys?")
 @command
 @with_room(LogRoom)
-async def set_approvers(
-    room: LogRoom, threshold: int, vkeys: tuple[str, ...], *, as_json: bool
-) -> None:
+async def set_approvers(room: LogRoom, threshold: int, vkeys: tuple[str, ...]) -> None:
     """Say who approves changes of the live log's keys from now on, and how many it takes.
 
     VKEY is the verifier key of a person, as `log approver-key` prints it. If changes need approvals
     now, this change needs them too, from the current approvers.
     """
-    _show(await rotation.set_approvers(room, threshold, vkeys), as_json=as_json)
+    _show(await rotation.set_approvers(room, threshold, vkeys))
 
 
 @click.command("approve")
 @click.argument("signed", type=_FILE)
 @command
 @with_room(LogRoom)
-async def approve(room: LogRoom, signed: Path, *, as_json: bool) -> None:
+async def approve(room: LogRoom, signed: Path) -> None:
     """Take the approval in a file that `log sign-approval` wrote; the last one does the change."""
-    _show(await rotation.approve(room, read_file(signed)), as_json=as_json)
+    _show(await rotation.approve(room, read_file(signed)))
 
 
 @click.command("approver-key")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--name", required=True, help="The owner of the key, such as alice@example.com.")
 @command
-def approver_key(file: Path, name: str, *, as_json: bool) -> None:
+def approver_key(file: Path, name: str) -> None:
     """Make a person's key for approvals, in a new file; prints the verifier key to register.
 
     Run it on the person's own machine: it needs no deployment. Anyone who has the file can approve.
@@ -113,7 +111,7 @@ def approver_key(file: Path, name: str, *, as_json: bool) -> None:
     except EvidenceError as error:
         raise InvalidArgument(f"{name!r} is {error}.") from error
     write_key_file(file, f"{text}\n")
-    show({"vkey": vkey}, vkey, as_json=as_json)
+    show({"vkey": vkey}, vkey)
 
 
 @click.command("sign-approval")
@@ -121,7 +119,7 @@ def approver_key(file: Path, name: str, *, as_json: bool) -> None:
 @click.option("--key", type=_FILE, required=True, help="File that `log approver-key` wrote.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @command
-def sign_approval(proposal: Path, key: Path, *, yes: bool, as_json: bool) -> None:
+def sign_approval(proposal: Path, key: Path) -> None:
     """Approve a proposal: shows it, asks, and prints the signed note to hand back.
 
     Run it on the person's own machine: it needs no deployment.
@@ -133,8 +131,8 @@ def sign_approval(proposal: Path, key: Path, *, yes: bool, as_json: bool) -> Non
     except EvidenceError as error:
         raise InvalidArgument(f"This cannot be signed: {error}.") from error
     say(text.decode())
-    confirm("Approve this?", yes=yes)
-    show({"signed": note.decode()}, note.decode().rstrip("\n"), as_json=as_json)
+    confirm("Approve this?")
+    show({"signed": note.decode()}, note.decode().rstrip("\n"))
 
 
 COMMANDS: Final = (
@@ -148,14 +146,14 @@ COMMANDS: Final = (
 )
 
 
-def _show(change: rotation.Change, *, as_json: bool) -> None:
+def _show(change: rotation.Change) -> None:
     if not change.carried_out:
         say(
             f"Proposed; approved by {len(change.signed)} of {change.needed}. Each approver signs "
             "the text below (countersign log sign-approval), and you take it with: countersign "
             "log approve FILE"
         )
-        show(_view(change), change.text.decode().rstrip("\n"), as_json=as_json)
+        show(_view(change), change.text.decode().rstrip("\n"))
         return
     vkeys = [key.vkey for key in change.keys]
     if vkeys:
@@ -163,7 +161,7 @@ def _show(change: rotation.Change, *, as_json: bool) -> None:
             "Publish the new policy: countersign log policy. Until the overlap ends, checkpoints "
             "have the signatures of both keys."
         )
-    show(_view(change), "\n".join(vkeys) or "done", as_json=as_json)
+    show(_view(change), "\n".join(vkeys) or "done")
 
 
 def _view(change: rotation.Change) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def notices() -> None:
 @click.option("--version", help="Left out: the version published last.")
 @command
 @with_room(Notices)
-async def show_(room: Notices, notice_id: str, version: str | None, *, as_json: bool) -> None:
+async def show_(room: Notices, notice_id: str, version: str | None) -> None:
     """Show the text, the digest and the history of a version."""
     one, versions = await _find(room, notice_id, version)
     lifecycle = msgspec.to_builtins(lifecycle_of(one, versions, room.registry.now()))
@@ -51,13 +51,13 @@ async def show_(room: Notices, notice_id: str, version: str | None, *, as_json: 
         details = ", ".join(f"{name} {value}" for name, value in event["details"].items() if value)
         lines.append(f"{event['at']} {event['type']} {details}".rstrip())
     content = msgspec.to_builtins(one.content)
-    show(lifecycle | {"content": content}, "\n".join(lines), as_json=as_json)
+    show(lifecycle | {"content": content}, "\n".join(lines))
 
 
 @notices.command("check")
 @click.argument("file", type=_FILE)
 @command
-def check(file: Path, *, as_json: bool) -> None:
+def check(file: Path) -> None:
     """Check a notice file without publishing it."""
     content = parse_notice_file(_read(file))
     say(f"{file} is a valid notice file: {content.id} version {content.version}.")
@@ -67,7 +67,7 @@ def check(file: Path, *, as_json: bool) -> None:
         "digest": notice_digest(published_bytes(content)),
         "text_gaps": [*content.text_gaps],
     }
-    _show_digest(checked, as_json=as_json)
+    _show_digest(checked)
 
 
 @notices.command("diff")
@@ -75,7 +75,7 @@ def check(file: Path, *, as_json: bool) -> None:
 @click.argument("old")
 @click.argument("new")
 @command
-def diff(notice_id: str, old: str, new: str, *, as_json: bool) -> None:
+def diff(notice_id: str, old: str, new: str) -> None:
     """Show what differs between two versions: OLD, and NEW or a notice file."""
     find, file = with_room(Notices)(_find), Path(new)
     before = find(notice_id, old)[0].content
@@ -87,7 +87,7 @@ def diff(notice_id: str, old: str, new: str, *, as_json: bool) -> None:
         for sign, text in (("-", one.before), ("+", one.after))
         if text is not None
     ]
-    show(msgspec.to_builtins(found), "\n".join(lines), as_json=as_json)
+    show(msgspec.to_builtins(found), "\n".join(lines))
 
 
 @notices.command("publish")
@@ -99,7 +99,7 @@ def diff(notice_id: str, old: str, new: str, *, as_json: bool) -> None:
 )
 @command
 @with_room(Notices)
-async def publish(room: Notices, file: Path, *, gap_closed: str | None, as_json: bool) -> None:
+async def publish(room: Notices, file: Path, *, gap_closed: str | None) -> None:
     """Publish the version in FILE permanently. Live keys get it after its review.
 
     A version without text_gaps is refused if a version with text_gaps has the same lines.
@@ -123,7 +123,7 @@ async def publish(room: Notices, file: Path, *, gap_closed: str | None, as_json:
         f"--version {content.version} --by WHO --against URL"
     )
     await asyncio.sleep(STALENESS_SECONDS)  # until every running server must have seen it
-    _show_digest(msgspec.to_builtins(checked), as_json=as_json)
+    _show_digest(msgspec.to_builtins(checked))
 
 
 @notices.command("requirements")
@@ -150,7 +150,6 @@ async def requirements(
     residence: str | None,
     *,
     mode: str,
-    as_json: bool,
 ) -> None:
     """Show what an order needs by the published rules, as POST /v1/requirements does."""
     ship_to = {"state": state, "zip": zip_}
@@ -166,7 +165,7 @@ async def requirements(
         why = ", ".join(notice.reasons)
         lines.append(f"{named}: {notice.required} ({why}; {rule}{draft})")
     lines += [f"warning: {w.type} for {w.product_class} ({w.notice_id})" for w in found.warnings]
-    show(msgspec.to_builtins(found), "\n".join(lines), as_json=as_json)
+    show(msgspec.to_builtins(found), "\n".join(lines))
 
 
 async def _find(
@@ -183,11 +182,11 @@ async def _find(
     return found[-1], versions
 
 
-def _show_digest(checked: Mapping[str, Any], *, as_json: bool) -> None:
+def _show_digest(checked: Mapping[str, Any]) -> None:
     """The known gaps of a version, and its digest."""
     for gap in checked["text_gaps"]:
         say(f"  incomplete: {gap}")
-    show(checked, checked["digest"], as_json=as_json)
+    show(checked, checked["digest"])
 
 
 def _read(file: Path) -> bytes:

@@ -51,9 +51,7 @@ def operator() -> None:
 @_stating
 @command
 @with_room(LogRoom)
-async def describe_operator_command(
-    room: LogRoom, /, *, as_json: bool, **stated: str | None
-) -> None:
+async def describe_operator_command(room: LogRoom, /, **stated: str | None) -> None:
     """Record who operates this service; omitted options stay as they are.
 
     At least one option is needed. Each description is a new record, also of the same words.
@@ -61,18 +59,18 @@ async def describe_operator_command(
     """
     found = await room.database.write(describe, room, None, Particulars(**stated))
     say("The operator is recorded in the log of each mode.")
-    _show(found, as_json=as_json)
+    _show(found)
 
 
 @operator.command("show")
 @command
 @with_room(LogRoom)
-async def show_operator(room: LogRoom, *, as_json: bool) -> None:
+async def show_operator(room: LogRoom) -> None:
     """Show who operates this service, as last recorded."""
     found = await room.database.read(described, DEPLOYMENT, PartyType.OPERATOR)
     if found is None:
         say("Nothing is recorded yet: countersign operator describe --legal-name NAME")
-    _show(found or Described(asdict(Particulars()), 0, {}, {}), as_json=as_json)
+    _show(found or Described(asdict(Particulars()), 0, {}, {}))
 
 
 @click.command("describe")
@@ -80,9 +78,7 @@ async def show_operator(room: LogRoom, *, as_json: bool) -> None:
 @_stating
 @command
 @with_room(LogRoom)
-async def describe_account_command(
-    room: LogRoom, /, account: str, *, as_json: bool, **stated: str | None
-) -> None:
+async def describe_account_command(room: LogRoom, /, account: str, **stated: str | None) -> None:
     """Record who an account is; omitted options stay as they are.
 
     At least one option is needed. Each description is a new record, also of the same words.
@@ -92,14 +88,14 @@ async def describe_account_command(
     owner = await find_account(room.access, account)
     found = await room.database.write(describe, room, owner, Particulars(**stated))
     say(f"Account {owner.name} is recorded in the log of each mode.")
-    _show(found, as_json=as_json)
+    _show(found)
 
 
 @click.command("show")
 @click.argument("account")
 @command
 @with_room(LogRoom)
-async def show_account(room: LogRoom, account: str, *, as_json: bool) -> None:
+async def show_account(room: LogRoom, account: str) -> None:
     """Show who an account is, and how it captures, as last recorded."""
     owner = await find_account(room.access, account)
     party = await room.database.read(described, owner.id, PartyType.ACCOUNT)
@@ -110,7 +106,7 @@ async def show_account(room: LogRoom, account: str, *, as_json: bool) -> None:
         "described": None if party is None else _view(party),
         "capture_process": None if process is None else _view(process),
     }
-    show(view, field_lines(view), as_json=as_json)
+    show(view, field_lines(view))
 
 
 @click.command("capture-process")
@@ -124,9 +120,7 @@ async def show_account(room: LogRoom, account: str, *, as_json: bool) -> None:
 )
 @command
 @with_room(LogRoom)
-async def capture_process_command(
-    room: LogRoom, account: str, *, file: Path, as_json: bool
-) -> None:
+async def capture_process_command(room: LogRoom, account: str, *, file: Path) -> None:
     """Record an account's statement of how it captures initials; each is a new version.
 
     Acknowledgments that its server sends from now on bind this statement.
@@ -134,7 +128,7 @@ async def capture_process_command(
     owner = await find_account(room.access, account)
     found = await room.database.write(state_capture_process, room, owner, _read(file))
     say(f"Version {found.number} of the statement is recorded in the log of each mode.")
-    _show(found, as_json=as_json)
+    _show(found)
 
 
 def _read(file: Path) -> str:
@@ -147,9 +141,9 @@ def _read(file: Path) -> str:
     raise InvalidArgument(f"{file} is longer than {STATEMENT_LENGTH_MAX:,} characters.")
 
 
-def _show(found: Described, *, as_json: bool) -> None:
+def _show(found: Described) -> None:
     view = _view(found)
-    show(view, field_lines(view), as_json=as_json)
+    show(view, field_lines(view))
 
 
 def _view(found: Described) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from countersign.core.gate.commands import operator
 from countersign.core.gate.route import encode
 from countersign.staff.acts.people import PersonView, Removal, remove
 from countersign.staff.people.room import People
-from countersign_evidence.cli.support import asking, command, say, show
+from countersign_evidence.cli.support import asking, command, is_given, say, show
 
 _END_KEYS = click.option(
     "--end-keys",
@@ -31,9 +31,9 @@ _END_KEYS = click.option(
 @asking("Take the role of {name}? The person is signed out at once.")
 @command
 @with_room(People)
-async def remove_staff(people: People, name: str, *, end_keys: str | None, as_json: bool) -> None:
+async def remove_staff(people: People, name: str, *, end_keys: str | None) -> None:
     """Remove a person from the staff. The last owner stays."""
-    await _remove(people, "", name, end_keys, as_json=as_json)
+    await _remove(people, "", name, end_keys)
 
 
 @click.command("remove")
@@ -43,17 +43,13 @@ async def remove_staff(people: People, name: str, *, end_keys: str | None, as_js
 @asking("Take the role of {name}? The person is signed out at once.")
 @command
 @with_room(People)
-async def remove_member(
-    people: People, name: str, *, account: str, end_keys: str | None, as_json: bool
-) -> None:
+async def remove_member(people: People, name: str, *, account: str, end_keys: str | None) -> None:
     """Remove a person from an account. The last owner stays."""
     account_id = (await find_account(people.access, account)).id
-    await _remove(people, account_id, name, end_keys, as_json=as_json)
+    await _remove(people, account_id, name, end_keys)
 
 
-async def _remove(
-    people: People, account_id: str, name: str, end_keys: str | None, *, as_json: bool
-) -> None:
+async def _remove(people: People, account_id: str, name: str, end_keys: str | None) -> None:
     who = operator(account_id, Mode.LIVE)
 
     def act(which: str | None) -> Awaitable[PersonView]:
@@ -66,7 +62,7 @@ async def _remove(
     try:
         removed = await act(end_keys)
     except KeysRemain as refused:
-        if click.get_current_context().params["yes"]:
+        if is_given("yes"):
             raise KeysRemain(
                 f"{refused.message} With --yes, name them: --end-keys WHICH."
             ) from None
@@ -74,4 +70,4 @@ async def _remove(
     say(f"{removed.name} has no role there any more.")
     for key in removed.keys:
         say(f"The key {key.key_id} {'works on' if key.works else 'is revoked'}.")
-    show(json.loads(encode(removed)), removed.person_id, as_json=as_json)
+    show(json.loads(encode(removed)), removed.person_id)

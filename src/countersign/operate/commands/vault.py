@@ -21,7 +21,7 @@ def vault() -> None:
 @vault.command("status")
 @command
 @with_room(VaultRoom)
-async def status(room: VaultRoom, *, as_json: bool) -> None:
+async def status(room: VaultRoom) -> None:
     """Show the ids of the key-encryption keys, and how many data keys each one wraps.
 
     It also shows whether the write-ahead log of the embedded database contains copies of erased
@@ -38,18 +38,18 @@ async def status(room: VaultRoom, *, as_json: bool) -> None:
     if remain:
         say("warning: countersign.db-wal contains copies of erased data until a server empties it.")
     view = {"current": current, "data_keys": data_keys, "erased_copies_remain": remain}
-    show(view, "\n".join(lines), as_json=as_json)
+    show(view, "\n".join(lines))
 
 
 @vault.command("rewrap")
 @command
 @with_room(VaultRoom)
-async def rewrap_command(room: VaultRoom, *, as_json: bool) -> None:
+async def rewrap_command(room: VaultRoom) -> None:
     """Wrap every data key with the first key-encryption key. Then older keys can be removed."""
     await room.access.audit.note(AuditAction.VAULT_REWRAPPED, _VAULT)
     number = await rewrap(room, _progress)
     say(f"{number} data keys were wrapped with the first key.")
-    show({"rewrapped": number}, str(number), as_json=as_json)
+    show({"rewrapped": number}, str(number))
 
 
 @vault.command("rotate")
@@ -59,7 +59,7 @@ async def rewrap_command(room: VaultRoom, *, as_json: bool) -> None:
 )
 @command
 @with_room(VaultRoom)
-async def rotate(room: VaultRoom, *, as_json: bool) -> None:
+async def rotate(room: VaultRoom) -> None:
     """Create a new key-encryption key, wrap every data key with it, and delete the old key.
 
     Only for keys in a file. The file contains every required key at all times, so the command can
@@ -73,7 +73,7 @@ async def rotate(room: VaultRoom, *, as_json: bool) -> None:
     current = id_.hex()
     say(f"{number} data keys are wrapped with the new key. Copy the key file to the place")
     say("where you keep its copy. Older backups still need the old key.")
-    show({"rewrapped": number, "current": current}, current, as_json=as_json)
+    show({"rewrapped": number, "current": current}, current)
 
 
 def _progress(total: int) -> None:

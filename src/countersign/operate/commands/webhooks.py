@@ -65,7 +65,6 @@ def listen(
     secret: str | None,
     type_: str | None,
     since: str | None,
-    as_json: bool,
 ) -> None:
     """Receive the events of a running server on this machine until you stop it (Ctrl-C).
 
@@ -96,7 +95,7 @@ def listen(
         for event in _follow(api, query):
             result = _forward(local, forward_to, [shared, private], event)
             line = f"{event['type']}  {event['id']}  →  {result}"
-            show(event | {"answer": result}, line, as_json=as_json)
+            show(event | {"answer": result}, line)
 
 
 def _secret(text: str | None) -> SharedSecret:

@@ -32,7 +32,7 @@ _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 def command(function: Callable[P, R]) -> Callable[P, R | None]:
     """Adds `--json`, and turns errors into a message and exit status 1.
 
-    The function gets `as_json`.
+    The function gets neither `--json` nor `--yes`: `show` and `confirm` ask click for them.
     """
 
     @click.option(
@@ -40,13 +40,21 @@ def command(function: Callable[P, R]) -> Callable[P, R | None]:
     )
     @wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R | None:
+        for flag in ("as_json", "yes"):
+            kwargs.pop(flag, None)
         try:
             return function(*args, **kwargs)
         except CountersignError as error:
-            fail(error, as_json=bool(kwargs.get("as_json")))
+            fail(error)
             return None
 
     return wrapper
+
+
+def is_given(flag: str) -> bool:
+    """Whether the command that runs was given this flag, such as `as_json`."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.params.get(flag))
 
 
 def asking(question: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
@@ -58,8 +66,8 @@ def asking(question: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     def decorate(function: Callable[..., R]) -> Callable[..., R]:
         @click.option("--yes", is_flag=True, help="Do not ask.")
         @wraps(function)
-        def run(*, yes: bool, **arguments: Any) -> R:  # noqa: ANN401 - whatever the command has
-            confirm(question.format(**arguments), yes=yes)
+        def run(**arguments: Any) -> R:  # noqa: ANN401 - whatever the command has
+            confirm(question.format(**arguments))
             return function(**arguments)
 
         return run
@@ -73,11 +81,11 @@ def watching() -> str:
     return ALONE if root.name == ALONE else WITH_SERVICE
 
 
-def fail(error: CountersignError, *, as_json: bool, status: int = 1) -> None:
+def fail(error: CountersignError, *, status: int = 1) -> None:
     """Print the error on standard error, and exit."""
     # A command line has no JSON document with a path: only the name of the member is shown.
     message = _JSON_PATH.sub(r" (\1)", error.message)
-    if as_json:
+    if is_given("as_json"):
         click.echo(json_text({"error": {"code": error.code, "message": message}}), err=True)
     else:
         console.print(f"[bold red]error[/] ({error.code}):", end=" ")
@@ -85,15 +93,15 @@ def fail(error: CountersignError, *, as_json: bool, status: int = 1) -> None:
     sys.exit(status)
 
 
-def show(value: Any, plain: str, *, as_json: bool) -> None:  # noqa: ANN401 - any JSON
+def show(value: Any, plain: str) -> None:  # noqa: ANN401 - any JSON
     """Print the result on standard output: the value as JSON, or the plain text."""
-    click.echo(json_text(value) if as_json else printable(plain))
+    click.echo(json_text(value) if is_given("as_json") else printable(plain))
 
 
-def show_all(values: Sequence[Any], lines: Sequence[str], none: str, *, as_json: bool) -> None:
+def show_all(values: Sequence[Any], lines: Sequence[str], none: str) -> None:
     """Print a list, a line for each value; without any, say what to do."""
-    if values or as_json:
-        show(values, "\n".join(lines), as_json=as_json)
+    if values or is_given("as_json"):
+        show(values, "\n".join(lines))
     else:
         say(none)
 
@@ -150,9 +158,9 @@ def _escaped(character: str) -> str:
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
-def confirm(question: str, *, yes: bool) -> None:
-    """Ask before something that cannot be undone."""
-    if not yes:
+def confirm(question: str) -> None:
+    """Ask before something that cannot be undone, except with `--yes`."""
+    if not is_given("yes"):
         click.confirm(question, abort=True, err=True)
 
 

@@ -10,7 +10,6 @@ from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -20,7 +19,7 @@ from countersign_evidence.alarm import ALARM_BYTES_MAX
 from countersign_evidence.audit import CHAIN, HEADS, PROOF_ENDING, check_audit
 from countersign_evidence.check_alarm import Shown, check_alarm
 from countersign_evidence.cli.files import read_file, read_histories, read_policy
-from countersign_evidence.cli.support import Duration, command, printable, say, show
+from countersign_evidence.cli.support import Duration, command, is_given, printable, say, show
 from countersign_evidence.errors import InvalidArgument
 from countersign_evidence.files import locked
 from countersign_evidence.monitor.against import write_alarm
@@ -84,7 +83,6 @@ def monitor(
     silence: timedelta,
     frozen: timedelta | None,
     again: timedelta,
-    as_json: bool,
 ) -> None:
     """Watch a log from outside: every checkpoint, signature, tile and entry.
 
@@ -93,7 +91,7 @@ def monitor(
 
     An alarm is a file in STATE/alarms that others can check: countersign log check-alarm.
     """
-    policy = _policy(policy_file, as_json=as_json)
+    policy = _policy(policy_file)
 
     async def run() -> Seen:
         state = State(folder)
@@ -110,12 +108,12 @@ def monitor(
         async with open_source(url) as source:
             if once:
                 return await look(watch, source)
-            return await follow(watch, source, every, partial(_show, as_json=as_json))
+            return await follow(watch, source, every, _show)
 
-    with _readable(folder, as_json=as_json), locked(folder / "lock"):
+    with _readable(folder), locked(folder / "lock"):
         seen = _until_stopped(run())
     if seen is not None:
-        _show(seen, as_json=as_json)
+        _show(seen)
         sys.exit(seen.status)
 
 
@@ -125,16 +123,14 @@ def monitor(
 @_POLICY
 @_AGAIN
 @command
-def mirror_log(
-    url: str, folder: Path, policy_file: Path, *, again: timedelta, as_json: bool
-) -> None:
+def mirror_log(url: str, folder: Path, policy_file: Path, *, again: timedelta) -> None:
     """Copy a log into a directory of files that any web server can serve.
 
     Everything is checked before it is written. Running it again continues, also after it was
     killed. Exit status: 0 the copy is complete; 1 the log contradicts its own signatures, and the
     alarm is a file in the current directory; 2 the log could not be reached or checked.
     """
-    policy = _policy(policy_file, as_json=as_json)
+    policy = _policy(policy_file)
 
     async def run() -> None:
         async with open_source(url) as source:
@@ -143,14 +139,13 @@ def mirror_log(
         show(
             {"log": head.origin, "size": head.size},
             f"{head.origin}: {head.size} entries are in {folder}",
-            as_json=as_json,
         )
 
     try:
-        with _readable(folder, as_json=as_json), locked(folder / ".lock"):
+        with _readable(folder), locked(folder / ".lock"):
             asyncio.run(run())
     except AlarmFound as found:
-        _show(Seen.of(found.alarm, write_alarm(found.alarm)), as_json=as_json)
+        _show(Seen.of(found.alarm, write_alarm(found.alarm)))
         sys.exit(LookStatus.ALARM)
 
 
@@ -161,16 +156,14 @@ def mirror_log(
     "--key-history", type=_FILE, help="What the log serves as `keys`: it names its other keys."
 )
 @command
-def check_alarm_file(
-    file: Path, policy_file: Path, key_history: Path | None, *, as_json: bool
-) -> None:
+def check_alarm_file(file: Path, policy_file: Path, key_history: Path | None) -> None:
     """Check the file of an alarm that somebody else found.
 
     Exit status: 0 the log's own signatures prove it; 1 the file does not show what it says; 2 it
     depends on a signature that cannot be checked, or that is by a key which is not known to be the
     log's; 3 the file is consistent, and that this was served is the word of its writer.
     """
-    policy = _policy(policy_file, as_json=as_json)
+    policy = _policy(policy_file)
     data = read_file(file, ALARM_BYTES_MAX)
     judged = check_alarm(data, policy, read_histories(key_history))
     kind = judged.alarm.kind.value if judged.alarm else None
@@ -187,7 +180,7 @@ def check_alarm_file(
     if judged.alarm is not None:
         view |= {"url": judged.alarm.url, "observed_at": judged.alarm.observed_at}
         say(printable(f"observed at {judged.alarm.observed_at} at {judged.alarm.url}", keep=""))
-    show(view, printable(line, keep=""), as_json=as_json)
+    show(view, printable(line, keep=""))
     sys.exit(_SHOWN[judged.shown])
 
 
@@ -195,13 +188,13 @@ def check_alarm_file(
 @click.argument("folder", type=_FOLDER)
 @_POLICY
 @command
-def check_audit_command(folder: Path, policy_file: Path, *, as_json: bool) -> None:
+def check_audit_command(folder: Path, policy_file: Path) -> None:
     """Check an exported audit: its chain, and the heads of it that the live log sealed.
 
     Exit status: 0 the entries up to the newest head are as they were sealed; 1 they are not, or one
     is dated back; 2 nothing is sealed, or it cannot be read. A remark is odd, and can be honest.
     """
-    policy = _policy(policy_file, as_json=as_json)
+    policy = _policy(policy_file)
     proofs = {
         path.name.removesuffix(PROOF_ENDING): read_file(path)
         for path in sorted((folder / HEADS).glob(f"*{PROOF_ENDING}"))
@@ -210,7 +203,7 @@ def check_audit_command(folder: Path, policy_file: Path, *, as_json: bool) -> No
         with (folder / CHAIN).open("rb") as lines:
             found = check_audit(lines, proofs, policy)
     except OSError as error:
-        _unchecked(f"{folder / CHAIN} cannot be read: {error.strerror}", as_json=as_json)
+        _unchecked(f"{folder / CHAIN} cannot be read: {error.strerror}")
     for remark in found.remarks:
         say(f"remark: {remark}")
     said = f"{found.entries} entries, {found.heads} sealed heads"
@@ -218,7 +211,7 @@ def check_audit_command(folder: Path, policy_file: Path, *, as_json: bool) -> No
         left = found.entries - found.sealed
         after = f"; the {left} after it are the operator's word" if left else ""
         said += f". The newest head, {found.sealed_by}, covers {found.sealed}{after}"
-    show(asdict(found), "\n".join([*found.findings, said]), as_json=as_json)
+    show(asdict(found), "\n".join([*found.findings, said]))
     sys.exit(STATUS["failed" if found.findings else "ok" if found.sealed else "unchecked"])
 
 
@@ -237,40 +230,40 @@ def _until_stopped(work: Coroutine[Any, Any, Seen]) -> Seen | None:
     return asyncio.run(run())
 
 
-def _policy(file: Path, *, as_json: bool) -> Policy:
+def _policy(file: Path) -> Policy:
     """The policy; without one nothing can be checked, and that is not an alarm."""
     try:
         return read_policy(file)
     except InvalidArgument as error:
-        _unchecked(error.message, as_json=as_json)
+        _unchecked(error.message)
 
 
 @contextmanager
-def _readable(folder: Path, *, as_json: bool) -> Iterator[None]:
+def _readable(folder: Path) -> Iterator[None]:
     """Errors that are no alarm: an unusable folder or log."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         yield
     except BlockingIOError:
-        _unchecked(f"another process is writing to {folder}", as_json=as_json)
+        _unchecked(f"another process is writing to {folder}")
     except OSError as error:
-        _unchecked(f"{folder} cannot be written: {error.strerror}", as_json=as_json)
+        _unchecked(f"{folder} cannot be written: {error.strerror}")
     except (DamagedState, Unchecked, Unreachable) as error:
-        _unchecked(str(error), as_json=as_json)
+        _unchecked(str(error))
 
 
-def _show(seen: Seen, *, as_json: bool) -> None:
-    if as_json or seen.status is LookStatus.CONSISTENT:
-        show(seen.view(), printable(seen.message, keep=""), as_json=as_json)
+def _show(seen: Seen) -> None:
+    if is_given("as_json") or seen.status is LookStatus.CONSISTENT:
+        show(seen.view(), printable(seen.message, keep=""))
         return
     unchecked = seen.status is LookStatus.UNCHECKED
     say(f"could not be checked: {seen.message}" if unchecked else seen.message)
     if seen.alarm_file is not None:
-        show(seen.view(), printable(str(seen.alarm_file), keep=""), as_json=False)
+        show(seen.view(), printable(str(seen.alarm_file), keep=""))
 
 
-def _unchecked(message: str, *, as_json: bool) -> NoReturn:
-    _show(Seen(status=LookStatus.UNCHECKED, message=message), as_json=as_json)
+def _unchecked(message: str) -> NoReturn:
+    _show(Seen(status=LookStatus.UNCHECKED, message=message))
     sys.exit(LookStatus.UNCHECKED)
 
 
