@@ -19,7 +19,7 @@ import structlog
 
 from countersign.base.host import is_loopback, is_wildcard
 from countersign.base.values import Mode
-from countersign_evidence.cli.support import say
+from countersign_evidence.cli.support import command, say
 from countersign_evidence.entry import entry_host
 
 A_MODE: Final = click.Choice([mode.value for mode in Mode])
@@ -87,6 +87,13 @@ def with_room(
         return run
 
     return decorate
+
+
+def room_command(
+    kind: type[T],
+) -> Callable[[Callable[Concatenate[T, P], Awaitable[R]]], Callable[P, R | None]]:
+    """A `command` that works with one room, as `with_room`."""
+    return lambda work: command(with_room(kind)(work))
 
 
 def say_if_local(origin: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from countersign.base.cli import A_FILE, with_room
+from countersign.base.cli import A_FILE, room_command
 from countersign.base.errors import InvalidArgument
 from countersign.base.values import ACKNOWLEDGMENT, Mode, is_id
 from countersign.core.access.audit import AuditAction
@@ -26,7 +26,7 @@ from countersign.server.certification import (
     draft,
 )
 from countersign_evidence.cli.files import read_file
-from countersign_evidence.cli.support import command, say, show
+from countersign_evidence.cli.support import say, show
 from countersign_evidence.dossier import CONTAINER_BYTES_MAX
 from countersign_evidence.proof import parse_proof
 from countersign_evidence.verification import Verdict, dossier_of, verify_file
@@ -42,8 +42,7 @@ from countersign_evidence.verification import Verdict, dossier_of, verify_file
     help="The dossier or proof that is offered. It is verified, and has to hold the record; the "
     "SHA-256 of the file and of each record in it are filled in.",
 )
-@command
-@with_room(Acknowledgments)
+@room_command(Acknowledgments)
 async def certification(room: Acknowledgments, id_: str, *, kind: str, file: Path | None) -> None:
     """Print a draft certification of one record, for counsel's review.
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import click
 
-from countersign.base.cli import A_MODE, with_room
+from countersign.base.cli import A_MODE, room_command
 from countersign.base.errors import InvalidRequest
 from countersign.base.http.body import parse_body
 from countersign.base.http.described import schema_components
@@ -31,7 +31,6 @@ from countersign.core.gate.route import Call, Command, Route, encode
 from countersign_evidence.cli.support import (
     Duration,
     asking,
-    command,
     field_lines,
     in_words,
     is_given,
@@ -56,8 +55,7 @@ def command_of(route: Route[Any], declared: Command) -> click.Command:
     path = _PARAMETER.findall(route.path)
     members = {one.name or "": one for one in _members(route, declared)}
 
-    @command
-    @with_room(route.room)
+    @room_command(route.room)
     async def run(room: Any, /, **given: Any) -> None:  # noqa: ANN401 - as declared
         sent = {name: _sent(given[name]) for name in members if given[name] not in (None, ())}
         body, parameter = {**declared.sends, **sent}, "".join(given[p] for p in path)

@@ -12,7 +12,7 @@ from typing import Any, Final
 import click
 import msgspec
 
-from countersign.base.cli import A_FILE, A_MODE, csv_lines, with_room
+from countersign.base.cli import A_FILE, A_MODE, csv_lines, room_command
 from countersign.base.errors import InvalidArgument, UnknownSubject
 from countersign.base.values import ACKNOWLEDGMENT, Mode, is_id, parse_rfc3339, rfc3339, rfc3339_ms
 from countersign.core.access.account import all_accounts, find_account
@@ -25,7 +25,6 @@ from countersign.core.acknowledgments.schemas import Acknowledgment, Acknowledgm
 from countersign.core.gate.commands import operator
 from countersign_evidence.cli.files import written
 from countersign_evidence.cli.support import (
-    command,
     field_lines,
     is_given,
     json_text,
@@ -66,8 +65,7 @@ def acknowledgments() -> None:
     help="CSV that is safe in a spreadsheet, or JSON lines.",
 )
 @click.option("--output", type=A_FILE, help="The file to write. Left out: standard output.")
-@command
-@with_room(Acknowledgments)
+@room_command(Acknowledgments)
 async def export(
     room: Acknowledgments,
     account: str,
@@ -177,8 +175,7 @@ _ALL = "acknowledgments"
 @click.option("--session", help="The vendor's checkout session.")
 @click.option("--account", help="Id or name. Left out: all accounts.")
 @click.option("--mode", type=A_MODE, help="Left out: both.")
-@command
-@with_room(Acknowledgments)
+@room_command(Acknowledgments)
 async def list_command(
     room: Acknowledgments,
     order_reference: str | None,
@@ -221,8 +218,7 @@ async def list_command(
 
 @click.command("show")
 @click.argument("ack_id")
-@command
-@with_room(Acknowledgments)
+@room_command(Acknowledgments)
 async def show_command(room: Acknowledgments, ack_id: str) -> None:
     """Show an acknowledgment of any account, with its personal fields."""
     is_one = is_id(ACKNOWLEDGMENT, ack_id)  # a clearance has an owner, too

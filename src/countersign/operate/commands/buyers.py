@@ -11,7 +11,7 @@ from typing import Any
 import click
 import msgspec
 
-from countersign.base.cli import csv_lines, with_room
+from countersign.base.cli import csv_lines, room_command, with_room
 from countersign.base.errors import InvalidArgument
 from countersign.base.values import Mode, rfc3339
 from countersign.core.access.audit import AuditEntry
@@ -240,8 +240,7 @@ _check = click.option("--check", is_flag=True, help="Test the credentials at the
 )
 @_check
 @click.option("--yes", is_flag=True, help="Do not ask before a rule becomes weaker.")
-@command
-@_in_room
+@room_command(Buyers)
 async def set_settings(
     room: Buyers,
     /,
@@ -286,8 +285,7 @@ async def set_settings(
 
 @verification.command("show")
 @click.argument("account")
-@command
-@_in_room
+@room_command(Buyers)
 async def show_settings(room: Buyers, account: str) -> None:
     """Show the settings of ACCOUNT; never the credentials."""
     settings = await acts.show(room, account)
@@ -325,8 +323,7 @@ def remove_settings(account: str) -> None:
     help="Send requests to this URL, such as a simulator, instead of the provider.",
 )
 @_check
-@command
-@_in_room
+@room_command(Buyers)
 async def add_provider(
     room: Buyers,
     /,

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import click
 
-from countersign.base.cli import with_room
+from countersign.base.cli import room_command
 from countersign.core.access.account import find_account
 from countersign.core.access.room import Access
 from countersign.core.checkout.brand import brand_of, picture_in, put_brand, read_logo
 from countersign.hosted.pages.preview import LOGO, preview_pages
-from countersign_evidence.cli.support import command, show
+from countersign_evidence.cli.support import show
 
 
 @click.command("brand")
@@ -30,8 +30,7 @@ from countersign_evidence.cli.support import command, show
     metavar="HOW",
     help="typed, which is the default, or adopted_allowed: typed once, then a press on each line.",
 )
-@command
-@with_room(Access)
+@room_command(Access)
 async def brand_command(
     access: Access,
     /,
@@ -66,8 +65,7 @@ async def brand_command(
     type=click.Path(file_okay=False, path_type=Path),
     help="A folder for the pages; it is made if it is not there.",
 )
-@command
-@with_room(Access)
+@room_command(Access)
 async def preview_command(access: Access, account: str, *, out: Path) -> None:
     """Write the buyer's pages of an account into files, with an invented order: nothing is sent."""
     found = await find_account(access, account)

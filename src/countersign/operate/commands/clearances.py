@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import click
 
-from countersign.base.cli import with_room
+from countersign.base.cli import room_command
 from countersign.base.values import Mode, rfc3339
 from countersign.core.clearances.facts_sql import get_rules, set_rules
 from countersign.core.clearances.keys import ClearanceKey
 from countersign.core.clearances.model import ClearanceRules
 from countersign.core.clearances.room import Clearances
-from countersign_evidence.cli.support import Duration, asking, command, field_lines, say, show
+from countersign_evidence.cli.support import Duration, asking, field_lines, say, show
 
 _DEFAULT: Final = ClearanceRules()
 
@@ -36,8 +36,7 @@ def clearances() -> None:
     "--at-once", is_flag=True, help="Sign with the new key immediately; --overlap is ignored."
 )
 @asking("Give the {mode} clearances a new signing key?")
-@command
-@with_room(Clearances)
+@room_command(Clearances)
 async def rotate_key(room: Clearances, mode: str, *, overlap: timedelta, at_once: bool) -> None:
     """Add a key that signs tokens after the overlap, and print its id.
 
@@ -50,8 +49,7 @@ async def rotate_key(room: Clearances, mode: str, *, overlap: timedelta, at_once
 
 
 @clearances.command("keys")
-@command
-@with_room(Clearances)
+@room_command(Clearances)
 async def keys_(room: Clearances) -> None:
     """List the keys that sign tokens, the oldest of each mode first."""
     views = [_view(key) for mode in Mode for key in await room.keys.list(mode)]
@@ -62,8 +60,7 @@ async def keys_(room: Clearances) -> None:
 @clearances.command("withdraw-key")
 @click.argument("kid")
 @asking("Invalidate every token that {kid} has signed?")
-@command
-@with_room(Clearances)
+@room_command(Clearances)
 async def withdraw_key(room: Clearances, kid: str) -> None:
     """Withdraw the key KID immediately: tokens that it has signed are no longer valid.
 
@@ -115,8 +112,7 @@ def clearance() -> None:
     default="required",
     help="Whether a live order must be named by order_reference. Left out: required.",
 )
-@command
-@with_room(Clearances)
+@room_command(Clearances)
 async def set_(
     room: Clearances,
     account: str,
@@ -145,8 +141,7 @@ async def set_(
 
 @clearance.command("show")
 @click.argument("account")
-@command
-@with_room(Clearances)
+@room_command(Clearances)
 async def show_(room: Clearances, account: str) -> None:
     """Show the rules of ACCOUNT."""
     _show(*await get_rules(room, account))

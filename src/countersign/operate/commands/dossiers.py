@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from countersign.base.cli import A_FILE, with_room
+from countersign.base.cli import A_FILE, room_command
 from countersign.base.values import Mode
 from countersign.core.access.audit import AuditAction
 from countersign.core.acknowledgments.room import Acknowledgments
@@ -19,7 +19,7 @@ from countersign.operate.commands.acknowledgments import (
     say_how_to_check,
 )
 from countersign_evidence.cli.files import written
-from countersign_evidence.cli.support import command, show
+from countersign_evidence.cli.support import show
 
 _DISCLOSE: Final = click.option(
     "--disclose", help="Personal fields to show, separated by commas, or `none`."
@@ -31,8 +31,7 @@ _DISCLOSE: Final = click.option(
 @_DISCLOSE
 @click.option("--size", type=click.IntRange(min=1), help="Size of the checkpoint to prove it by.")
 @click.option("--output", type=A_FILE, help="The file to write. Left out: ID-dossier.zip.")
-@command
-@with_room(Acknowledgments)
+@room_command(Acknowledgments)
 async def dossier(
     room: Acknowledgments,
     order_id: str,
@@ -55,8 +54,7 @@ async def dossier(
 @click.argument("ack_id", metavar="ACK_ID")
 @_DISCLOSE
 @click.option("--output", type=A_FILE, help="The file to write. Left out: ACK_ID.pdf.")
-@command
-@with_room(Acknowledgments)
+@room_command(Acknowledgments)
 async def certificate(
     room: Acknowledgments, ack_id: str, disclose: str | None, output: Path | None
 ) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 from msgspec import to_builtins
 
-from countersign.base.cli import with_room
+from countersign.base.cli import room_command, with_room
 from countersign.base.config import load_settings
 from countersign.base.errors import InvalidArgument, OnHold
 from countersign.base.values import rfc3339
@@ -30,7 +30,6 @@ from countersign.staff.acts.erasures import (
 )
 from countersign_evidence.cli.support import command, confirm, say, show
 
-_in_room = with_room(Privacy)
 _PROGRESS_EVERY = 100
 _ENDS = ("keys", "webhook_endpoints", "origins", "checkout_sessions")
 _STAYS = ("records", "records_with_personal_data")
@@ -52,8 +51,7 @@ _STAYS = ("records", "records_with_personal_data")
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be erased.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@command
-@_in_room
+@room_command(Privacy)
 async def erase_command(
     privacy: Privacy, subject: str, *, reason: str, with_acknowledgments: bool, dry_run: bool
 ) -> None:
@@ -87,8 +85,7 @@ async def erase_command(
 @click.command("close")
 @click.argument("account")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@command
-@_in_room
+@room_command(Privacy)
 async def close_account_command(privacy: Privacy, account: str) -> None:
     """Close ACCOUNT for good: keys, webhook endpoints, origins, credentials and open sessions end.
 
@@ -154,8 +151,7 @@ def retention() -> None:
 @retention.command("run")
 @click.option("--dry-run", is_flag=True, help="Only show what is due.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@command
-@_in_room
+@room_command(Privacy)
 async def run(privacy: Privacy, *, dry_run: bool) -> None:
     """Erase personal data whose retention period has ended, except data on hold.
 
@@ -240,8 +236,7 @@ def evidence_end_command(account: str, *, years: int | None, never: bool) -> Non
 @click.command("end")
 @click.option("--dry-run", is_flag=True, help="Only show the orders that have reached their end.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@command
-@with_room(Privacy)
+@room_command(Privacy)
 async def end_command(privacy: Privacy, *, dry_run: bool) -> None:
     """Delete the records of orders whose evidence has reached its end, except those on hold.
 

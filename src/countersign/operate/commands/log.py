@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from countersign.base.cli import A_MODE, say_if_local, with_room
+from countersign.base.cli import A_MODE, room_command, say_if_local, with_room
 from countersign.base.db.engine import is_damage
 from countersign.base.errors import (
     DatabasePermissionDenied,
@@ -27,7 +27,7 @@ from countersign.core.log.model import WITNESS, LogState, PublishedHead
 from countersign.core.log.room import LogRoom
 from countersign.operate.commands.log_keys import COMMANDS
 from countersign_evidence.cli.files import read_file
-from countersign_evidence.cli.support import command, confirm, say, show
+from countersign_evidence.cli.support import confirm, say, show
 from countersign_evidence.errors import EvidenceError
 
 ALONE = (
@@ -50,8 +50,7 @@ for key_command in COMMANDS:
 
 
 @log.command("status")
-@command
-@with_room(LogRoom)
+@room_command(LogRoom)
 async def status(room: LogRoom) -> None:
     """Show the size of each log, the number of waiting records, and why sealing is suspended.
 
@@ -90,8 +89,7 @@ def _anchor_view(last: LastAnchor) -> dict[str, Any]:
 
 
 @log.command("check")
-@command
-@with_room(LogRoom)
+@room_command(LogRoom)
 async def check(room: LogRoom) -> None:
     """Check every entry, tile and checkpoint of every log against the stored records.
 
@@ -130,8 +128,7 @@ async def check(room: LogRoom) -> None:
 
 @log.command("policy")
 @click.option("--mode", type=A_MODE, default=Mode.LIVE.value, show_default=True)
-@command
-@with_room(LogRoom)
+@room_command(LogRoom)
 async def policy(room: LogRoom, mode: str) -> None:
     """Print the policy to publish: the keys of the logs, and the required witnesses."""
     text = (await room.policy.text(Mode(mode))).decode()
@@ -161,8 +158,7 @@ async def policy(room: LogRoom, mode: str) -> None:
     "directory is lost, or is replaced by this one.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@command
-@with_room(LogRoom)
+@room_command(LogRoom)
 async def recover(
     room: LogRoom,
     mode: str,

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from countersign.base.cli import A_MODE, with_room
+from countersign.base.cli import A_MODE, room_command
 from countersign.base.errors import InvalidArgument
 from countersign.base.files import write_key_file
 from countersign.base.values import Mode, rfc3339
@@ -29,8 +29,7 @@ _FILE: Final = click.Path(path_type=Path)
 
 @click.command("keys")
 @click.option("--mode", type=A_MODE, default=Mode.LIVE.value, show_default=True)
-@command
-@with_room(LogRoom)
+@room_command(LogRoom)
 async def keys(room: LogRoom, mode: str) -> None:
     """Print the signed history of the keys: which key counts for which sizes of the log."""
     note = (await key_history(room, await log_in_use(room, Mode(mode)))).decode()
@@ -40,8 +39,7 @@ async def keys(room: LogRoom, mode: str) -> None:
 @click.command("rotate-key")
 @click.option("--overlap", type=Duration(), default="7d", show_default=True)
 @asking("Give the live log a new signing key?")
-@command
-@with_room(LogRoom)
+@room_command(LogRoom)
 async def rotate_key(room: LogRoom, *, overlap: timedelta) -> None:
     """Give the live log a new key, or propose it if others have to approve.
 
@@ -52,8 +50,7 @@ async def rotate_key(room: LogRoom, *, overlap: timedelta) -> None:
 
 
 @click.command("approvers")
-@command
-@with_room(LogRoom)
+@room_command(LogRoom)
 async def approvers(room: LogRoom) -> None:
     """Show who approves changes of the live log's keys, and the open proposal."""
     roster = await room.database.read(approvals_sql.roster)
@@ -74,8 +71,7 @@ async def approvers(room: LogRoom) -> None:
 @click.option("--threshold", type=click.IntRange(0, 100), required=True)
 @click.argument("vkeys", nargs=-1, metavar="[VKEY]…")
 @asking("Change who approves changes of the live log's keys?")
-@command
-@with_room(LogRoom)
+@room_command(LogRoom)
 async def set_approvers(room: LogRoom, threshold: int, vkeys: tuple[str, ...]) -> None:
     """Say who approves changes of the live log's keys from now on, and how many it takes.
 
@@ -87,8 +83,7 @@ async def set_approvers(room: LogRoom, threshold: int, vkeys: tuple[str, ...]) -
 
 @click.command("approve")
 @click.argument("signed", type=_FILE)
-@command
-@with_room(LogRoom)
+@room_command(LogRoom)
 async def approve(room: LogRoom, signed: Path) -> None:
     """Take the approval in a file that `log sign-approval` wrote; the last one does the change."""
     _show(await rotation.approve(room, read_file(signed)))

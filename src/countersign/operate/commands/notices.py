@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 import msgspec
 
-from countersign.base.cli import with_room
+from countersign.base.cli import room_command, with_room
 from countersign.base.errors import InvalidNoticeFile, NoticeNotFound
 from countersign.base.http.body import parse_body
 from countersign.base.snapshot import STALENESS_SECONDS
@@ -40,8 +40,7 @@ def notices() -> None:
 @notices.command("show")
 @click.argument("notice_id")
 @click.option("--version", help="Left out: the version published last.")
-@command
-@with_room(Notices)
+@room_command(Notices)
 async def show_(room: Notices, notice_id: str, version: str | None) -> None:
     """Show the text, the digest and the history of a version."""
     one, versions = await _find(room, notice_id, version)
@@ -97,8 +96,7 @@ def diff(notice_id: str, old: str, new: str) -> None:
     metavar="REASON",
     help="Why nothing is missing, although a version with text_gaps has the same lines.",
 )
-@command
-@with_room(Notices)
+@room_command(Notices)
 async def publish(room: Notices, file: Path, *, gap_closed: str | None) -> None:
     """Publish the version in FILE permanently. Live keys get it after its review.
 
@@ -140,8 +138,7 @@ async def publish(room: Notices, file: Path, *, gap_closed: str | None) -> None:
     show_default=True,
     help="The kind of key that would ask.",
 )
-@command
-@with_room(Notices)
+@room_command(Notices)
 async def requirements(
     room: Notices,
     classes: tuple[str, ...],

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from countersign.base.cli import A_FILE, with_room
+from countersign.base.cli import A_FILE, room_command
 from countersign.base.errors import InvalidArgument
 from countersign.base.values import Mode
 from countersign.core.access.account import find_account
@@ -24,7 +24,7 @@ from countersign.core.parties import (
     described,
     state_capture_process,
 )
-from countersign_evidence.cli.support import command, field_lines, say, show
+from countersign_evidence.cli.support import field_lines, say, show
 
 F = TypeVar("F", bound=Callable[..., Any])
 _STATED: Final = {
@@ -49,8 +49,7 @@ def operator() -> None:
 
 @operator.command("describe")
 @_stating
-@command
-@with_room(LogRoom)
+@room_command(LogRoom)
 async def describe_operator_command(room: LogRoom, /, **stated: str | None) -> None:
     """Record who operates this service; omitted options stay as they are.
 
@@ -63,8 +62,7 @@ async def describe_operator_command(room: LogRoom, /, **stated: str | None) -> N
 
 
 @operator.command("show")
-@command
-@with_room(LogRoom)
+@room_command(LogRoom)
 async def show_operator(room: LogRoom) -> None:
     """Show who operates this service, as last recorded."""
     found = await room.database.read(described, DEPLOYMENT, PartyType.OPERATOR)
@@ -76,8 +74,7 @@ async def show_operator(room: LogRoom) -> None:
 @click.command("describe")
 @click.argument("account")
 @_stating
-@command
-@with_room(LogRoom)
+@room_command(LogRoom)
 async def describe_account_command(room: LogRoom, /, account: str, **stated: str | None) -> None:
     """Record who an account is; omitted options stay as they are.
 
@@ -93,8 +90,7 @@ async def describe_account_command(room: LogRoom, /, account: str, **stated: str
 
 @click.command("show")
 @click.argument("account")
-@command
-@with_room(LogRoom)
+@room_command(LogRoom)
 async def show_account(room: LogRoom, account: str) -> None:
     """Show who an account is, and how it captures, as last recorded."""
     owner = await find_account(room.access, account)
@@ -118,8 +114,7 @@ async def show_account(room: LogRoom, account: str) -> None:
     type=A_FILE,
     help="A text file: how the account shows the notice and takes the initials.",
 )
-@command
-@with_room(LogRoom)
+@room_command(LogRoom)
 async def capture_process_command(room: LogRoom, account: str, *, file: Path) -> None:
     """Record an account's statement of how it captures initials; each is a new version.
 

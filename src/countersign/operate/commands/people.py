@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 
 import click
 
-from countersign.base.cli import with_room
+from countersign.base.cli import room_command
 from countersign.base.errors import KeysRemain
 from countersign.base.values import Mode
 from countersign.core.access.account import find_account
@@ -15,7 +15,7 @@ from countersign.core.gate.commands import operator
 from countersign.core.gate.route import encode
 from countersign.staff.acts.people import PersonView, Removal, remove
 from countersign.staff.people.room import People
-from countersign_evidence.cli.support import asking, command, is_given, say, show
+from countersign_evidence.cli.support import asking, is_given, say, show
 
 _END_KEYS = click.option(
     "--end-keys",
@@ -29,8 +29,7 @@ _END_KEYS = click.option(
 @click.argument("name")
 @_END_KEYS
 @asking("Take the role of {name}? The person is signed out at once.")
-@command
-@with_room(People)
+@room_command(People)
 async def remove_staff(people: People, name: str, *, end_keys: str | None) -> None:
     """Remove a person from the staff. The last owner stays."""
     await _remove(people, "", name, end_keys)
@@ -41,8 +40,7 @@ async def remove_staff(people: People, name: str, *, end_keys: str | None) -> No
 @click.option("--account", required=True, help="Id or name of the account.")
 @_END_KEYS
 @asking("Take the role of {name}? The person is signed out at once.")
-@command
-@with_room(People)
+@room_command(People)
 async def remove_member(people: People, name: str, *, account: str, end_keys: str | None) -> None:
     """Remove a person from an account. The last owner stays."""
     account_id = (await find_account(people.access, account)).id

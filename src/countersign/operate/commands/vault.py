@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from countersign.base.cli import with_room
+from countersign.base.cli import room_command
 from countersign.core.access.audit import AuditAction
 from countersign.core.vault.key_file import rewrap, rotate_key_encryption
 from countersign.core.vault.vault import VaultRoom, count_keys, noted_copies
-from countersign_evidence.cli.support import asking, command, say, show
+from countersign_evidence.cli.support import asking, say, show
 
 _VAULT = "vault"
 
@@ -19,8 +19,7 @@ def vault() -> None:
 
 
 @vault.command("status")
-@command
-@with_room(VaultRoom)
+@room_command(VaultRoom)
 async def status(room: VaultRoom) -> None:
     """Show the ids of the key-encryption keys, and how many data keys each one wraps.
 
@@ -42,8 +41,7 @@ async def status(room: VaultRoom) -> None:
 
 
 @vault.command("rewrap")
-@command
-@with_room(VaultRoom)
+@room_command(VaultRoom)
 async def rewrap_command(room: VaultRoom) -> None:
     """Wrap every data key with the first key-encryption key. Then older keys can be removed."""
     await room.access.audit.note(AuditAction.VAULT_REWRAPPED, _VAULT)
@@ -57,8 +55,7 @@ async def rewrap_command(room: VaultRoom) -> None:
     "Replace the key-encryption key? The key file then no longer contains the old key, and "
     "older backups open only with that key: keep a copy of the key file with them."
 )
-@command
-@with_room(VaultRoom)
+@room_command(VaultRoom)
 async def rotate(room: VaultRoom) -> None:
     """Create a new key-encryption key, wrap every data key with it, and delete the old key.
 
