@@ -18,7 +18,6 @@ from countersign_evidence.dossier import (
     VERIFY_HTML,
     VERIFY_PY,
     DossierContents,
-    dossier_contents_of,
     evidence_of,
     read_container,
     sums,
@@ -37,6 +36,7 @@ from countersign_evidence.verification import (
     dossier_of,
     verify_file,
 )
+from tests.evidence.contents import contents_of
 from tests.evidence.dossier_vectors import DOSSIERS, load_maker
 from tests.offline import builder
 from tests.support.command import run
@@ -48,13 +48,14 @@ POLICY: Final = (DOSSIERS / "good" / "policy.txt").read_bytes()
 def order() -> DossierContents:
     """A good dossier, whose PDF is a stand-in."""
     data = (DOSSIERS / "good" / "order.zip").read_bytes()
-    return dossier_contents_of(read_container(data))[0]
+    return contents_of(data)
 
 
 def with_pdf(contents: DossierContents) -> bytes:
     """The dossier with the PDF that this release makes of it."""
-    checked = dossier_of(write_dossier(contents))
-    return write_dossier(replace(contents, pdf=dossier_pdf(checked, evidence_of(contents))))
+    data = write_dossier(contents)
+    pdf = dossier_pdf(dossier_of(data), evidence_of(read_container(data)))
+    return write_dossier(replace(contents, pdf=pdf))
 
 
 def compared(data: bytes) -> str:

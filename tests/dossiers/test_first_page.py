@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from countersign.core.dossiers.pdf import _WORDS, dossier_pdf
-from countersign_evidence.dossier import dossier_contents_of, evidence_of, read_container
+from countersign_evidence.dossier import evidence_of, read_container
 from countersign_evidence.verification import dossier_of
 from tests.certificate.reader import pages_of
 from tests.evidence.dossier_vectors import DOSSIERS, GOOD, LIVE
@@ -19,8 +19,7 @@ QUESTIONS: Final = ("Which order", "Who", "What", "When", "By what check")
 def first_page(path: Path) -> str:
     """Its text, with single spaces."""
     data = path.read_bytes()
-    contents, _ = dossier_contents_of(read_container(data))
-    pages = pages_of(dossier_pdf(dossier_of(data), evidence_of(contents)))
+    pages = pages_of(dossier_pdf(dossier_of(data), evidence_of(read_container(data))))
     return " ".join(pages[0].split())
 
 

@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from countersign_evidence.dossier import (
     CONTAINER_BYTES_MAX,
     GUIDE,
+    SUMS,
     DossierContents,
     RecordFiles,
-    dossier_contents_of,
     read_container,
     write_dossier,
 )
 from countersign_evidence.errors import EvidenceError
+from tests.evidence.contents import contents_of
 from tests.offline import builder
 from tests.support import depth
 
@@ -63,7 +64,8 @@ def test_a_dossier_is_the_same_bytes_each_time() -> None:
 
 def test_written_containers_can_be_read() -> None:
     """Time-stamps come back in the order of their names."""
-    contents, listed = dossier_contents_of(read_container(write_dossier(CONTENTS)))
+    dossier = write_dossier(CONTENTS)
+    contents, listed = contents_of(dossier), read_container(dossier)[SUMS]
     assert contents == CONTENTS
     assert list(contents.timestamps) == ["timestamps/a.tsr", "timestamps/b.tsr"]
     assert f"{sha256(b'notice').hexdigest()}  notice.json\n".encode() in listed
@@ -84,7 +86,7 @@ def test_ordinary_tools_read_it() -> None:
 def test_no_optional_file_is_needed() -> None:
     """Time-stamps are the only ones."""
     contents = replace(CONTENTS, timestamps={})
-    assert dossier_contents_of(read_container(write_dossier(contents)))[0] == contents
+    assert contents_of(write_dossier(contents)) == contents
 
 
 @pytest.mark.parametrize(
@@ -92,9 +94,9 @@ def test_no_optional_file_is_needed() -> None:
 )
 def test_a_time_stamp_has_a_plain_name(name: str) -> None:
     """No name leads out of the folder that someone unpacks into."""
-    files = read_container(write_dossier(replace(CONTENTS, timestamps={name: b""})))
+    dossier = write_dossier(replace(CONTENTS, timestamps={name: b""}))
     with pytest.raises(EvidenceError):
-        dossier_contents_of(files)
+        contents_of(dossier)
 
 
 def test_a_dossier_larger_than_any_is_refused() -> None:
@@ -120,7 +122,7 @@ def test_any_bytes_are_a_dossier_or_refused(data: bytes, at: int, cut: int) -> N
     good = write_dossier(CONTENTS)
     for dossier in (data, good[:at] + data + good[at + cut :], b"PK" + data, good + data):
         try:
-            contents, _ = dossier_contents_of(read_container(dossier))
+            contents = contents_of(dossier)
         except EvidenceError:
             continue
         assert write_dossier(contents) == dossier

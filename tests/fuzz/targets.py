@@ -31,7 +31,7 @@ from countersign.server.routes import ROUTES
 from countersign_evidence.alarm import parse_alarm
 from countersign_evidence.approval import parse_proposal, read_private_key
 from countersign_evidence.disclosure import read_disclosure
-from countersign_evidence.dossier import read_container, read_disclosures, write_container
+from countersign_evidence.dossier import read_container, write_container
 from countersign_evidence.note import parse_checkpoint, parse_cosignature, parse_note
 from countersign_evidence.offline import verify as offline
 from countersign_evidence.policy import parse_policy
@@ -204,7 +204,7 @@ def _targets() -> Iterator[tuple[str, Target]]:
         ("container", Target(read_container, seeds="log/good/*.zip")),
         ("cosignature", Target(parse_cosignature, seeds="log/ml-dsa.line")),
         ("disclosure", Target(_text(read_disclosure))),
-        ("disclosures", Target(lambda data: read_disclosures(data, "a file"))),
+        ("disclosures", Target(lambda data: offline.read_disclosures(data, "a file"), _BAD)),
         ("entries", Target(lambda data: leaves_of(data, "example.com", 3))),
         ("note", Target(parse_note, seeds="log/good/checkpoint")),
         ("policy", Target(parse_policy, seeds="*/good/policy.txt")),

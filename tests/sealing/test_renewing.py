@@ -16,7 +16,7 @@ from countersign.core.dossiers.dossier import DossierQuery, dossier
 from countersign.core.log import logs_sql
 from countersign.core.log.model import TIMESTAMP, WITNESS, Anchor
 from countersign.operate.bootstrap import Deployment as Opened
-from countersign_evidence.dossier import dossier_contents_of, read_container
+from countersign_evidence.dossier import read_container
 from countersign_evidence.note import parse_note
 from countersign_evidence.timestamp import is_about, read_timestamp
 from countersign_evidence.timestamp_signer import timestamp_check
@@ -100,8 +100,8 @@ async def anchors(service: Opened) -> Sequence[Anchor]:
 
 
 def stamps_in(data: bytes) -> dict[str, bytes]:
-    contents, _ = dossier_contents_of(read_container(data))
-    return dict(contents.timestamps)
+    files = read_container(data)
+    return {name: files[name] for name in files if name.startswith("timestamps/")}
 
 
 def test_before_its_certificates_end_a_time_stamp_is_time_stamped_itself(

@@ -15,7 +15,7 @@ from typing import Final
 import httpx2
 
 from countersign.core.dossiers.pdf import dossier_pdf
-from countersign_evidence.dossier import dossier_contents_of, evidence_of, read_container
+from countersign_evidence.dossier import evidence_of, read_container
 from countersign_evidence.verification import dossier_of
 from tests.certificate.reader import pages_of
 from tests.checkout.surfer import Form, Page
@@ -152,8 +152,7 @@ def running_service(
 def certificate(path: Path) -> bytes:
     """The PDF of a dossier."""
     data = path.read_bytes()
-    contents, _ = dossier_contents_of(read_container(data))
-    return dossier_pdf(dossier_of(data), evidence_of(contents))
+    return dossier_pdf(dossier_of(data), evidence_of(read_container(data)))
 
 
 def words_now(directory: Path) -> dict[str, list[str]]:

@@ -31,8 +31,6 @@ write_container: Final = rules.write_zip
 """A ZIP file of these files, in their order."""
 read_container: Final = by_the_rules(rules.read_zip)
 """The files of a ZIP file that `write_container` could have written."""
-read_disclosures: Final = by_the_rules(rules.read_disclosures)
-"""The encoded disclosures in a file of this name: the canonical JSON of an array of strings."""
 
 
 OPERATOR: Final = "operator"
@@ -128,37 +126,22 @@ class DossierContents:
 
 
 def write_dossier(contents: DossierContents) -> bytes:
-    files = evidence_of(contents)
+    files: dict[str, bytes] = {}
+    for id_, record in contents.records.items():
+        names = [f"records/{id_}{ending}" for ending in rules.ENDINGS]
+        written = (record.record, canonical_json(list(record.disclosures)), record.proof)
+        files |= zip(names, written, strict=True)
+    if contents.notice is not None:
+        files[NOTICE] = contents.notice
+    files |= {POLICY: contents.policy, **dict(sorted(contents.timestamps.items()))}
     files |= {PDF: contents.pdf, VERIFY_PY: contents.verify_py, VERIFY_HTML: contents.verify_html}
     files[README] = contents.readme
     return write_container({**files, SUMS: sums(files)})
 
 
-def evidence_of(contents: DossierContents) -> dict[str, bytes]:
-    """The checked files, by name and in order: all but the PDF and the readers."""
-    files: dict[str, bytes] = {}
-    for id_, record in contents.records.items():
-        written = (record.record, canonical_json(list(record.disclosures)), record.proof)
-        files |= zip(_names(id_), written, strict=True)
-    if contents.notice is not None:
-        files[NOTICE] = contents.notice
-    return files | {POLICY: contents.policy, **dict(sorted(contents.timestamps.items()))}
-
-
-def dossier_contents_of(files: Mapping[str, bytes]) -> tuple[DossierContents, bytes]:
-    """The contents of a dossier's files, and its SHA256SUMS; digests are not checked yet."""
-    ids, stamps = by_the_rules(rules.check_names)(files)
-    contents = DossierContents(
-        records={id_: _record_files(files, id_) for id_ in ids},
-        notice=files.get(NOTICE),
-        policy=files[POLICY],
-        timestamps={name: files[name] for name in stamps},
-        pdf=files[PDF],
-        verify_py=files[VERIFY_PY],
-        verify_html=files[VERIFY_HTML],
-        readme=files[README],
-    )
-    return contents, files[SUMS]
+def evidence_of(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The checked files of a dossier, by name and in order: all but the PDF and the readers."""
+    return {name: data for name, data in files.items() if name not in rules.AFTER}
 
 
 def verifier(name: str) -> bytes:
@@ -169,13 +152,3 @@ def verifier(name: str) -> bytes:
 def other_verifiers(files: Mapping[str, bytes]) -> list[str]:
     """The names of a dossier's verifiers that differ from those of this release."""
     return [name for name in (VERIFY_PY, VERIFY_HTML) if files[name] != verifier(name)]
-
-
-def _names(id_: str) -> list[str]:
-    return [f"records/{id_}{ending}" for ending in rules.ENDINGS]
-
-
-def _record_files(files: Mapping[str, bytes], id_: str) -> RecordFiles:
-    record, disclosures, proof = _names(id_)
-    shown = read_disclosures(files[disclosures], disclosures)
-    return RecordFiles(files[record], tuple(shown), files[proof])

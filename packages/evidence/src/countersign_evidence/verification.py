@@ -11,9 +11,9 @@ from functools import partial
 from typing import Any, Final, TypeAlias
 
 from countersign_evidence.dossier import (
+    POLICY,
     Dossier,
     Stamped,
-    dossier_contents_of,
     read_container,
 )
 from countersign_evidence.encoding import readable
@@ -188,7 +188,7 @@ def dossier_of(data: bytes) -> Dossier:
 
     So its maker and all its readers get the same content for the PDF.
     """
-    policy = parse_policy(dossier_contents_of(read_container(data))[0].policy, any_kind=True)
+    policy = parse_policy(read_container(data).get(POLICY, b""), any_kind=True)
     verdict = verify_file(data, replace(policy, quorum=NONE))
     if verdict.dossier is None:
         raise EvidenceError(verdict.line())

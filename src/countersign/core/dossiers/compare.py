@@ -6,9 +6,8 @@ from typing import Final
 from countersign.core.dossiers.pdf import dossier_pdf, maker
 from countersign.core.paper.typeset import OTHER_MAKER
 from countersign_evidence.dossier import (
+    PDF,
     Dossier,
-    DossierContents,
-    dossier_contents_of,
     evidence_of,
     read_container,
 )
@@ -25,15 +24,15 @@ def compare_pdf(data: bytes, verified: Dossier) -> str:
     It follows the policy in the dossier, which is its maker's: the result says which keys the
     reader's policy did not check.
     """
-    contents, _ = dossier_contents_of(read_container(data))
+    files = read_container(data)
     try:
-        if maker() not in contents.pdf:
+        if maker() not in files[PDF]:
             return f"dossier.pdf was not compared: {OTHER_MAKER}"
         own = dossier_of(data)
-        if _text_of(contents) > TEXT_BYTES_MAX:
+        if sum(len(files[name]) for name in files if name.endswith(".json")) > TEXT_BYTES_MAX:
             return "dossier.pdf was not compared: it has too much text"
         try:
-            same = dossier_pdf(own, evidence_of(contents)) == contents.pdf
+            same = dossier_pdf(own, evidence_of(files)) == files[PDF]
         except (ValueError, OverflowError):  # month 13, the year 1, a leap second
             return "dossier.pdf was not compared: the dossier has a time that is no date"
         except (AttributeError, KeyError, TypeError) as error:  # members of no type are checked
@@ -51,10 +50,3 @@ def compare_pdf(data: bytes, verified: Dossier) -> str:
         unchecked.append(f"the log key {own.key_fingerprint}")
     but = ", BUT your policy did not check what it names: " if unchecked else ""
     return f"dossier.pdf is the one that this release makes{but}{', '.join(unchecked)}"
-
-
-def _text_of(contents: DossierContents) -> int:
-    """The number of bytes that the PDF shows."""
-    texts = [len(contents.notice or b"")]
-    texts += [len(r.record) + sum(map(len, r.disclosures)) for r in contents.records.values()]
-    return sum(texts)

@@ -32,12 +32,12 @@ from countersign.core.notices.registry import published_versions
 from countersign_evidence.disclosure import read_disclosure
 from countersign_evidence.dossier import (
     CLEARANCE,
+    PDF,
     TYPES,
     VERIFY_HTML,
     VERIFY_PY,
     DossierContents,
     RecordFiles,
-    dossier_contents_of,
     evidence_of,
     read_container,
     verifier,
@@ -128,7 +128,7 @@ async def dossier(
 
 def pdf_of(made: bytes) -> bytes:
     """The PDF in a dossier, which alone is called a certificate."""
-    return dossier_contents_of(read_container(made))[0].pdf
+    return read_container(made)[PDF]
 
 
 def _fields_to_show(disclose: str | None) -> frozenset[str] | None:
@@ -150,8 +150,9 @@ def _made(draft: DossierContents) -> bytes:
     # A server starts without the code for documents: many never make one.
     from countersign.core.dossiers.pdf import dossier_pdf  # noqa: PLC0415
 
-    checked = dossier_of(write_dossier(draft))
-    made = write_dossier(replace(draft, pdf=dossier_pdf(checked, evidence_of(draft))))
+    data = write_dossier(draft)
+    checked, evidence = dossier_of(data), evidence_of(read_container(data))
+    made = write_dossier(replace(draft, pdf=dossier_pdf(checked, evidence)))
     if dossier_of(made) != checked:
         raise EvidenceError("the dossier says something else once it has its PDF")
     return made
