@@ -14,13 +14,13 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 from sqlalchemy import URL, inspect
@@ -43,10 +43,6 @@ Seconds: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1e10)]
 """Unix time."""
 
 
-class _Restored(msgspec.Struct, frozen=True):
-    restored_at: Seconds | None = None
-
-
 class BackupNote(msgspec.Struct, frozen=True):
     """What the data directory has about the last backup; empty: nothing."""
 
@@ -57,10 +53,7 @@ class BackupNote(msgspec.Struct, frozen=True):
     """When one was last restored on trial."""
 
 
-S = TypeVar("S", _Restored, BackupNote)
-_DECODERS: Final[Mapping[type, msgspec.json.Decoder[Any]]] = {
-    kind: msgspec.json.Decoder(kind) for kind in (_Restored, BackupNote)
-}
+_decode: Final = msgspec.json.Decoder(BackupNote).decode
 
 
 def note_of_backup(data_dir: Path) -> Path:
@@ -83,20 +76,19 @@ def note_restored(directory: Path, at_ns: int) -> None:
 
 def read_note(data_dir: Path) -> BackupNote:
     """The note of the last backup, with its last trial."""
-    note = _noted(note_of_backup(data_dir), BackupNote)
+    note = _noted(note_of_backup(data_dir))
     if note.directory:
-        tried = _noted(Path(note.directory) / _RESTORED_KEY, _Restored).restored_at
+        tried = _noted(Path(note.directory) / _RESTORED_KEY).restored_at
         note = msgspec.structs.replace(note, restored_at=tried or note.restored_at)
     return note
 
 
-def _noted(file: Path, kind: type[S]) -> S:
+def _noted(file: Path) -> BackupNote:
     """The content of a note; an empty one if nothing is noted, or nothing that can be read."""
     with suppress(OSError, ValueError, msgspec.MsgspecError):
         if file.is_file():  # a pipe would never end
-            found: S = _DECODERS[kind].decode(file.read_bytes())
-            return found
-    return kind()
+            return _decode(file.read_bytes())
+    return BackupNote()
 
 
 DATABASE: Final = "countersign.db"

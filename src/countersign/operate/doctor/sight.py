@@ -208,10 +208,6 @@ class Sight:
                 held = channel.getpeercert() if channel is not None else None
                 ends = ssl.cert_time_to_seconds(held["notAfter"]) if held else None
                 at, body = self.clock.time_ns() / 1e9, b""
-                # A server may close the connection with the body.
-                channel = response.extensions["network_stream"].get_extra_info("ssl_object")
-                held = channel.getpeercert() if channel is not None else None
-                ends = ssl.cert_time_to_seconds(held["notAfter"]) if held else None
                 for piece in response.iter_bytes():
                     body += piece
                     if len(body) > 4096:
