@@ -50,8 +50,8 @@ class SealedDisclosures(msgspec.Struct, frozen=True, kw_only=True):
 
     payload: bytes
     shred_key: bytes
-    session_index: bytes | None
-    cbid_index: bytes | None
+    session_index: bytes | None = None
+    cbid_index: bytes | None = None
     reference_index: bytes | None = None
     """Blind index of the vendor's order reference."""
 
@@ -60,14 +60,14 @@ class NewRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A record to write. Without an account it is a fact of the deployment itself."""
 
     id: str
-    account_id: str | None
+    account_id: str | None = None
     mode: Mode
     type: RecordType
-    notice_id: str | None
+    notice_id: str | None = None
     at: datetime
     body: bytes
     digest: bytes
-    disclosures: SealedDisclosures | None
+    disclosures: SealedDisclosures | None = None
 
 
 SEAL_ENTROPY: Final = SHRED_KEY_BYTES + NONCE_BYTES
@@ -121,24 +121,13 @@ def account_fact(
 
     `key` is the account's data key of this time, Unix nanoseconds.
     """
-    record_id, account_id, personal = (
-        fact["record_id"],
-        fact["account_id"],
-        fact.get("personal", ()),
-    )
-    members = {**fact["members"], "account": account_id}
-    what = (type_, record_id, fact["mode"], time_ns, members)
-    made, disclosures = _made(*what, entropy=entropy, personal=personal)
+    id_, account_id, personal = fact["record_id"], fact["account_id"], fact.get("personal")
+    what = (type_, id_, fact["mode"], time_ns, {**fact["members"], "account": account_id})
+    made, disclosures = _made(*what, entropy=entropy, personal=personal or ())
     if not personal:
         return replace(made, account_id=account_id)
-    hidden = seal_disclosures(
-        key,
-        record_id,
-        disclosures,
-        entropy(SEAL_ENTROPY),
-        account_id=account_id,
-        cbid_index=fact.get("cbid_index"),
-    )
+    drawn, index = entropy(SEAL_ENTROPY), fact.get("cbid_index")
+    hidden = seal_disclosures(key, id_, disclosures, drawn, account_id=account_id, cbid_index=index)
     return replace(made, account_id=account_id, disclosures=hidden)
 
 
@@ -158,15 +147,7 @@ def _made(
     drawn = entropy(entropy_needed(len(personal)))
     [written] = make_records([Draft({**members, **common}, personal, drawn)])
     record = NewRecord(
-        id=record_id,
-        account_id=None,
-        mode=mode,
-        type=type_,
-        notice_id=None,
-        at=at,
-        body=written.body,
-        digest=written.digest,
-        disclosures=None,
+        id=record_id, mode=mode, type=type_, at=at, body=written.body, digest=written.digest
     )
     return record, written.disclosures
 
@@ -178,11 +159,9 @@ def seal_disclosures(
     entropy: bytes,
     *,
     account_id: str,
-    session_index: bytes | None = None,
-    cbid_index: bytes | None = None,
-    reference_index: bytes | None = None,
+    **indexes: bytes | None,
 ) -> SealedDisclosures:
-    """Encrypt a record's encoded disclosures, and add the blind indexes that find it.
+    """Encrypt a record's encoded disclosures, and add the blind `indexes` that find it.
 
     `entropy` is SEAL_ENTROPY random bytes: the row's shred key, then the nonce.
     """
@@ -197,9 +176,7 @@ def seal_disclosures(
             row_id=record_id,
         ),
         shred_key=entropy[:SHRED_KEY_BYTES],
-        session_index=session_index,
-        cbid_index=cbid_index,
-        reference_index=reference_index,
+        **indexes,
     )
 
 
