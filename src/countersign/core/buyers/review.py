@@ -230,7 +230,7 @@ def _play(
     before = buyers_by_cbid(connection, [act.cbid], to_change=True)[act.cbid]
     result = (BuyerStatus.VERIFIED, ())
     after = in_state(before, *result, act.now)
-    write_simulated(connection, room, act, (before, after), result, test_helper=True)
+    write_simulated(connection, room, act, (before, after), result, members={"test_helper": True})
     write_audit(connection, audit)
     shown = status_view(after, act.account_id, room.providers.floor, act.now)
     return answered(connection, entry, act.cbid, shown)

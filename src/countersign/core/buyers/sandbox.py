@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from hashlib import sha256
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
@@ -43,7 +43,7 @@ from countersign.core.buyers.sql import (
 )
 from countersign.core.buyers.zips import ZipSubject, count_zip
 from countersign.identity.model import Finding, ProviderResult
-from countersign_evidence.canonical import Json, canonical_json
+from countersign_evidence.canonical import canonical_json
 
 CALLS_MAX: Final = 1000
 DELAY_SECONDS_MAX: Final = 15
@@ -248,26 +248,16 @@ def write_simulated(
     act: SimulatedAct,
     change: tuple[Buyer | None, Buyer],
     result: tuple[BuyerStatus, tuple[Reason, ...]],
-    *,
-    session_id: str | None = None,
-    subject_index: bytes | None = None,
-    zip_index: bytes | None = None,
-    **members: Json,
+    **more: Any,  # noqa: ANN401 - as `write_verification` takes them
 ) -> None:
     """Write a verification in the sandbox: the buyer before and after it, and the record of it.
 
-    `result` and `members` are stated in the record; the rest is as for `write_verification`.
+    `result` is stated in the record; `more` is as for `write_verification`.
     """
     before, after = change
     write_buyer(connection, before, after)
-    write_verification(
-        *(connection, room, act, act.cbid, PROVIDER, result),
-        session_id=session_id,
-        members=members,
-        stored=(after.status, after.reasons),
-        subject_index=subject_index,
-        zip_index=zip_index,
-    )
+    own = {"stored": (after.status, after.reasons), **more}
+    write_verification(connection, room, act, act.cbid, PROVIDER, result, **own)
     write_status_event(connection, after, act.at, shown=act.now)
 
 

@@ -208,7 +208,7 @@ class AnchorLog:
             raise AnchoringFailed(f"The witness {name} cosigned with an invalid time.")
         lines = body.splitlines(keepends=True)
         line = next(line for line in lines if parse_cosignature(line) == signed)
-        await self._keep(checkpoint.log_id, checkpoint.size, WITNESS, name, line)
+        await self._keep(checkpoint, WITNESS, name, line)
 
     async def stamp(self, checkpoint: StoredCheckpoint, authority: str) -> None:
         """Have an authority time-stamp a checkpoint (RFC 3161), at most every five minutes."""
@@ -217,8 +217,7 @@ class AnchorLog:
         if not self._may_ask(authority, STAMP_SECONDS):
             return
         body, ends_at = await self._request_stamp(authority, checkpoint.note)
-        place = checkpoint.log_id, checkpoint.size
-        await self._keep(*place, TIMESTAMP, authority, body, ends_at=ends_at)
+        await self._keep(checkpoint, TIMESTAMP, authority, body, ends_at=ends_at)
 
     async def renew(self) -> None:
         """Have the time-stamp whose certificates expire first time-stamped itself, if soon.
@@ -237,8 +236,8 @@ class AnchorLog:
                 continue
             if ends_at is None or old.ends_at is None or ends_at <= old.ends_at:
                 continue
-            place, renews = (old.log_id, old.size), old.digest
-            await self._keep(*place, TIMESTAMP, authority, body, renews=renews, ends_at=ends_at)
+            renews = old.digest
+            await self._keep(old, TIMESTAMP, authority, body, renews=renews, ends_at=ends_at)
             return
 
     async def _request_stamp(self, authority: str, data: bytes) -> tuple[bytes, datetime | None]:
@@ -270,25 +269,22 @@ class AnchorLog:
 
     async def _keep(
         self,
-        log_id: int,
-        size: int,
+        of: StoredCheckpoint | Anchor,
         kind: str,
         name: str,
         body: bytes,
-        *,
-        renews: str | None = None,
-        ends_at: datetime | None = None,
+        **more: Any,  # noqa: ANN401 - members of Anchor that only time-stamps have
     ) -> None:
+        """Keep what a third party says of a checkpoint, or of an anchor that it renews."""
         anchor = Anchor(
-            log_id=log_id,
-            size=size,
+            log_id=of.log_id,
+            size=of.size,
             kind=kind,
             name=name,
             at=from_ns(self._clock.time_ns()),
             body=body,
             digest=sha256(body).hexdigest(),
-            renews=renews,
-            ends_at=ends_at,
+            **more,
         )
         await self._database.write(logs_sql.add_anchor, anchor)
 

@@ -82,7 +82,7 @@ def move_buyer(
         of_buyer = select(verifications.c.subject_index).where(verifications.c.cbid == act.cbid)
         first = connection.execute(of_buyer.order_by(verifications.c.id).limit(1)).scalar()
         change = (room.buyers, act, (before, after), result)
-        write_simulated(connection, *change, subject_index=first, test_helper=True)
+        write_simulated(connection, *change, subject_index=first, members={"test_helper": True})
     shown = status_view(after, act.account_id, room.buyers.providers.floor, act.now)
     return view(BuyerStatusAnswer, shown, cbid=act.cbid, reasons=shown.reasons or UNSET)
 

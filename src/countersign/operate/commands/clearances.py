@@ -115,22 +115,19 @@ def clearance() -> None:
 @room_command(Clearances)
 async def set_(
     room: Clearances,
+    /,
     account: str,
     *,
-    acknowledgment_max_age: timedelta,
-    lifetime: timedelta,
-    paid_max_age: timedelta,
     product_class: str,
     order_reference: str,
+    **periods: timedelta,
 ) -> None:
     """Set the rules of ACCOUNT (id or name), from its next clearance on.
 
     An option that is left out is set to its default, not kept.
     """
     rules = ClearanceRules(
-        acknowledgment_max_age=acknowledgment_max_age,
-        lifetime=lifetime,
-        paid_max_age=paid_max_age,
+        **periods,
         product_class_required=product_class == "required",
         order_reference_required=order_reference == "required",
     )
