@@ -63,29 +63,12 @@ class Copy:
         """Write a tile or a bundle of entries that was found right, unless it is there."""
         self.write(f"tile/{path}", body)
 
-    def read_again_at(self) -> int:
-        """The time up to which the copy was compared with the log again, in Unix seconds."""
-        return int((self.folder / CHECKPOINT).stat().st_mtime)
-
-    def note_read_again(self, at: int) -> None:
-        """Store that time as the checkpoint file's time: a copy has no other files."""
-        os.utime(self.folder / CHECKPOINT, (at, at))
-
-    def drop_drafts(self) -> None:
-        """Delete half-written files of a killed run."""
-        for left in self.folder.glob(f"{_DRAFT}.*"):
-            left.unlink(missing_ok=True)
-
     def read(self, path: str) -> bytes | None:
         """A resource, if it is there."""
         try:
             return (self.folder / path).read_bytes()
         except OSError:
             return None
-
-    def drop_partial(self, path: str) -> None:
-        """Delete the partial versions of a tile."""
-        rmtree(self.folder / f"{path}.p", ignore_errors=True)
 
     def tree(self) -> tuple[GrowingTree, bytes | None]:
         """The tree of the checkpoint that was copied last, and that; Unchecked if it is damaged."""
@@ -118,9 +101,10 @@ async def mirror(
 
     Raises AlarmFound, Unchecked, Unreachable, or OSError. The copy then is as good as before.
     """
-    copy.drop_drafts()
+    for left in copy.folder.glob(f"{_DRAFT}.*"):  # half-written, of a killed run
+        left.unlink(missing_ok=True)
     tree, old = copy.tree()
-    before, began = tree.size, look.now
+    before, began, checkpoint = tree.size, look.now, copy.folder / CHECKPOINT
     if old is not None:
         look.histories[checkpoint_of(old).origin] = copy.read(KEY_HISTORY)
     note, head = await signed_checkpoint(look, source)
@@ -137,14 +121,15 @@ async def mirror(
             tree, _ = copy.tree()
             complete = await _read(source, copy, tree, head, progress, is_trusting=False)
         if old is not None:
-            due = again.due(before, head.size, copy.read_again_at(), began)
+            due = again.due(before, head.size, int(checkpoint.stat().st_mtime), began)
             await read_again(source, Reader(source.get, head, copy.keep), due)
     await _copy_beginning(source, copy, head)
     await _copy_keys(look, source, copy, head)
     copy.write(CHECKPOINT, note)
-    copy.note_read_again(began)
+    # Up to when the copy was compared with the log again: it has no other files to note that in.
+    os.utime(checkpoint, (began, began))
     for path in complete:  # not before: a stopped run continues from the edge of the old checkpoint
-        copy.drop_partial(path)
+        rmtree(copy.folder / f"{path}.p", ignore_errors=True)
     return head
 
 

@@ -356,7 +356,7 @@ async def _grow(
         async for size in steps:
             if size - saved >= SAVED_EVERY:
                 saved = size
-                watch.state.keep(kept.since(tree))
+                watch.state.keep(replace(kept, reading=ReadTree.of(tree)))
                 watch.progress(served.origin, size, served.size)
     return ReadTree.of(tree)
 

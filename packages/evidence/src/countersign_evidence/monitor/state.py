@@ -60,10 +60,6 @@ class Kept:
     again_at: int = 0
     """The time up to which earlier entries were read again; 0: not yet."""
 
-    def since(self, tree: GrowingTree) -> Kept:
-        """With how far the entries were read."""
-        return replace(self, reading=ReadTree.of(tree))
-
 
 class State:
     """The directory of a monitor."""
