@@ -25,7 +25,7 @@ from countersign.core.log.anchor import LastAnchor
 from countersign.core.log.check import LogFinding, check_logs, note_check
 from countersign.core.log.model import WITNESS, LogState, PublishedHead
 from countersign.core.log.room import LogRoom
-from countersign.operate.commands.log_keys import COMMANDS
+from countersign.operate.commands.log_keys import log
 from countersign_evidence.cli.files import read_file
 from countersign_evidence.cli.support import confirm, say, show
 from countersign_evidence.errors import EvidenceError
@@ -38,15 +38,6 @@ ALONE = (
 )
 """The consequence of having no third party."""
 _EXPLANATION = (resources.files(__package__) / "recover.txt").read_text("utf-8").rstrip()
-
-
-@click.group()
-def log() -> None:
-    """The transparency logs: status, checks, keys, and recovery."""
-
-
-for key_command in COMMANDS:
-    log.add_command(key_command)
 
 
 @log.command("status")

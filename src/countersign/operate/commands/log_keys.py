@@ -27,7 +27,12 @@ from countersign_evidence.note import Signer, parse_note
 _FILE: Final = click.Path(path_type=Path)
 
 
-@click.command("keys")
+@click.group()
+def log() -> None:
+    """The transparency logs: status, checks, keys, and recovery."""
+
+
+@log.command("keys")
 @click.option("--mode", type=A_MODE, default=Mode.LIVE.value, show_default=True)
 @room_command(LogRoom)
 async def keys(room: LogRoom, mode: str) -> None:
@@ -36,7 +41,7 @@ async def keys(room: LogRoom, mode: str) -> None:
     show({"history": note}, note.rstrip("\n"))
 
 
-@click.command("rotate-key")
+@log.command("rotate-key")
 @click.option("--overlap", type=Duration(), default="7d", show_default=True)
 @asking("Give the live log a new signing key?")
 @room_command(LogRoom)
@@ -49,7 +54,7 @@ async def rotate_key(room: LogRoom, *, overlap: timedelta) -> None:
     _show(await rotation.rotate_log_key(room, overlap))
 
 
-@click.command("approvers")
+@log.command("approvers")
 @room_command(LogRoom)
 async def approvers(room: LogRoom) -> None:
     """Show who approves changes of the live log's keys, and the open proposal."""
@@ -67,7 +72,7 @@ async def approvers(room: LogRoom) -> None:
     show(view, "\n".join(lines))
 
 
-@click.command("set-approvers")
+@log.command("set-approvers")
 @click.option("--threshold", type=click.IntRange(0, 100), required=True)
 @click.argument("vkeys", nargs=-1, metavar="[VKEY]…")
 @asking("Change who approves changes of the live log's keys?")
@@ -81,7 +86,7 @@ async def set_approvers(room: LogRoom, threshold: int, vkeys: tuple[str, ...]) -
     _show(await rotation.set_approvers(room, threshold, vkeys))
 
 
-@click.command("approve")
+@log.command("approve")
 @click.argument("signed", type=_FILE)
 @room_command(LogRoom)
 async def approve(room: LogRoom, signed: Path) -> None:
@@ -89,7 +94,7 @@ async def approve(room: LogRoom, signed: Path) -> None:
     _show(await rotation.approve(room, read_file(signed)))
 
 
-@click.command("approver-key")
+@log.command("approver-key")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--name", required=True, help="The owner of the key, such as alice@example.com.")
 @command
@@ -109,7 +114,7 @@ def approver_key(file: Path, name: str) -> None:
     show({"vkey": vkey}, vkey)
 
 
-@click.command("sign-approval")
+@log.command("sign-approval")
 @click.argument("proposal", type=_FILE)
 @click.option("--key", type=_FILE, required=True, help="File that `log approver-key` wrote.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -128,17 +133,6 @@ def sign_approval(proposal: Path, key: Path) -> None:
     say(text.decode())
     confirm("Approve this?")
     show({"signed": note.decode()}, note.decode().rstrip("\n"))
-
-
-COMMANDS: Final = (
-    keys,
-    rotate_key,
-    approvers,
-    set_approvers,
-    approve,
-    approver_key,
-    sign_approval,
-)
 
 
 def _show(change: rotation.Change) -> None:
