@@ -240,8 +240,7 @@ def put_settings(connection: Connection, new: VerificationSettings, audit: Audit
     """
     lock_account(connection, new.account_id)
     row = asdict(new) | {"rules": _encode(new.rules).decode()}
-    of_account = verification_settings.c.account_id == new.account_id
-    connection.execute(delete(verification_settings).where(of_account))
+    connection.execute(delete(verification_settings).filter_by(account_id=new.account_id))
     # Now it is the first.
     drop_provider(connection, new.account_id, Mode.LIVE, new.provider)
     connection.execute(insert(verification_settings), row)
@@ -250,8 +249,8 @@ def put_settings(connection: Connection, new: VerificationSettings, audit: Audit
 
 def remove_settings(connection: Connection, account_id: str, audit: AuditEntry) -> bool:
     """Remove the settings of an account with all its live providers; False if it had none."""
-    of_account = verification_settings.c.account_id == account_id
-    removed = connection.execute(delete(verification_settings).where(of_account)).rowcount > 0
+    of_account = delete(verification_settings).filter_by(account_id=account_id)
+    removed = connection.execute(of_account).rowcount > 0
     if removed:
         drop_provider(connection, account_id, Mode.LIVE)
         write_audit(connection, audit)
@@ -282,21 +281,18 @@ def put_provider(
     return None
 
 
-def remove_provider(
-    connection: Connection, account_id: str, mode: Mode, provider: str, audit: AuditEntry
-) -> bool:
-    """Remove a further provider of an account; False if it was none."""
-    removed = drop_provider(connection, account_id, mode, provider)
-    if removed:
-        write_audit(connection, audit)
-    return removed
-
-
 def drop_provider(
-    connection: Connection, account_id: str, mode: Mode, provider: str | None = None
+    connection: Connection,
+    account_id: str,
+    mode: Mode,
+    provider: str | None = None,
+    audit: AuditEntry | None = None,
 ) -> bool:
     """Delete this further provider of an account, or all of the mode; False if there is none."""
     statement = delete(further_providers).filter_by(account_id=account_id, mode=mode)
     if provider is not None:
         statement = statement.filter_by(provider=provider)
-    return connection.execute(statement).rowcount > 0
+    dropped = connection.execute(statement).rowcount > 0
+    if dropped and audit is not None:
+        write_audit(connection, audit)
+    return dropped

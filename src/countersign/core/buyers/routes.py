@@ -19,7 +19,8 @@ from countersign.base.errors import (
     VerificationNotConfigured,
 )
 from countersign.base.http.body import parse_body
-from countersign.base.values import BUYER, SANDBOX_BUYER, Mode, is_id, to_the_second
+from countersign.base.http.schemas import view
+from countersign.base.values import BUYER, SANDBOX_BUYER, Mode, is_id
 from countersign.core.access.idempotency import Remember
 from countersign.core.access.key import Principal, Scope
 from countersign.core.buyers import schemas
@@ -115,15 +116,9 @@ async def verify_buyer(room: Buyers, call: Call) -> Reply:
 
 async def get_status(room: Buyers, call: Call) -> Reply:
     """The present status of a buyer, as far as this account may rely on it."""
-    view = await buyer_status(room, call.principal, call.parameter)
-    answer = schemas.BuyerStatusAnswer(
-        cbid=call.parameter,
-        status=view.status,
-        verified_at=to_the_second(view.verified_at),
-        expires_at=to_the_second(view.expires_at),
-        reasons=view.reasons or UNSET,
-    )
-    return Reply(encode(answer))
+    known = await buyer_status(room, call.principal, call.parameter)
+    own = {"cbid": call.parameter, "reasons": known.reasons or UNSET}
+    return Reply(encode(view(schemas.BuyerStatusAnswer, known, **own)))
 
 
 async def provider_webhook(room: Buyers, call: Call) -> Reply:

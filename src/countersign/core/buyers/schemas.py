@@ -5,8 +5,8 @@ from typing import Annotated, Any, Final, NamedTuple
 from msgspec import UNSET, Meta, Struct, UnsetType
 from sqlalchemy import Connection
 
-from countersign.base.http.schemas import BuyerId, Reference, Request, Timestamp, ZipCode
-from countersign.base.values import Reason, to_the_second
+from countersign.base.http.schemas import BuyerId, Reference, Request, Timestamp, ZipCode, view
+from countersign.base.values import Reason
 from countersign.core.access.idempotency import Remember, keep_answer
 from countersign.core.buyers.model import BuyerStatus, BuyerStatusView
 from countersign.core.gate.route import encode
@@ -106,23 +106,23 @@ def answered(
     connection: Connection,
     entry: Remember[bytes],
     cbid: str,
-    view: BuyerStatusView,
+    shown: BuyerStatusView,
     *,
     proposed: bool = False,
 ) -> VerifyResult:
     """The result, its response kept for a repetition; `proposed`: of the first who decides."""
     body = encode(
-        ReviewedBuyer(
+        view(
+            ReviewedBuyer,
+            shown,
             proposed=proposed or UNSET,
             cbid=cbid,
-            status=view.status,
-            expires_at=to_the_second(view.expires_at),
-            message=_MESSAGES[view.status],
-            reasons=view.reasons or UNSET,
+            message=_MESSAGES[shown.status],
+            reasons=shown.reasons or UNSET,
         )
     )
     keep_answer(connection, entry, body)
-    return VerifyResult(cbid, view, body)
+    return VerifyResult(cbid, shown, body)
 
 
 UNDERAGE: Final = {

@@ -20,9 +20,9 @@ from countersign.core.buyers.providers import (
     FIRST,
     FURTHER,
     credentials_row,
+    drop_provider,
     put_provider,
     put_settings,
-    remove_provider,
     remove_settings,
     stored_providers,
     stored_settings,
@@ -131,7 +131,7 @@ async def drop(room: Buyers, id_or_name: str, mode: Mode, provider: str) -> bool
     audit = room.access.audit.entry(
         AuditAction.VERIFICATION_PROVIDER_DROPPED, account.id, mode=mode.value, provider=provider
     )
-    return await room.access.database.write(remove_provider, account.id, mode, provider, audit)
+    return await room.access.database.write(drop_provider, account.id, mode, provider, audit)
 
 
 async def further(room: Buyers, id_or_name: str) -> list[tuple[Mode, VerificationSettings]]:

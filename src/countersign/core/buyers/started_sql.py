@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 from sqlalchemy import Connection, Row, Select, delete, exists, select, update
 
+from countersign.base.db.statements import of_row
 from countersign.base.db.tables import buyers, checkout_sessions, pending_sessions, started_checks
 from countersign.base.values import Reason
 from countersign.core.access.reach import AccountReach
@@ -99,14 +100,8 @@ def of_reference(connection: Connection, reference: str) -> Sequence[StartedChec
 
 
 def _stored(row: Row[*tuple[object, ...]]) -> StartedCheck:
-    check = IdentityCheck(
-        attempt=row.attempt,
-        provider=row.provider,
-        cbid=row.cbid,
-        status=row.status and BuyerStatus(row.status),
-        reasons=decoded_reasons(row.reasons) if row.reasons else (),
-        verification=row.verification_id,
-    )
+    reasons = decoded_reasons(row.reasons) if row.reasons else ()
+    check = of_row(row, IdentityCheck, reasons=reasons, verification=row.verification_id)
     return StartedCheck(row.reference, row.session_index, row.zip_index, check, row.revision)
 
 
