@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, insert, text
 
 from countersign.base.config import load_settings
+from countersign.base.db.tables import log_proposals
 from countersign.base.errors import EvidenceRefused
 from countersign.core.log import approvals_sql
 from countersign.core.log.rotation import approve
@@ -199,7 +200,7 @@ def test_a_stored_key_that_the_approved_text_does_not_name_never_signs(
         newest = approvals_sql.newest_proposal(connection)
         assert newest is not None
         changed = replace(newest, id=f"{newest.id}z", keys=other)
-        approvals_sql.add_proposal(connection, changed)
+        connection.execute(insert(log_proposals), asdict(changed))
 
     async def by_the_database() -> None:
         async with opened(own) as service:

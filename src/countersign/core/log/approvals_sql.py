@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, func, insert, select
@@ -11,6 +11,7 @@ from sqlalchemy import Connection, func, insert, select
 from countersign.base.db.statements import row
 from countersign.base.db.tables import log_approvals, log_proposals, log_rosters
 from countersign_evidence.approval import Roster, make_roster
+from countersign_evidence.note import SignatureLine
 
 _NONE = Roster(0, ())
 
@@ -48,10 +49,6 @@ def is_in_force(connection: Connection, proposal_id: str) -> bool:
     return connection.execute(same).first() is not None
 
 
-def add_proposal(connection: Connection, proposal: StoredProposal) -> None:
-    connection.execute(insert(log_proposals), asdict(proposal))
-
-
 def newest_proposal(connection: Connection) -> StoredProposal | None:
     """The newest proposal: an earlier one can no longer be approved."""
     newest = select(log_proposals).order_by(log_proposals.c.id.desc()).limit(1)
@@ -59,21 +56,25 @@ def newest_proposal(connection: Connection) -> StoredProposal | None:
 
 
 def add_approval(
-    connection: Connection, proposal_id: str, approver: str, line: bytes, at: datetime
+    connection: Connection, proposal_id: str, roster: Roster, line: SignatureLine, at: datetime
 ) -> bool:
-    """Keep the signature line of an approver (a verifier key); False if there is one already."""
-    if approver in dict(approvals_of(connection, proposal_id)):
+    """Keep the signature line of an approver in the roster; False if there is one already."""
+    approver = next(one.vkey for one in roster.approvers if one.signs_as == line.by)
+    if approver in dict(approvals_of(connection, proposal_id, roster)):
         return False
-    row = {"proposal_id": proposal_id, "approver": approver, "line": line, "at": at}
+    row = {"proposal_id": proposal_id, "approver": approver, "line": line.text(), "at": at}
     connection.execute(insert(log_approvals), row)
     return True
 
 
-def approvals_of(connection: Connection, proposal_id: str) -> Sequence[tuple[str, bytes]]:
-    """The verifier keys that have approved a proposal, each with its signature line."""
+def approvals_of(
+    connection: Connection, proposal_id: str, roster: Roster
+) -> Sequence[tuple[str, bytes]]:
+    """The approvers in the roster (verifier keys) of a proposal, each with its signature line."""
     rows = connection.execute(
         select(log_approvals.c.approver, log_approvals.c.line)
         .where(log_approvals.c.proposal_id == proposal_id)
+        .where(log_approvals.c.approver.in_([one.vkey for one in roster.approvers]))
         .order_by(log_approvals.c.at, log_approvals.c.approver)
     )
     return [(row.approver, row.line) for row in rows]

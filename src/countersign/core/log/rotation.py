@@ -8,13 +8,14 @@ required approval carries the change out. The log's record of it contains those 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import Final, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection
+from sqlalchemy import Connection, insert
 
+from countersign.base.db.tables import log_proposals
 from countersign.base.errors import EvidenceRefused, InvalidArgument
 from countersign.base.values import Mode, from_ns, rfc3339_ms, timed_id
 from countersign.core.access.audit import AuditAction, write_audit
@@ -95,11 +96,6 @@ async def approve(room: LogRoom, note: bytes) -> Change:
     return change
 
 
-async def open_proposal(room: LogRoom) -> Change | None:
-    """The proposal that can be approved now; None if there is no proposal."""
-    return await room.database.read(_open, room)
-
-
 async def _propose(
     room: LogRoom, log: Log, act: str, lines: Sequence[tuple[str, str]], keys: Sequence[LogKey]
 ) -> Change:
@@ -127,18 +123,19 @@ async def _propose(
 def _write_proposal(connection: Connection, room: LogRoom, stored: StoredProposal) -> Change:
     room.sequencer.wait_for_turn(connection, Mode.LIVE)
     roster = approvals_sql.roster(connection)
-    approvals_sql.add_proposal(connection, stored)
+    connection.execute(insert(log_proposals), asdict(stored))
     if not roster.threshold:
         return _carry_out(connection, room, stored, roster, None)
     _audit(connection, room, AuditAction.LOG_CHANGE_PROPOSED, stored)
     return Change(stored.text, (), roster.threshold)
 
 
-def _open(connection: Connection, room: LogRoom) -> Change | None:
+def open_proposal(connection: Connection, room: LogRoom) -> Change | None:
+    """The proposal that can be approved now; None if there is no proposal."""
     stored, roster = approvals_sql.newest_proposal(connection), approvals_sql.roster(connection)
     if stored is None or _why_closed(connection, room, stored) is not None:
         return None
-    signed = [key for key, _ in _approvals(connection, stored, roster)]
+    signed = [key for key, _ in approvals_sql.approvals_of(connection, stored.id, roster)]
     return Change(stored.text, signed, roster.threshold)
 
 
@@ -153,25 +150,15 @@ def _approve(connection: Connection, room: LogRoom, note: bytes) -> Change:
         if why is not None:
             raise EvidenceRefused(why)
         _, lines = check_approvals(note, roster)
-    by = {approver.signs_as: approver.vkey for approver in roster.approvers}
     now = from_ns(room.clock.time_ns())
     for line in lines:
-        if approvals_sql.add_approval(connection, stored.id, by[line.by], line.text(), now):
+        if approvals_sql.add_approval(connection, stored.id, roster, line, now):
             _audit(connection, room, AuditAction.LOG_CHANGE_APPROVED, stored, by=line.name)
-    approvals = _approvals(connection, stored, roster)
+    approvals = approvals_sql.approvals_of(connection, stored.id, roster)
     if len(approvals) < roster.threshold:
         return Change(stored.text, [key for key, _ in approvals], roster.threshold)
     signed = stored.text + b"\n" + b"".join(line for _, line in approvals)
     return _carry_out(connection, room, stored, roster, signed)
-
-
-def _approvals(
-    connection: Connection, stored: StoredProposal, roster: Roster
-) -> list[tuple[str, bytes]]:
-    """The approvals by approvers in the current roster; those removed since do not count."""
-    known = {approver.vkey for approver in roster.approvers}
-    given = approvals_sql.approvals_of(connection, stored.id)
-    return [(key, line) for key, line in given if key in known]
 
 
 def _why_closed(connection: Connection, room: LogRoom, stored: StoredProposal) -> str | None:
@@ -235,7 +222,11 @@ def _carry_out(
     if keys:
         logs_sql.count_key_change(connection, stored.log_id)
     _audit(connection, room, action, stored, new_keys=[key.vkey for key in keys])
-    by = [] if signed is None else [key for key, _ in _approvals(connection, stored, roster)]
+    by = (
+        []
+        if signed is None
+        else [key for key, _ in approvals_sql.approvals_of(connection, stored.id, roster)]
+    )
     return Change(stored.text, by, roster.threshold, keys, carried_out=True)
 
 

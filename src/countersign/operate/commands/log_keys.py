@@ -59,7 +59,7 @@ async def rotate_key(room: LogRoom, *, overlap: timedelta) -> None:
 async def approvers(room: LogRoom) -> None:
     """Show who approves changes of the live log's keys, and the open proposal."""
     roster = await room.database.read(approvals_sql.roster)
-    found = await rotation.open_proposal(room)
+    found = await room.database.read(rotation.open_proposal, room)
     vkeys = [approver.vkey for approver in roster.approvers]
     lines = [f"{roster.threshold} of {len(vkeys)} approve a change", *vkeys]
     if found is not None:

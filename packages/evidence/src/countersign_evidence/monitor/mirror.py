@@ -124,7 +124,9 @@ async def mirror(
             due = again.due(before, head.size, int(checkpoint.stat().st_mtime), began)
             await read_again(source, Reader(source.get, head, copy.keep), due)
     await _copy_beginning(source, copy, head)
-    await _copy_keys(look, source, copy, head)
+    await learn_keys(look, source, head.origin)
+    for keys in look.history(head.origin):
+        copy.write(KEY_HISTORY, keys)
     copy.write(CHECKPOINT, note)
     # Up to when the copy was compared with the log again: it has no other files to note that in.
     os.utime(checkpoint, (began, began))
@@ -142,13 +144,6 @@ async def _copy_beginning(source: LogSource, copy: Copy, head: Checkpoint) -> No
     entry = log_entry(head.origin, sha256(record).digest())
     if head.size and await Reader(source.get, head).leaf(0) == leaf_hash(entry):
         copy.write(EPOCH_RECORD, record)
-
-
-async def _copy_keys(look: Look, source: LogSource, copy: Copy, head: Checkpoint) -> None:
-    """Copy the history of this log's keys, if the policy's keys signed one."""
-    await learn_keys(look, source, head.origin)
-    for note in look.history(head.origin):
-        copy.write(KEY_HISTORY, note)
 
 
 async def _read(
