@@ -8,8 +8,8 @@ interrupted anywhere and run again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -36,40 +36,29 @@ _SETTLE_SECONDS: Final = 2.0
 """A server that read the file just before the change has stored its wrapped keys by then."""
 
 
-class KeyFile:
-    """A file of key-encryption keys; the first one wraps."""
+def _keys_in(path: Path) -> Mapping[bytes, bytes]:
+    """The key-encryption keys in a file by their ids; the first one wraps."""
+    return {key_id(key): key for key in parse_keys(key_source(f"file:{path}")())}
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
 
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Until the block ends, no other process changes the file in this way."""
+def _replace(path: Path, keys: Iterable[bytes]) -> None:
+    """Replace the content: at each moment the old one is there, or the new one, whole."""
+    replace_file(path, "".join(map(key_text, keys)).encode("ascii"))
+
+
+@contextmanager
+def _changing(path: Path) -> Iterator[None]:
+    """Until the block ends, no other process changes a file of keys in this way."""
+    try:
         # The key file itself is replaced, so the lock is a file next to it.
-        with ExitStack() as stack:
-            try:
-                stack.enter_context(locked(self._path.with_name(f"{self._path.name}.lock")))
-            except BlockingIOError:
-                raise KeyRotationFailed(
-                    f"Another command is replacing the key in {self._path}. Wait until it ends."
-                ) from None
-            except OSError as error:
-                raise self._unwritable(error) from error
+        with locked(path.with_name(f"{path.name}.lock")):
             yield
-
-    def read(self) -> Mapping[bytes, bytes]:
-        """The keys by their ids, in order."""
-        return {key_id(key): key for key in parse_keys(key_source(f"file:{self._path}")())}
-
-    def replace(self, keys: Sequence[bytes]) -> None:
-        """Replace the content: at each moment the old one is there, or the new one, whole."""
-        try:
-            replace_file(self._path, "".join(map(key_text, keys)).encode("ascii"))
-        except OSError as error:
-            raise self._unwritable(error) from error
-
-    def _unwritable(self, error: OSError) -> KeyRotationFailed:
-        return KeyRotationFailed(f"{self._path} cannot be replaced: {error.strerror}.")
+    except BlockingIOError:
+        raise KeyRotationFailed(
+            f"Another command is replacing the key in {path}. Wait until it ends."
+        ) from None
+    except OSError as error:
+        raise KeyRotationFailed(f"{path} cannot be replaced: {error.strerror}.") from error
 
 
 def key_file(uri: str) -> Path | None:
@@ -114,11 +103,11 @@ async def rotate_key_encryption(
             "The key-encryption key is not in a file. Put the new key first in the source "
             "of COUNTERSIGN_KEY_ENCRYPTION_KEY, and run `countersign vault rewrap`."
         )
-    file = KeyFile(room.key_file)
-    with file.alone():
-        new, old = room.access.entropy(KEY_BYTES), file.read()
-        file.replace([new, *old.values()])
-        written = file.read()
+    file = room.key_file
+    with _changing(file):
+        new, old = room.access.entropy(KEY_BYTES), _keys_in(file)
+        _replace(file, [new, *old.values()])
+        written = _keys_in(file)
         room.encryption.read_again()
         rewrapped = await rewrap(room, progress)
         await asyncio.sleep(_SETTLE_SECONDS)
@@ -128,18 +117,16 @@ async def rotate_key_encryption(
     return next(iter(written)), rewrapped
 
 
-def _remove_unused(
-    file: KeyFile, written: Mapping[bytes, bytes], used: Mapping[bytes, int]
-) -> None:
+def _remove_unused(file: Path, written: Mapping[bytes, bytes], used: Mapping[bytes, int]) -> None:
     """Remove the keys from the file that wrap nothing, whatever else has changed it since.
 
     If it was changed by hand, for example, a key that is needed is added again.
     """
-    now = file.read()
+    now = _keys_in(file)
     current, first = next(iter(written)), next(iter(now))
     known = {**now, **written}
     kept = [id_ for id_ in known if id_ == first or used.get(id_)]
-    file.replace([known[id_] for id_ in kept])
+    _replace(file, [known[id_] for id_ in kept])
     if kept != [current]:
         raise KeyRotationFailed(
             f"The file holds the keys {', '.join(id_.hex() for id_ in kept)}: another "

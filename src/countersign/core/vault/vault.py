@@ -50,20 +50,16 @@ class WrappedKey:
     created_at: datetime
 
 
-def _key_of_month(connection: Connection, scope: str, month: int) -> WrappedKey | None:
-    query = select(data_keys).where(data_keys.c.scope == scope, data_keys.c.month == month)
-    return row(connection, query, WrappedKey)
-
-
-def _key_with_id(connection: Connection, key_id: str) -> WrappedKey | None:
-    return row(connection, select(data_keys).where(data_keys.c.id == key_id), WrappedKey)
+def _find_key(connection: Connection, /, **of: object) -> WrappedKey | None:
+    """The one key with these columns."""
+    return row(connection, select(data_keys).filter_by(**of), WrappedKey)
 
 
 def _add_key(connection: Connection, key: WrappedKey) -> WrappedKey:
     """Write a key, unless its scope and month have one; the result is the one stored then."""
     # If another server writes the same month's key at the same moment, its row makes this
     # transaction fail; each call is retried and then sees the row.
-    stored = _key_of_month(connection, key.scope, key.month)
+    stored = _find_key(connection, scope=key.scope, month=key.month)
     if stored is None:
         connection.execute(insert(data_keys), asdict(key))
     return stored or key
@@ -182,7 +178,7 @@ class Vault:
         return await self._under_way.join((scope, month), fetch)
 
     async def _fetched(self, scope: str, month: int, time_ns: int) -> DataKey:
-        wrapped = await self._database.read(_key_of_month, scope, month)
+        wrapped = await self._database.read(_find_key, scope=scope, month=month)
         if wrapped is None:
             entropy = self._entropy(8 + _KEY_BYTES)
             id_ = uuid7(time_ns, entropy[:8]).to_bytes(_ID_BYTES, "big")
@@ -208,7 +204,7 @@ class Vault:
         if data_key is None:
             wrapped = None
             if ciphertext[:1] == _FORMAT and len(id_) == _ID_BYTES:
-                wrapped = await self._database.read(_key_with_id, _id_text(id_))
+                wrapped = await self._database.read(_find_key, id=_id_text(id_))
             if wrapped is None:
                 column = f"{place['table']}.{place['column']}"
                 raise DamagedValue(f"A value of {column} refers to an unknown data key.")
