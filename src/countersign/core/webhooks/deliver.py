@@ -289,12 +289,12 @@ class DeliverWebhooks:
         batch.gone = batch.gone or sent.status == 410
         webhooks.activity.attempts[sent.outcome] += 1
         batch.backoff.record(pause=wants_pause(sent), retry_after=sent.retry_after)
+        finished = partial(deliveries.FinishedDelivery, delivery, attempt)
         if sent.outcome is Outcome.DELIVERED:
-            return deliveries.FinishedDelivery(delivery, attempt, DeliveryStatus.SUCCEEDED, None)
+            return finished(DeliveryStatus.SUCCEEDED, None)
         drawn = webhooks.access.entropy(_ENTROPY_BYTES)
         chance = int.from_bytes(drawn, "big") / (1 << 8 * _ENTROPY_BYTES)
         wait = wait_before(delivery.step, sent, chance)
         if wait is None:
-            return deliveries.FinishedDelivery(delivery, attempt, DeliveryStatus.FAILED, None)
-        due_at = webhooks.now + wait
-        return deliveries.FinishedDelivery(delivery, attempt, DeliveryStatus.PENDING, due_at)
+            return finished(DeliveryStatus.FAILED, None)
+        return finished(DeliveryStatus.PENDING, webhooks.now + wait)

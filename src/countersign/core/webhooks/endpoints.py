@@ -35,6 +35,7 @@ from countersign.base.values import WEBHOOK_ENDPOINT, from_ns, is_id, timed_id
 from countersign.core.access.account import lock_account
 from countersign.core.access.audit import Audit, AuditAction, write_audit
 from countersign.core.access.reach import AccountReach, Reach
+from countersign.core.events.model import EventType
 from countersign.core.events.sql import end_of_events
 from countersign.core.webhooks.model import (
     ENDPOINTS_MAX,
@@ -86,24 +87,16 @@ def create_endpoint(
     if connection.execute(select(func.count(_e.id)).where(own)).scalar_one() >= ENDPOINTS_MAX:
         return TooManyWebhookEndpoints()
     time_ns, (secret, shared) = webhooks.access.clock.time_ns(), made
-    endpoint = Endpoint(
-        id=timed_id(WEBHOOK_ENDPOINT, time_ns, webhooks.access.entropy(8)),
-        account_id=reach.account_id,
-        mode=reach.mode,
-        url=wanted.url,
-        description=wanted.description or "",
-        event_types=chosen(wanted.event_types),
-        created_at=from_ns(time_ns),
-        disabled_at=None,
-        disabled_reason=None,
-        secrets=(secret,),
-    )
-    row = {name: getattr(endpoint, name) for name in ("id", "account_id", "mode", "created_at")}
-    row |= _changeable(endpoint) | _from_now_on(connection)
+    id_ = timed_id(WEBHOOK_ENDPOINT, time_ns, webhooks.access.entropy(8))
+    row = _from_now_on(connection) | {"id": id_, "created_at": from_ns(time_ns)}
+    row |= {"account_id": reach.account_id, "mode": reach.mode, "url": wanted.url}
+    row |= {"description": wanted.description or ""}
+    row |= {"event_types": _encoded(chosen(wanted.event_types))}
     connection.execute(insert(webhook_endpoints), row)
-    _insert_secret(connection, endpoint.id, secret)
+    _insert_secret(connection, id_, secret)
     of = {"account_id": reach.account_id, "mode": reach.mode.value}
-    _note(connection, audit, AuditAction.WEBHOOK_ENDPOINT_CREATED, endpoint.id, **of)
+    _note(connection, audit, AuditAction.WEBHOOK_ENDPOINT_CREATED, id_, **of)
+    (endpoint,) = find_endpoints(connection, _e.id == id_)
     return with_secret(endpoint, shared)
 
 
@@ -269,12 +262,13 @@ def _from_now_on(connection: Connection) -> dict[str, object]:
 
 
 def _changeable(endpoint: Endpoint) -> dict[str, object]:
-    types = endpoint.event_types
     same = ("url", "description", "disabled_at", "disabled_reason")
-    return {
-        **{name: getattr(endpoint, name) for name in same},
-        "event_types": None if types is None else msgspec.json.encode(sorted(types)).decode(),
-    }
+    own = {name: getattr(endpoint, name) for name in same}
+    return own | {"event_types": _encoded(endpoint.event_types)}
+
+
+def _encoded(types: frozenset[EventType] | None) -> str | None:
+    return None if types is None else msgspec.json.encode(sorted(types)).decode()
 
 
 def check(webhooks: Webhooks, url: str | None, description: str | None) -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
@@ -71,17 +71,15 @@ class WebhookEndpointChange(Request, frozen=True, kw_only=True):
 
     def apply(self, endpoint: Endpoint, now: datetime) -> Endpoint:
         """The endpoint after the changes, made at this time."""
-        if self.url is not None:
-            endpoint = replace(endpoint, url=self.url)
-        if self.description is not None:
-            endpoint = replace(endpoint, description=self.description)
+        said = {"url": self.url, "description": self.description}
+        changes: dict[str, Any] = {name: new for name, new in said.items() if new is not None}
         if self.every_event_type or self.event_types is not None:
-            endpoint = replace(endpoint, event_types=chosen(self.event_types))
+            changes["event_types"] = chosen(self.event_types)
         if self.disabled and endpoint.disabled_at is None:
-            return replace(endpoint, disabled_at=now, disabled_reason=Disabled.REQUESTED)
+            changes |= {"disabled_at": now, "disabled_reason": Disabled.REQUESTED}
         if self.disabled is False:
-            return replace(endpoint, disabled_at=None, disabled_reason=None)
-        return endpoint
+            changes |= {"disabled_at": None, "disabled_reason": None}
+        return replace(endpoint, **changes)
 
 
 class SecretRotation(Request, frozen=True, kw_only=True):
