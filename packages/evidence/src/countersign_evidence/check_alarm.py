@@ -246,7 +246,9 @@ def _gap(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
 def _entry(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
     (checkpoint,) = _signed(alarm, known, 1)
     entry = alarm.resources.get(ENTRY) or b""
-    verify_inclusion(_index(alarm), checkpoint.size, leaf_hash(entry), alarm.path, checkpoint.root)
+    if alarm.index is None:
+        raise EvidenceError("the alarm names no entry")
+    verify_inclusion(alarm.index, checkpoint.size, leaf_hash(entry), alarm.path, checkpoint.root)
     if re.fullmatch(entry_form(entry_host(checkpoint.origin)), entry):
         raise EvidenceError("the entry has the right form")
     return Shown.PROVED, f"entry {alarm.index} is not of the form of this log's entries"
@@ -361,9 +363,3 @@ def _found(what: str | None) -> str:
     if what is None:
         raise EvidenceError("there is no contradiction")
     return what
-
-
-def _index(alarm: Alarm) -> int:
-    if alarm.index is None:
-        raise EvidenceError("the alarm names no entry")
-    return alarm.index
