@@ -192,6 +192,12 @@ def test_an_answer_is_forgotten_after_24_hours(
             account=account,
         )
         assert moved == 1
+        operator.execute(
+            "UPDATE kept_slots SET expires_at = expires_at - :ms WHERE expires_at - :ms IN"
+            " (SELECT expires_at FROM idempotency_keys WHERE account_id = :account)",
+            ms=milliseconds,
+            account=account,
+        )
 
     first = acknowledge(client, initials_per_line=LINES, headers=headers)
     age(day_ms - 60_000)

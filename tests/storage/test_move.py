@@ -24,7 +24,7 @@ from countersign.operate.move import begun_move, cancel_move, moved_to, place_of
 
 pytestmark = [pytest.mark.postgres, pytest.mark.one_engine]
 
-EMBEDDED = ("blind_recent", "blind_runs")
+EMBEDDED = ("blind_recent", "blind_runs", "kept_slots")
 """PostgreSQL has indexes instead: there the tables stay empty, and nothing would erase them."""
 ROWS_MAX = 9
 SLICE = 3

@@ -190,7 +190,7 @@ def test_the_protected_tables_are_those_that_hold_evidence() -> None:
     changing = {"log_heads", "log_keys", "log_pending", "legal_holds", "data_keys"}
     # The evidence is in records; these tables are for lookups.
     changing |= {"clearances", "acknowledgment_uses", "fulfilments", "clearance_keys"}
-    changing |= {"blind_recent", "blind_runs", "order_acts"}
+    changing |= {"blind_recent", "blind_runs", "kept_slots", "order_acts"}
     passing = {"idempotency_keys", "pending_sessions", "provider_messages", "events"}
     passing |= {"test_clocks", "test_faults", "checkout_sessions", "started_checks"}
     passing |= {"rate_shares"}

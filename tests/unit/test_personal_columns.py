@@ -35,7 +35,7 @@ OF_NO_ONE = {
     *("person_passkeys.public_key", "person_sessions.digest", "rate_shares.name"),
     *("records.body", "records.digest", "shred_keys.key", "verification_settings.credentials"),
     *("webhook_secrets.sealed", "idempotency_keys.fingerprint", "idempotency_keys.slot"),
-    *("checkout_sessions.token_digest", "order_acts.key"),
+    *("checkout_sessions.token_digest", "kept_slots.slot", "order_acts.key"),
 }
 """Bytes that are neither a keyed hash of personal input nor personal text.
 

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, delete, select, tuple_
 from countersign.base.db.database import Database
 from countersign.base.db.tables import (
     idempotency_keys,
+    kept_slots,
     provider_messages,
     rate_shares,
     remembered,
@@ -109,7 +110,8 @@ def delete_expired(connection: Connection, now: datetime, limit: int) -> int:
     message_key = ("account_id", "message_index")
     numbers = []
     for table, key, outdated in (
-        (idempotency_keys, ("slot",), idempotency_keys.c.expires_at <= now),
+        (idempotency_keys, ("expires_at", "slot"), idempotency_keys.c.expires_at <= now),
+        (kept_slots, ("level", "slot"), kept_slots.c.expires_at <= now),
         (zip_attempts, zip_key, zip_attempts.c.at <= now - ZIP_WINDOW),
         (rate_shares, ("name",), rate_shares.c.empty_at <= to_ms(now - _SHARES_KEPT) * 1000),
         (provider_messages, message_key, provider_messages.c.at <= now - MESSAGES_KEPT),

@@ -34,15 +34,22 @@ from countersign.base.cli import Report
 from countersign.base.db import schema
 from countersign.base.db.engine import Purpose
 from countersign.base.db.schema import FILLING, MOVED, connected
-from countersign.base.db.tables import blind_recent, blind_runs, deployment, metadata
+from countersign.base.db.tables import (
+    blind_recent,
+    blind_runs,
+    deployment,
+    idempotency_keys,
+    kept_slots,
+    metadata,
+)
 from countersign.base.errors import MoveFailed, NotInitialised
 
 _Row: TypeAlias = tuple[Any, ...]
 
 _SLICE_ROWS: Final = 5000
-_TABLES: Final = tuple(t for t in metadata.sorted_tables if t not in {blind_recent, blind_runs})
-"""All but the tables that index disclosures on the embedded database: PostgreSQL has indexes
-instead."""
+_INDEXES: Final = {blind_recent, blind_runs, kept_slots}
+"""Of the embedded database; PostgreSQL has its own."""
+_TABLES: Final = tuple(t for t in metadata.sorted_tables if t not in _INDEXES)
 _DIALECT: Final = postgresql()  # type: ignore[no-untyped-call]
 _OWN: Final = (MOVED, FILLING)
 """Rows of `deployment` with the state of this module; they are not moved."""
@@ -65,6 +72,8 @@ class _Plan:
         """By the primary key, or by a unique constraint."""
         unique = (c for c in table.constraints if isinstance(c, UniqueConstraint))
         key = [c.name for c in table.primary_key] or [c.name for c in next(unique).columns]
+        if table is idempotency_keys:  # by the index that the embedded database has
+            key = ["expires_at", "slot"]
         columns = [c.name for c in table.columns]
         types = [c.type.compile(_DIALECT).partition("(")[0].lower() for c in table.columns]
         named, keyed = (", ".join(f'"{name}"' for name in names) for names in (columns, key))

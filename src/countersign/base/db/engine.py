@@ -366,7 +366,7 @@ def translate(error: BaseException) -> CountersignError:
     if isinstance(error, EvidenceError):
         # The stored log is inconsistent.
         return EvidenceDamaged()
-    if is_violation(error, "pk_idempotency_keys") or is_violation(error, "idempotency_keys.slot"):
+    if is_violation(error, "pk_idempotency_keys") or is_violation(error, "kept_slots.slot"):
         return IdempotencyInProgress()
     return _of_driver(error) if isinstance(error, DBAPIError) else InternalError()
 

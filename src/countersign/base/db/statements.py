@@ -118,7 +118,8 @@ class DriverStatement:
 
     def for_each(self, connection: Connection, rows: Sequence[tuple[object, ...]]) -> None:
         """Run it for each of these rows of values."""
-        _execute(connection, self._text[connection.dialect.name], rows, many=True)
+        if rows:
+            _execute(connection, self._text[connection.dialect.name], rows, many=True)
 
 
 class BulkInsert:

@@ -52,7 +52,8 @@ _NS_PER_DAY: Final = 86_400 * 10**9
 NONCE_BYTES: Final = 12
 _SQL: Final = statements_of(__package__)
 _select: Final = SelectAmong(_SQL["kept_responses"])
-_DELETE_EXPIRED: Final = DriverStatement(_SQL["delete_expired"])
+_select_on_sqlite: Final = SelectAmong(_SQL["kept_responses_on_sqlite"])
+_DELETE: Final = DriverStatement(_SQL["delete_kept"])
 
 
 class IdempotencyEntry(NamedTuple):
@@ -98,15 +99,24 @@ def keeping(act: Callable[[Connection], T], remember: Remember[Any]) -> Callable
 
 
 def keep_answers(connection: Connection, entries: Sequence[IdempotencyEntry]) -> None:
-    """Keep these responses, in the transaction of their act; expired ones are replaced."""
+    """Keep these responses, in the transaction of their act; expired ones are replaced.
+
+    Raises IdempotencyInProgress if one is kept already: another process has done its act. On
+    PostgreSQL the insert may also find that.
+    """
     if entries:
-        _DELETE_EXPIRED.for_each(connection, [(entry.slot, entry.created_at) for entry in entries])
+        now = {entry.slot: entry.created_at for entry in entries}
+        kept = entries_in(connection, now).values()
+        if any(entry.expires_at > now[entry.slot] for entry in kept):
+            raise IdempotencyInProgress
+        _DELETE.for_each(connection, [(entry.expires_at, entry.slot) for entry in kept])
         _INSERT(connection, entries)
 
 
 def replace_answer(connection: Connection, entry: IdempotencyEntry) -> None:
     """Replace the response that the act stored in its transaction."""
-    connection.execute(delete(idempotency_keys).where(idempotency_keys.c.slot == entry.slot))
+    kept = entries_in(connection, [entry.slot]).values()
+    _DELETE.for_each(connection, [(old.expires_at, old.slot) for old in kept])
     _INSERT(connection, [entry])
 
 
@@ -118,7 +128,11 @@ def kept_entries(connection: Connection, slots: Sequence[bytes]) -> list[Idempot
 
 def entries_in(connection: Connection, slots: Iterable[bytes]) -> dict[bytes, IdempotencyEntry]:
     """The stored responses of these slots, expired ones included."""
-    return {row[0]: IdempotencyEntry(*row) for row in _select(connection, slots)}
+    if connection.dialect.name == "sqlite":
+        found = _select_on_sqlite(connection, [slot[:8] for slot in slots])
+    else:
+        found = _select(connection, slots)
+    return {row[0]: IdempotencyEntry(*row) for row in found}
 
 
 def defer_answers(
@@ -184,9 +198,8 @@ def taken(
             continue
         keep.was_free = True
         if entry is not None:
-            expired.append((entry.slot, now))
-    if expired:
-        _DELETE_EXPIRED.for_each(connection, expired)
+            expired.append((entry.expires_at, entry.slot))
+    _DELETE.for_each(connection, expired)
     return outcomes
 
 
@@ -341,7 +354,7 @@ def forget_answers(
     for slot, response in connection.execute(unread).all():
         answer = secret.open_answer(response, slot)
         if any(one in answer for one in names):
-            connection.execute(delete(idempotency_keys).where(kept.slot == slot))
+            connection.execute(delete(idempotency_keys).where(kept.about == "", kept.slot == slot))
 
 
 def _about(answer: bytes) -> str | None:

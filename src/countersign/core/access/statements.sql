@@ -4,5 +4,13 @@
 SELECT slot, account_id, mode, fingerprint, response, created_at, expires_at
 FROM idempotency_keys WHERE slot {}
 
--- name: delete_expired
-DELETE FROM idempotency_keys WHERE slot = ? AND expires_at <= ?
+-- The same on the embedded database, by the first 8 bytes of each slot.
+
+-- name: kept_responses_on_sqlite
+SELECT i.slot, i.account_id, i.mode, i.fingerprint, i.response, i.created_at, i.expires_at
+FROM kept_slots AS k CROSS JOIN idempotency_keys AS i
+WHERE k.level IN (0, 1, 2, 3) AND k.slot {}
+AND i.expires_at = k.expires_at AND substr(i.slot, 1, 8) = k.slot
+
+-- name: delete_kept
+DELETE FROM idempotency_keys WHERE expires_at = ? AND slot = ?
