@@ -225,13 +225,12 @@ def _is_live(route: Route[Any]) -> bool:
 
 def _headers_of_person(route: Route[Any]) -> Iterator[dict[str, Any]]:
     """Headers of a person: account, mode, and the reason for seeing personal data."""
-    if route.console:
-        yield _header("Countersign-Account", "Of a person: the account. Left out: the deployment.")
-        yield _header(
-            "Countersign-Mode",
-            "Of a person: the mode, which an account needs. Left out: live.",
-            enum=[mode.value for mode in Mode],
-        )
+    yield _header("Countersign-Account", "Of a person: the account. Left out: the deployment.")
+    yield _header(
+        "Countersign-Mode",
+        "Of a person: the mode, which an account needs. Left out: live.",
+        enum=[mode.value for mode in Mode],
+    )
     if route.personal:
         length = {"minLength": REASON_LENGTH_MIN, "maxLength": REASON_LENGTH_MAX}
         shown = _header(

@@ -63,7 +63,6 @@ def _parameters(struct: dict[str, Any]) -> list[dict[str, Any]]:
     for name, given in struct["properties"].items():
         schema = dict(given)
         if "anyOf" in schema:  # the other one is null: the parameter is optional
-            del schema["default"]
             schema = next(s for s in schema.pop("anyOf") if s != {"type": "null"}) | schema
         found.append(
             {
@@ -87,14 +86,16 @@ def _published(value: Any) -> Any:  # noqa: ANN401 - any JSON
     r"""A schema as others read it.
 
     Titles repeat the names of the types, descriptions are indented as in the source, and `\Z` is
-    Python for the `$` of JSON Schema.
+    Python for the `$` of JSON Schema. A default of null says nothing: generators that read a
+    default as "always there" would ask callers for the member.
     """
     if not isinstance(value, dict):
         return [_published(item) for item in value] if isinstance(value, list) else value
     found = {}
     for key, item in value.items():
         if not isinstance(item, str):
-            found[key] = _published(item)
+            if (key, item) != ("default", None):
+                found[key] = _published(item)
         elif key == "description":
             found[key] = cleandoc(item)
         elif key != "title":

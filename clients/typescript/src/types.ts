@@ -293,7 +293,7 @@ export interface Process {
   /** The checkout session. */
   checkout_session: string;
   /** `page`: served by this service. `component`: an element in your page, as the client claims. */
-  surface: string;
+  surface: Open<"page" | "component">;
   /** The origin of the page around the component, as the client claims. */
   origin: string | null;
   /** Hex SHA-256 of the page as it was served, or of the component's file, as the client claims. */
@@ -313,10 +313,8 @@ export interface Process {
   /** Whether JavaScript ran, as the client claims. */
   script: boolean | null;
   viewport: Viewport | null;
-  /**
-   * What tied the person to the session: `none`, `link`, `cookie`, `passkey`, `identity_session`.
-   */
-  binding: string;
+  /** What tied the person to the session. */
+  binding: Open<"none" | "link" | "cookie" | "passkey" | "identity_session">;
   /** The record of the identity check it belongs to. */
   verification: string | null;
   /** What the client claims; the service did not observe it. */
@@ -338,7 +336,7 @@ export interface Line {
    * the service took the initials that it had for the first line. Left out by releases that took
    * typed ones alone.
    */
-  method?: string;
+  method?: Open<"typed" | "adopted">;
 }
 
 /** The size of the window in CSS pixels, as the client claims. */
@@ -1302,7 +1300,7 @@ export interface KeyView {
   livemode: boolean;
   /** Its beginning and its end. */
   hint: string;
-  scopes: string[];
+  scopes: Scope[];
   works: boolean;
   created_at: string;
   expires_at: string | null;

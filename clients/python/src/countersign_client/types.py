@@ -717,6 +717,7 @@ class Process(Result, frozen=True, kw_only=True):
 
     surface: str
     """`page`: served by this service. `component`: an element in your page, as the client claims.
+    Such as `page`, `component`.
     """
 
     origin: str | None
@@ -750,7 +751,8 @@ class Process(Result, frozen=True, kw_only=True):
     viewport: Viewport | None
 
     binding: str
-    """What tied the person to the session: `none`, `link`, `cookie`, `passkey`, `identity_session`.
+    """What tied the person to the session. Such as `none`, `link`, `cookie`, `passkey`,
+    `identity_session`.
     """
 
     verification: str | None
@@ -778,7 +780,7 @@ class Line(Result, frozen=True, kw_only=True):
     method: str | None = None
     """`typed`: a request had the initials for this line. `adopted`: a request named this line, and
     the service took the initials that it had for the first line. Left out by releases that took
-    typed ones alone.
+    typed ones alone. Such as `typed`, `adopted`.
     """
 
 
@@ -1521,6 +1523,7 @@ class KeyView(Result, frozen=True, kw_only=True):
     """Its beginning and its end."""
 
     scopes: tuple[str, ...]
+    """See `Scope`."""
 
     works: bool
 

@@ -8,21 +8,21 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Final
 
-import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 PROCESS: Final = "process"
 """The name of the disclosure."""
 
 Time = Annotated[
     str,
-    msgspec.Meta(
+    Meta(
         pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$",
         max_length=24,  # without it, a newline at the end would be accepted
         extra_json_schema={"format": "date-time"},
     ),
 ]
 """A time of the service's own clock, in the form of `accepted_at`."""
-Count = Annotated[int, msgspec.Meta(ge=0)]
+Count = Annotated[int, Meta(ge=0)]
 
 
 class Surface(StrEnum):
@@ -51,7 +51,7 @@ class Method(StrEnum):
     """The request named this line alone, without initials: those of the first line were taken."""
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class Line(Struct, frozen=True, kw_only=True):
     """When the service served a line, and received initials for it."""
 
     shown_at: Time
@@ -62,20 +62,20 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     """When others were last received, if they were."""
     changes: Count
     """How often others were received."""
-    method: str | msgspec.UnsetType = msgspec.UNSET
+    method: Annotated[str, Meta(extra_json_schema={"enum": [*Method]})] | UnsetType = UNSET
     """`typed`: a request had the initials for this line. `adopted`: a request named this line, and
     the service took the initials that it had for the first line. Left out by releases that took
     typed ones alone."""
 
 
-class Viewport(msgspec.Struct, frozen=True, kw_only=True):
+class Viewport(Struct, frozen=True, kw_only=True):
     """The size of the window in CSS pixels, as the client claims."""
 
     width: Count
     height: Count
 
 
-class Claim(msgspec.Struct, frozen=True, kw_only=True):
+class Claim(Struct, frozen=True, kw_only=True):
     """An event that the client claims, with the time when the service received the claim."""
 
     line: Count | None
@@ -85,7 +85,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     at: Time
 
 
-class Process(msgspec.Struct, frozen=True, kw_only=True):
+class Process(Struct, frozen=True, kw_only=True):
     """How a hosted acknowledgment was made.
 
     `script`, `viewport` and `claimed` are claims of the client, and so are `surface`, `origin` and
@@ -94,7 +94,7 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
 
     checkout_session: str
     """The checkout session."""
-    surface: str
+    surface: Annotated[str, Meta(extra_json_schema={"enum": [*Surface]})]
     """`page`: served by this service. `component`: an element in your page, as the client
     claims."""
     origin: str | None
@@ -117,9 +117,8 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
     script: bool | None
     """Whether JavaScript ran, as the client claims."""
     viewport: Viewport | None
-    binding: str
-    """What tied the person to the session: `none`, `link`, `cookie`, `passkey`,
-    `identity_session`."""
+    binding: Annotated[str, Meta(extra_json_schema={"enum": [*Binding]})]
+    """What tied the person to the session."""
     verification: str | None
     """The record of the identity check it belongs to."""
     claimed: Sequence[Claim]

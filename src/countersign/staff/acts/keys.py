@@ -75,7 +75,7 @@ class KeyView(Struct, frozen=True, kw_only=True):
     livemode: bool
     hint: Annotated[str, Meta(examples=["csign_sk_test_…x7Qd"])]
     """Its beginning and its end."""
-    scopes: Annotated[list[str], Meta(examples=[["acks:create", "notices:read"]])]
+    scopes: Annotated[list[Scope], Meta(examples=[["acks:create", "notices:read"]])]
     works: bool
     created_at: Timestamp
     expires_at: Timestamp | None
