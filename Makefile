@@ -25,8 +25,8 @@ VENV := .venv
 # The tools and the client that are installed next to the service.
 PACKAGES := packages/evidence packages/console packages/simulators packages/conformance clients/python
 # Node.js, each with a lock file; the tests need the packages of all of them.
-NODE_FOLDERS := web tests/browser/javascript tests/webhooks/javascript clients/typescript \
-	examples/node-shop
+NODE_FOLDERS := web tests/browser/javascript tests/webhooks/javascript tests/clients/javascript \
+	clients/typescript examples/node-shop
 NODE_STAMPS := $(NODE_FOLDERS:=/node_modules/.package-lock.json)
 COMPONENT := src/countersign/hosted/pages/component/countersign-notice.js
 BIN := $(VENV)/bin

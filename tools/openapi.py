@@ -113,7 +113,8 @@ def openapi_document(routes: Sequence[Route[Any]]) -> dict[str, Any]:
     """The document for the routes that are operations, complete in each place."""
     routes = [route for route in routes if route.operation]
     schemas = Schemas(
-        [ErrorBody, *(kind for r in routes for kind in (r.request, r.response) if kind)],
+        # Generators make one type of a schema with a name, and one for each place of any other.
+        [ErrorBody, Mode, *(kind for r in routes for kind in (r.request, r.response) if kind)],
         [route.query for route in routes if route.query],
     )
     paths: dict[str, dict[str, Any]] = {}
@@ -226,11 +227,10 @@ def _is_live(route: Route[Any]) -> bool:
 def _headers_of_person(route: Route[Any]) -> Iterator[dict[str, Any]]:
     """Headers of a person: account, mode, and the reason for seeing personal data."""
     yield _header("Countersign-Account", "Of a person: the account. Left out: the deployment.")
-    yield _header(
-        "Countersign-Mode",
-        "Of a person: the mode, which an account needs. Left out: live.",
-        enum=[mode.value for mode in Mode],
+    mode = _header(
+        "Countersign-Mode", "Of a person: the mode, which an account needs. Left out: live."
     )
+    yield mode | {"schema": {"$ref": REF.format(name=Mode.__name__)}}
     if route.personal:
         length = {"minLength": REASON_LENGTH_MIN, "maxLength": REASON_LENGTH_MAX}
         shown = _header(

@@ -11,7 +11,8 @@ final class Countersign
     {
     }
 
-    public function get(string $path): array
+    /** What JSON says, or the bytes of a file: a dossier (ZIP), a certificate (PDF), a proof (text). */
+    public function get(string $path): array|string
     {
         return $this->send($path);
     }
@@ -27,7 +28,34 @@ final class Countersign
         );
     }
 
-    private function send(string $path, array $headers = [], array $options = []): array
+    /**
+     * The event of an authentic message; null otherwise: then return 400.
+     *
+     * $secret is the endpoint's `whsec_…`, $headers are by name, $body has the bytes as received.
+     */
+    public static function verify_webhook(string $secret, array $headers, string $body): ?array
+    {
+        foreach (array_change_key_case($headers) as $name => $value) {
+            $named[$name] = (string) (is_array($value) ? reset($value) : $value);
+        }
+        $id = $named["webhook-id"] ?? "";
+        $stamp = $named["webhook-timestamp"] ?? "";
+        if (!str_starts_with($secret, "whsec_") || !ctype_digit($stamp) || abs(time() - (float) $stamp) > 300) {
+            return null;
+        }
+        $key = base64_decode(substr($secret, strlen("whsec_")));
+        $expected = "v1," . base64_encode(hash_hmac("sha256", "$id.$stamp.$body", $key, true));
+        // During a rotation there are several signatures; one of them has to match.
+        foreach (explode(" ", $named["webhook-signature"] ?? "") as $given) {
+            if (hash_equals($expected, $given)) {
+                $event = json_decode($body, true);
+                return isset($event["id"], $event["type"], $event["data"]) ? $event : null;
+            }
+        }
+        return null;
+    }
+
+    private function send(string $path, array $headers = [], array $options = []): array|string
     {
         $curl = curl_init($this->url . $path);
         curl_setopt_array($curl, $options + [
@@ -35,8 +63,10 @@ final class Countersign
             CURLOPT_RETURNTRANSFER => true,
             CURLOPT_TIMEOUT => 10,
         ]);
-        $answer = json_decode((string) curl_exec($curl), true);
+        $body = (string) curl_exec($curl);
         $status = curl_getinfo($curl, CURLINFO_RESPONSE_CODE);
+        $is_json = str_starts_with((string) curl_getinfo($curl, CURLINFO_CONTENT_TYPE), "application/json");
+        $answer = $is_json ? json_decode($body, true) : $body;
         if ($status !== 200) {
             $error = $answer["error"] ?? ["code" => "no_response", "message" => curl_error($curl)];
             throw new CountersignError("$error[code]: $error[message]", $status);

@@ -36,14 +36,6 @@ from tests.webhooks.receiver import Receiver, running_receiver
 PAGE = read(ROOT / "docs" / "webhooks.md")
 (PYTHON,) = [block for block in PAGE.blocks if block.language == "python"]
 (SCRIPT,) = [block for block in PAGE.blocks if block.language == "js"]
-(PHP,) = [block for block in PAGE.blocks if block.language == "php"]
-PHP_JUDGE = """<?php
-require "shown.php";
-foreach (json_decode(stream_get_contents(STDIN), true) as [$secret, $headers, $body]) {
-    $found[] = receive($secret, $headers, base64_decode($body));
-}
-echo json_encode($found);
-"""
 SECRET, OLD, PRIVATE = SharedSecret(b"s" * 32), SharedSecret(b"o" * 24), PrivateKey(b"k" * 32)
 BODY = json.dumps({"type": "buyer.revoked", "data": {"cbid": "cbid_x"}, "odd": "é€"}).encode()
 
@@ -94,13 +86,6 @@ def node_judge(block: Block, folder: Path) -> Judge:
     return program_judge("node", str(node.WEBHOOKS / "judge.mjs"), str(module), folder=folder)
 
 
-def php_judge(folder: Path) -> Judge:
-    """The verdict of the shown function, in PHP."""
-    (folder / "shown.php").write_text(PHP.text, encoding="utf-8")
-    (folder / "judge.php").write_text(PHP_JUDGE, encoding="utf-8")
-    return program_judge("php", "judge.php", folder=folder)
-
-
 def program_judge(*command: str, folder: Path) -> Judge:
     """The output of a program for these cases."""
 
@@ -131,12 +116,6 @@ def check(judge: Judge) -> None:
 def test_the_shown_python_accepts_sent_messages_and_nothing_else() -> None:
     """With the library."""
     check(python_judge(PYTHON))
-
-
-@pytest.mark.php
-def test_the_shown_php_accepts_sent_messages_and_nothing_else(tmp_path: Path) -> None:
-    """Without a library."""
-    check(php_judge(tmp_path))
 
 
 @pytest.mark.npm

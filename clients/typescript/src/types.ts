@@ -10,6 +10,12 @@ export interface Page<Item> {
   next_cursor: string | null;
 }
 
+/** Test or live: the API key decides. */
+export type Mode = Open<
+  | "live"
+  | "test"
+>;
+
 /** A notice of the registry, as seen by keys of this mode. */
 export interface NoticeSummary {
   notice_id: string;
@@ -2103,9 +2109,3 @@ export interface RefusedFor {
   /** In the time of `days`. */
   last_days: number;
 }
-
-/** Test or live: the API key decides. */
-export type Mode = Open<
-  | "live"
-  | "test"
->;

@@ -13,6 +13,9 @@ from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from countersign_client.call import Result
 
+Mode: TypeAlias = Literal["live", "test"]
+"""Test or live: the API key decides."""
+
 NoticeStatus: TypeAlias = Literal[
     "enjoined", "in_force", "not_reviewed", "scheduled", "superseded", "withdrawn"
 ]
@@ -284,9 +287,6 @@ Severity: TypeAlias = Literal["broken", "fine", "missing", "warning"]
 
 Role: TypeAlias = Literal["auditor", "compliance", "developer", "owner", "support"]
 """What a person is there for."""
-
-Mode: TypeAlias = Literal["live", "test"]
-"""Test or live: the API key decides."""
 
 
 class CartInput(TypedDict):
