@@ -36,7 +36,7 @@ PLUGIN: Final = "integrations/woocommerce"
 _OFFLINE: Final = "packages/evidence/src/countersign_evidence/offline"
 FILES: Final = (
     *(f"{_OFFLINE}/verify.py", f"{_OFFLINE}/verify.html"),
-    "clients/php/countersign.php",
+    *("clients/php/countersign.php", "clients/php/composer.json"),
     # With hashes: everything in the parts list can be installed.
     "requirements.txt",
 )

@@ -74,6 +74,15 @@ def test_the_shown_webhook_accepts_sent_messages_and_nothing_else(tmp_path: Path
             assert answer.text == ""
 
 
+def test_the_page_about_laravel_is_short_php(tmp_path: Path) -> None:
+    """Its framework is not here: PHP reads it, and it is 60 lines at most."""
+    page = ROOT / "docs" / "laravel.md"
+    (block,) = [b for b in read(page).blocks if b.language == "php"]
+    assert len(page.read_text(encoding="utf-8").splitlines()) <= 60
+    (tmp_path / "web.php").write_text(block.text, encoding="utf-8")
+    subprocess.run(["php", "-l", "web.php"], cwd=tmp_path, capture_output=True, check=True)
+
+
 def test_composer_finds_the_client() -> None:
     """Its manifest names the file, what it needs of PHP, and the version of the other clients."""
     manifest = json.loads((CLIENT / "composer.json").read_bytes())
