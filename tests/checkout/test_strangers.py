@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from countersign.base.http.body import Incoming
+from countersign.base.http.body import Incoming, Receive
 from countersign.base.setting_values import Rate
 from countersign.core.gate.route import Call, Reply
 from countersign.operate.bootstrap import Deployment
@@ -72,33 +72,35 @@ def call_of(path: str, headers: dict[str, str]) -> Call:
 
 
 class Slow(Incoming):
-    """A body whose last byte comes only on command."""
-
-    def __init__(self, size: int, let: asyncio.Event) -> None:
-        self._sent = False
-
-        async def receive() -> dict[str, Any]:
-            if not self._sent:
-                self._sent = True
-                return {"type": "http.request", "body": b"x" * size, "more_body": True}
-            await let.wait()
-            return {"type": "http.request", "body": b"", "more_body": False}
-
-        super().__init__(receive)
+    """A body that is not read further than it is asked for."""
 
     async def drain(self) -> None:
         """Drop the rest at once."""
 
 
+def slowly(size: int, let: asyncio.Event) -> Slow:
+    """A body whose last byte comes only on command."""
+    sent = False
+
+    async def receive() -> dict[str, Any]:
+        nonlocal sent
+        if not sent:
+            sent = True
+            return {"type": "http.request", "body": b"x" * size, "more_body": True}
+        await let.wait()
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    return Slow(receive)
+
+
+async def _none() -> dict[str, Any]:
+    return {"type": "http.disconnect"}
+
+
 class Unread(Incoming):
     """A body that must not be read."""
 
-    def __init__(self) -> None:
-        super().__init__(self._none)
-
-    @staticmethod
-    async def _none() -> dict[str, Any]:
-        return {"type": "http.disconnect"}
+    receive: Receive = _none
 
     async def read(self, *_: Any) -> bytes:  # noqa: ANN401 - as what it replaces
         """Fail the test."""
@@ -123,7 +125,7 @@ def test_slow_bodies_on_one_link_do_not_affect_other_buyers(
             address, headers = f"{CURRENT}/events", component | JSON
         size = 8_000
         slow = [
-            asyncio.create_task(app.handle(call_of(address, headers), Slow(size, let)))
+            asyncio.create_task(app.handle(call_of(address, headers), slowly(size, let)))
             for _ in range(SLOW)
         ]
         refused, _ = await asyncio.wait(slow, return_when=asyncio.FIRST_COMPLETED)

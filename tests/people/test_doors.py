@@ -12,7 +12,7 @@ import pytest
 from countersign.base.http.body import BODY_BYTES_MAX, DOOR_BYTES_MAX
 from countersign.core.access.role import Role
 from countersign.core.gate.route import Call, Reply
-from tests.checkout.test_strangers import Slow, Unread
+from tests.checkout.test_strangers import Unread, slowly
 from tests.people.crew import Console, in_console
 from tests.remembered.device import ORIGIN
 from tests.support.in_process import call_of, whole
@@ -36,7 +36,7 @@ async def besieged(
     """Responses to many slow bodies at a sign-in route, whose last byte is sent after this work."""
     let, handle = asyncio.Event(), console.app.handle
     slow = [
-        asyncio.ensure_future(handle(form_of(path), Slow(DOOR_BYTES_MAX - 1, let)))
+        asyncio.ensure_future(handle(form_of(path), slowly(DOOR_BYTES_MAX - 1, let)))
         for _ in range(number)
     ]
     for _ in range(200):

@@ -30,7 +30,7 @@ CALLS = 800
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let batches be small and their work be long."""
-    monkeypatch.setattr(batching, "_BATCH_MAX", AT_ONCE)
+    monkeypatch.setattr(batching, "BATCH_MAX", AT_ONCE)
 
 
 def slowly(connection: Connection, account: Account) -> None:

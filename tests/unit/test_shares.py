@@ -70,10 +70,10 @@ class Site:
             for one in self.shared:
                 one.return_idle()
             await settled()
-        wait, _ = await self.shared[process].count(KEY)
+        wait, *_ = await self.shared[process].count(KEY)
         await settled()
         self.passed += wait == 0
-        self.due += self.oracle.admit(KEY)[0] == 0
+        self.due += (await self.oracle.count(KEY))[0] == 0
         return wait == 0
 
     def kill(self, process: int) -> None:

@@ -64,6 +64,9 @@ class UnsupportedMediaType(Refusal, code="unsupported_media_type", status=415):
 class MethodNotAllowed(Refusal, code="method_not_allowed", status=405):
     """This path does not support that method."""
 
+    allowed: bytes = b""
+    """The value of the header `Allow`."""
+
 
 class NotFound(Refusal, code="not_found", status=404):
     """The path or object was not found: it does not exist, or this key may not see it."""

@@ -32,7 +32,14 @@ from countersign.base.errors import (
     StorageUnavailable,
     UnsupportedMediaType,
 )
-from countersign.base.http.body import BODY_BYTES_MAX, DOOR_BYTES_MAX, Incoming, Receive, read_query
+from countersign.base.http.body import (
+    BODY_BYTES_MAX,
+    DOOR_BYTES_MAX,
+    Incoming,
+    Receive,
+    left_out,
+    read_query,
+)
 from countersign.base.loops import Throttle, without_values
 from countersign.base.values import ALPHABET, LENGTH, Entropy, Mode
 from countersign.core.access.idempotency import Keep
@@ -43,6 +50,7 @@ from countersign.core.gate.route import (
     REPLAYED,
     UNKNOWN_PATH,
     Call,
+    Handler,
     Header,
     Reply,
     Route,
@@ -191,10 +199,11 @@ class App:
         try:
             if len(call.headers) != len(call.raw_headers):
                 refuse_repeated(call)
-            route, call.parameter = self._find(call)
+            route = self._find(call)
             operation = route.operation
             if route.scope is not None:
-                call.principal = await self._who(bearer(call), call)
+                known = self._access.authenticate.known(call.headers.get(b"authorization", b""))
+                call.principal = known or await self._who(bearer(call), call)
             around = self._around_test_mode
             if around is None or route.scope is None or call.principal.mode is Mode.LIVE:
                 reply = await self._admit(call, incoming, route)
@@ -209,7 +218,7 @@ class App:
         complete = [*own, *call.also, _NOSNIFF, (b"x-request-id", request_id.encode())]
         if self._draining.is_set():
             complete.append(_CLOSE)
-        if all(name != _NO_PAGE[0] for name, _ in own):
+        if _NO_PAGE[0] not in dict(own):
             complete.append(_NO_PAGE)
         if pieces is not None:
             return Reply(body, complete, status, pieces)
@@ -218,8 +227,8 @@ class App:
             complete.append((b"content-length", b"%d" % len(body)))
         return Reply(b"" if call.method == "HEAD" else body, complete, status)
 
-    def _find(self, call: Call) -> tuple[Route[Any], str]:
-        """The route and its parameter; console routes only at the console's own host, if set.
+    def _find(self, call: Call) -> Route[Any]:
+        """The route, with its parameter; console routes only at the console's own host, if set.
 
         Raises NotFound or MethodNotAllowed, or InvalidRequest without the host that it needs, or
         with a body of two lengths: Granian shows one, and then ends the connection (RFC 9112 §6.3).
@@ -230,12 +239,12 @@ class App:
             raise InvalidRequest("The body was sent with two lengths.")
         if len(call.query_string) > QUERY_BYTES_MAX:
             raise InvalidRequest(f"The query has more than {QUERY_BYTES_MAX} bytes.")
-        route, parameter = self._router.match(call.method, call.path)
+        route, call.parameter = self._router.match(call.method, call.path)
         if route.console and self._console_host and not call.is_within:
             host = call.headers.get(b"host", b"").decode("latin-1").lower()
             if host != self._console_host:
                 raise NotFound(UNKNOWN_PATH)
-        return route, parameter
+        return route
 
     async def _who(self, token: bytes, call: Call) -> Principal:
         if not (self._has_console and token.startswith(_OF_A_PERSON)):
@@ -254,33 +263,35 @@ class App:
             if route.console or who.person is not None or route.scope not in who.scopes:
                 judge(route, route.scope, call)
             if self._limiter:
-                wait, call.also = await self._limiter.count(call.principal.key_id)
+                wait, left, seconds = await self._limiter.count(who.key_id)
+                quota = f'"default";r={left};t={seconds}'.encode()
+                call.also = (self._limiter.policy, (b"ratelimit", quota))
                 if wait:
                     raise RateLimited(retry_after=wait)
-        takes_none = call.query_string and (route.scope is not None or route.client_token)
-        if takes_none or route.query is not None:
+        if call.query_string and (route.scope is not None or route.client_token or route.query):
             call.query = read_query(call.query_string, route.query)
+        elif route.query is not None:
+            call.query = left_out(route.query)
         if route.scope is None:
             return await self._admit_stranger(call, incoming, route)
+        act: Handler[Any] = (
+            route.handler if route.request is None else partial(self._with_body, incoming, route)
+        )
         if call.principal.person is not None:
-            return await by_person(
-                call, route, partial(self._carry_out, call, incoming, route), room
-            )
-        reply = await self._carry_out(call, incoming, route, room)
+            return await by_person(call, route, act, room)
+        reply = await act(room, call)
         if route.personal and call.principal.made_by is not None:
             self._access.key_reads(call.principal.key_id)
         return reply
 
-    async def _carry_out(
+    async def _with_body(
         self,
-        call: Call,
         incoming: Incoming,
         route: Route[Any],
         room: Any,  # noqa: ANN401 - that of the route
+        call: Call,
     ) -> Reply:
         """Read the body, and have the handler called at most once for an Idempotency-Key."""
-        if route.request is None:
-            return await route.handler(room, call)
         call.body = await incoming.read(call.headers.get(b"content-length", b""))
         if not is_plain_json(call):
             raise UnsupportedMediaType
@@ -363,7 +374,7 @@ class App:
         if isinstance(error, Overloaded):  # by too many callers, or does nobody get through?
             error = self._access.database.trouble or error
         if isinstance(error, MethodNotAllowed):
-            call.also = ((b"allow", self._router.allowed(call.path)),)
+            call.also = ((b"allow", error.allowed),)
         shown = error if isinstance(error, Refusal) else InternalError()
         if isinstance(error, DatabasePermissionDenied):
             shown = StorageUnavailable(retry_after=_DENIED_RETRY_SECONDS)

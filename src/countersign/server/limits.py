@@ -20,8 +20,8 @@ _SESSION_MIN: Final = Rate(60, 60)
 _ROUNDING: Final = 1e-3
 """Share of one request's time, at most of a second: the tolerated rounding error of sums."""
 
-Admission: TypeAlias = "tuple[int, tuple[Header, Header]]"
-"""The seconds to wait (0: admitted), and the headers that state the remaining quota."""
+Admission: TypeAlias = "tuple[int, int, int]"
+"""The seconds to wait (0: admitted), the requests left, and the seconds until a full quota."""
 
 
 class Arrivals:
@@ -58,26 +58,19 @@ class RateLimiter:
         self._slack = min(self._interval, 1.0) * _ROUNDING
         self._most = rate.seconds + self._slack
         self._arrivals = arrivals or Arrivals()
-        self._policy: Header = (
+        self.policy: Header = (
             b"ratelimit-policy",
             f'"default";q={rate.requests};w={rate.seconds}'.encode(),
         )
 
     async def count(self, key_id: str) -> Admission:
         """Count one request, if there is room for it, wherever requests of this key are counted."""
-        return self.admit(key_id)
-
-    def admit(self, key_id: str) -> Admission:
-        """Count one request on this server only, if there is room for it."""
         now = self._clock.monotonic()
         ahead = self._arrivals.add(key_id, now, self._interval, self._most) - now
         wait = max(1, math.ceil(ahead - self._most)) if ahead > self._most else 0
         # The number of requests that would pass now.
         left = 0 if wait else int((self._most - ahead) / self._interval)
-        return wait, self._said(left, wait or math.ceil(ahead - self._slack))
-
-    def _said(self, left: int, seconds: int) -> tuple[Header, Header]:
-        return self._policy, (b"ratelimit", f'"default";r={left};t={seconds}'.encode())
+        return wait, left, wait or math.ceil(ahead - self._slack)
 
 
 class Visits:
@@ -99,7 +92,7 @@ class Visits:
     async def count(self, session: str, account: str) -> None:
         """Count one request; one refused for its session does not count against its account."""
         for limiter, name in ((self._sessions, session), (self._accounts, account)):
-            wait, _ = await limiter.count(name)
+            wait, *_ = await limiter.count(name)
             if wait:
                 raise RateLimited(retry_after=wait)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from countersign.base.errors import Forbidden, InvalidRequest, ModeMismatch, PasskeyRequired
@@ -11,7 +10,7 @@ from countersign.core.access.audit import AuditAction
 from countersign.core.access.key import LIVE_SCOPES, Principal, Scope
 from countersign.core.access.reach import AccountReach
 from countersign.core.access.room import acting
-from countersign.core.gate.route import Call, Reply, Route, reason
+from countersign.core.gate.route import Call, Handler, Reply, Route, reason
 
 _LOOKS: Final = frozenset({"GET", "HEAD"})
 _NOTE_NOTHING: Final = frozenset({Scope.SANDBOX_MANAGE, Scope.CHECKOUT_SESSIONS_CREATE})
@@ -72,7 +71,7 @@ def judge(route: Route[Any], scope: Scope, call: Call) -> None:
 async def by_person(
     call: Call,
     route: Route[Any],
-    carry_out: Callable[[Any], Awaitable[Reply]],
+    act: Handler[Any],
     room: Any,  # noqa: ANN401 - that of the route
 ) -> Reply:
     """Run a person's call in the person's name.
@@ -92,7 +91,7 @@ async def by_person(
         named = call.parameter
         about = {"checkout_session_id": named} if is_id(CHECKOUT_SESSION, named) else {}
         await audit.note(AuditAction.CALLED, place, **said, **about)
-    reply = await carry_out(acting(room, audit))
+    reply = await act(acting(room, audit), call)
     if route.personal and reply.status < _ERRORS_FROM:
         subject = call.parameter[:_SUBJECT_MAX] or place
         await audit.note(AuditAction.PERSONAL_DATA_SHOWN, subject, **said, reason=reason(call))

@@ -193,7 +193,7 @@ class SharedLimiter(RateLimiter):
             self._look_later()
         while not held.tokens:
             if now < self._alone_until:
-                return self.admit(key_id)
+                return await super().count(key_id)
             if now < held.closed_until:
                 return self._refused(held, now)
             held.waiting += 1
@@ -212,7 +212,7 @@ class SharedLimiter(RateLimiter):
             _ = self._ask_for_more(key_id, held)
         ahead = max(0.0, held.ahead - (now - held.leased_at))
         left = held.tokens + max(0, int((self._most - ahead) / self._interval))
-        return 0, self._said(left, math.ceil(ahead - self._slack))
+        return 0, left, math.ceil(ahead - self._slack)
 
     def return_idle(self) -> None:
         """Return shares unused for long."""
@@ -246,7 +246,7 @@ class SharedLimiter(RateLimiter):
     def _refused(self, held: _Held, now: float) -> Admission:
         ahead = held.ahead - (now - held.leased_at)
         wait = max(1, math.ceil(ahead + self._interval - self._most))
-        return wait, self._said(0, wait)
+        return wait, 0, wait
 
     def _ask(self, key_id: str, want: int) -> Ask:
         name = sha256(f"{self._kind} {key_id}".encode()).digest()[:16]

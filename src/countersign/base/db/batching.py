@@ -34,7 +34,7 @@ from countersign.base.errors import (
 T = TypeVar("T")
 R = TypeVar("R")
 
-_BATCH_MAX: Final = 512
+BATCH_MAX: Final = 512
 _LINGER_MAX: Final = 64
 _WAITING_PART: Final = 0.4
 """The part of its deadline that a request may wait until its batch begins. Less than half, because
@@ -157,12 +157,14 @@ class Batcher:
             self._look_later(loop)
         if make is None:
             self._queue.append(call)
-            self._wake(loop)
+            then = None if self._busy else self._next
+            self._busy = True
         else:
             unmade = self._unmade.setdefault(make, [])
-            if not unmade:
-                loop.call_soon(self._linger, loop, partial(self._make, make), 0)
+            then = None if unmade else partial(self._make, make)
             unmade.append(call)
+        if then is not None:
+            loop.call_soon(self._linger, loop, then, 0)
         if self._held and self.pending >= self._goal:
             self._go_on(loop)
         return future
@@ -171,7 +173,7 @@ class Batcher:
         """Raise Overloaded if a batch of new calls would begin later than in `seconds`."""
         age = time.monotonic() - running.since
         took = max(self._took, age)
-        wait = took - age + self.pending // _BATCH_MAX * took
+        wait = took - age + self.pending // BATCH_MAX * took
         if wait > seconds:
             raise Overloaded(retry_after=math.ceil(wait))
 
@@ -222,12 +224,6 @@ class Batcher:
             self._taken.put(None)
             await asyncio.to_thread(self._thread.join)
 
-    def _wake(self, loop: asyncio.AbstractEventLoop) -> None:
-        """There is a call in the queue."""
-        if not self._busy:
-            self._busy = True
-            loop.call_soon(self._linger, loop, self._next, 0)
-
     def _linger(self, loop: asyncio.AbstractEventLoop, then: Callable[[], None], seen: int) -> None:
         """Continue after one turn of the loop without another call.
 
@@ -263,7 +259,7 @@ class Batcher:
         """The next batch, which is being worked on from now on."""
         queue = self._queue
         with self._gate:
-            taken = [queue.popleft() for _ in range(min(len(queue), _BATCH_MAX))]
+            taken = [queue.popleft() for _ in range(min(len(queue), BATCH_MAX))]
             # A call that has been answered must not take effect.
             running = Running([call for call in taken if not call[2].done()])
             self._running = running if running.calls else None

@@ -12,7 +12,7 @@ from typing import Any, Concatenate, Final, ParamSpec, Self, TypeAlias, TypeVar
 from sqlalchemy import URL, Connection, RootTransaction
 from sqlalchemy.exc import DBAPIError
 
-from countersign.base.db.batching import Batcher
+from countersign.base.db.batching import BATCH_MAX, Batcher
 from countersign.base.db.engine import (
     BUSY_TIMEOUT_SECONDS,
     Purpose,
@@ -134,11 +134,11 @@ class LoopBatcher(Batcher):
         self._loop = asyncio.get_running_loop()
 
     def _next(self) -> None:
-        running = self._take()
-        if running.calls:
-            outcomes = self.worker(running)
-            self._end()
-            self._deliver(running.calls, outcomes)
+        taken = [self._queue.popleft() for _ in range(min(len(self._queue), BATCH_MAX))]
+        calls = [call for call in taken if not call[2].done()]
+        if calls:
+            # Nothing looks at it: the loop is busy until it has ended.
+            self._deliver(calls, self.worker(Running(calls)))
         if self._queue and self._loop is not None:
             self._loop.call_soon(self._linger, self._loop, self._next, 0)
         else:

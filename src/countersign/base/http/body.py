@@ -148,12 +148,11 @@ _BODY_SECONDS_MAX: Final = 20
 _DRAIN_SECONDS_MAX: Final = 1
 
 
-class Incoming:
+class Incoming(msgspec.Struct, eq=False):
     """The body of a request. It is read at most once, within a time limit."""
 
-    def __init__(self, receive: Receive) -> None:
-        self._receive = receive
-        self._more = True
+    receive: Receive
+    is_more: bool = True
 
     async def read(
         self,
@@ -172,13 +171,13 @@ class Incoming:
         """
         too_large = f"The request body is larger than {most} bytes."
         if declared.isdigit() and int(declared[:20]) > most:
-            self._more = int(declared[:20]) <= _DRAINED_BYTES_MAX
+            self.is_more = int(declared[:20]) <= _DRAINED_BYTES_MAX
             raise PayloadTooLarge(too_large)
         parts: list[bytes] = []
         size = 0
         try:
             with TimeLimit(seconds):
-                while self._more:
+                while self.is_more:
                     part = await self._next()
                     size += len(part)
                     if size > most:
@@ -187,7 +186,7 @@ class Incoming:
                         take(len(part))
                     parts.append(part)
         except TimeoutError:
-            self._more = False
+            self.is_more = False
             raise InvalidRequest(f"The body did not arrive within {seconds} seconds.") from None
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
@@ -200,17 +199,17 @@ class Incoming:
         left = _DRAINED_BYTES_MAX
         try:
             with TimeLimit(_DRAIN_SECONDS_MAX):
-                while self._more and left > 0:
+                while self.is_more and left > 0:
                     left -= len(await self._next())
         except (InvalidRequest, TimeoutError):
             return
 
     async def _next(self) -> bytes:
-        message = await self._receive()
+        message = await self.receive()
         if message["type"] == "http.disconnect":
-            self._more = False
+            self.is_more = False
             raise InvalidRequest("The request ended before its body was complete.")
-        self._more = bool(message.get("more_body"))
+        self.is_more = bool(message.get("more_body"))
         part: bytes = message.get("body", b"")
         return part
 
@@ -350,9 +349,7 @@ _DIGITS_MAX: Final = 16
 
 
 def read_query(query_string: bytes, kind: type[Q] | None) -> Q | None:
-    """The query as this type; None: no parameters are allowed."""
-    if not query_string:
-        return None if kind is None else _left_out(kind)
+    """The query, which is not empty, as this type; None: no parameters are allowed."""
     if kind is None:
         parse_query(query_string, ())
         return None
@@ -404,7 +401,7 @@ def parse_query(query_string: bytes, allowed: Collection[str]) -> dict[str, str]
 
 
 @cache
-def _left_out(kind: type[Q]) -> Q:
+def left_out(kind: type[Q]) -> Q:
     """The query without parameters."""
     return kind()
 

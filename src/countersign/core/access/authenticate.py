@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
@@ -71,7 +72,7 @@ class Authenticate:
         self._note_use = note_use
         self._secret = secret
         self._clock = clock
-        self._cache_key = entropy(32)
+        self._place = partial(blake2b, digest_size=16, key=entropy(32))
         self._known: dict[bytes, _Known] = {}
 
     async def __call__(self, token: bytes) -> Principal:
@@ -83,17 +84,22 @@ class Authenticate:
         """
         if len(token) > _TOKEN_LENGTH_MAX:
             raise InvalidApiKey
-        place = blake2b(token, digest_size=16, key=self._cache_key).digest()
-        known = self._known.get(place)
+        return self.known(b"Bearer " + token) or await self._look_up(token)
+
+    def known(self, authorization: bytes) -> Principal | None:
+        """The principal of the key in such a header, if it is remembered; None: ask for it."""
+        # Of a longer one, enough to differ from all that are remembered.
+        known = self._known.get(self._place(authorization[: _TOKEN_LENGTH_MAX + 8]).digest())
         if (
             known is not None
             and self._clock.monotonic() - known.read_at < KEY_CACHE_SECONDS
             and (known.expires_ns is None or self._clock.time_ns() < known.expires_ns)
         ):
             return known.principal
-        return await self._look_up(token, place)
+        return None
 
-    async def _look_up(self, token: bytes, place: bytes) -> Principal:
+    async def _look_up(self, token: bytes) -> Principal:
+        place = self._place(b"Bearer " + token).digest()
         began = self._clock.monotonic()
         text = token.decode("ascii", "replace")
         key = None

@@ -46,7 +46,7 @@ from countersign.core.buyers.session_evidence import (
     evidence_place,
     result_in,
 )
-from countersign.core.buyers.sql import erased_name, followed_buyers, write_change
+from countersign.core.buyers.sql import buyers_by_cbid, erased_name, write_change
 from countersign.identity.model import FactSource, Finding
 
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
@@ -339,7 +339,7 @@ def checked(text: str, what: str = "reason") -> str:
 
 def _find_buyer(connection: Connection, cbid: str, *, to_change: bool = False) -> Buyer | None:
     """A buyer of any mode and account; after a merge, the buyer it was merged into."""
-    buyer = followed_buyers(connection, [cbid], to_change=to_change).get(cbid)
+    buyer = buyers_by_cbid(connection, [cbid], to_change=to_change, follow=True).get(cbid)
     return buyer if buyer and buyer.same_as is None else None
 
 

@@ -295,7 +295,7 @@ def status_view(
         return _has_to_verify(Reason.SIMULATED_ELSEWHERE)
     status = status_at(buyer, now)
     if status is BuyerStatus.REVOKED or not buyer.proofs:
-        last = _last(buyer.proofs)
+        last = _last(buyer.proofs) if buyer.proofs else None
         verified_at, expires_at = (
             at if at is None or last is None else _shown(at, buyer, last, asking_account_id)
             for at in (buyer.verified_at, buyer.expires_at)
@@ -304,7 +304,7 @@ def status_view(
             status=status,
             verified_at=verified_at,
             expires_at=expires_at,
-            reasons=buyer.reasons if asking_account_id == buyer.asked_by else (),
+            reasons=buyer.reasons if buyer.reasons and asking_account_id == buyer.asked_by else (),
         )
     proof = best_proof(buyer, rules, asking_account_id)
     if proof is None:

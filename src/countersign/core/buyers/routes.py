@@ -19,7 +19,6 @@ from countersign.base.errors import (
     VerificationNotConfigured,
 )
 from countersign.base.http.body import parse_body
-from countersign.base.http.schemas import view
 from countersign.base.values import BUYER, SANDBOX_BUYER, Mode, is_id
 from countersign.core.access.idempotency import Remember
 from countersign.core.access.key import Principal, Scope
@@ -116,9 +115,15 @@ async def verify_buyer(room: Buyers, call: Call) -> Reply:
 
 async def get_status(room: Buyers, call: Call) -> Reply:
     """The present status of a buyer, as far as this account may rely on it."""
-    known = await buyer_status(room, call.principal, call.parameter)
-    own = {"cbid": call.parameter, "reasons": known.reasons or UNSET}
-    return Reply(encode(view(schemas.BuyerStatusAnswer, known, **own)))
+    view = await buyer_status(room, call.principal, call.parameter)
+    answer = schemas.BuyerStatusAnswer(
+        cbid=call.parameter,
+        status=view.status,
+        verified_at=view.verified_at and view.verified_at.replace(microsecond=0),
+        expires_at=view.expires_at and view.expires_at.replace(microsecond=0),
+        reasons=view.reasons or UNSET,
+    )
+    return Reply(encode(answer))
 
 
 async def provider_webhook(room: Buyers, call: Call) -> Reply:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec.structs import asdict
@@ -69,7 +69,7 @@ def buyers_and_rules(
     connection: Connection, queries: Sequence[StatusQuery]
 ) -> list[BuyerAndRules | None]:
     """Buyers of these modes, whichever account verified them; None where there is none."""
-    found = followed_buyers(connection, [query.cbid for query in queries])
+    found = buyers_by_cbid(connection, [query.cbid for query in queries], follow=True)
     # Rules apply to a provider's proofs: a simulated buyer needs no such query.
     accounts = {
         q.account_id
@@ -85,18 +85,6 @@ def buyers_and_rules(
     ]
 
 
-def followed_buyers(
-    connection: Connection, cbids: Sequence[str], *, to_change: bool = False
-) -> dict[str, Buyer]:
-    """The existing buyers among these, by identifier, each as the buyer that it was joined to."""
-    found = buyers_by_cbid(connection, cbids, to_change=to_change)
-    others = [buyer.same_as for buyer in found.values() if buyer.same_as]
-    if not others:
-        return found
-    later = buyers_by_cbid(connection, others, to_change=to_change)
-    return {cbid: later.get(buyer.same_as or "", buyer) for cbid, buyer in found.items()}
-
-
 def verification_rules_of(
     connection: Connection, account_ids: Collection[str]
 ) -> dict[str, VerificationRules]:
@@ -106,11 +94,34 @@ def verification_rules_of(
 
 
 def buyers_by_cbid(
-    connection: Connection, cbids: Sequence[str], *, to_change: bool = False
+    connection: Connection, cbids: Sequence[str], *, to_change: bool = False, follow: bool = False
 ) -> dict[str, Buyer]:
-    """The buyers that there are of these, by identifier."""
-    select_ = _select_to_change if to_change else _select
-    return {row[0]: _from_row(row) for row in select_(connection, set(cbids))}
+    """The buyers that there are of these, by identifier.
+
+    `follow`: each as the buyer that it was joined to.
+    """
+    select_, found = _select_to_change if to_change else _select, dict[str, Buyer]()
+    for row in select_(connection, set(cbids)):
+        cbid, account_id, mode, status, reasons, verified_at, expires_at, simulated, *rest = row
+        proofs, same_as, attempted_by = rest
+        found[cbid] = Buyer(
+            cbid=cbid,
+            account_id=account_id,
+            mode=MODES[mode],
+            status=_STATUSES[status],
+            reasons=decoded_reasons(reasons) if reasons != NO_REASONS else (),
+            verified_at=None if verified_at is None else from_ms(verified_at),
+            expires_at=None if expires_at is None else from_ms(expires_at),
+            simulated=bool(simulated),
+            proofs=_decode_proofs(proofs) if proofs != "[]" else (),
+            same_as=same_as,
+            attempted_by=attempted_by,
+        )
+    others = [buyer.same_as for buyer in found.values() if buyer.same_as] if follow else []
+    if not others:
+        return found
+    later = buyers_by_cbid(connection, others, to_change=to_change)
+    return {cbid: later.get(buyer.same_as or "", buyer) for cbid, buyer in found.items()}
 
 
 def write_buyer(connection: Connection, before: Buyer | None, after: Buyer) -> None:
@@ -226,22 +237,3 @@ def _to_row(buyer: Buyer) -> dict[str, object]:
         "proofs": _encode(buyer.proofs).decode(),
     }
     return asdict(buyer) | encoded
-
-
-def _from_row(row: tuple[Any, ...]) -> Buyer:
-    """A buyer from its columns, as the driver gives them."""
-    cbid, account_id, mode, status, reasons, verified_at, expires_at, simulated, *rest = row
-    proofs, same_as, attempted_by = rest
-    return Buyer(
-        cbid=cbid,
-        account_id=account_id,
-        mode=MODES[mode],
-        status=_STATUSES[status],
-        reasons=decoded_reasons(reasons) if reasons != NO_REASONS else (),
-        verified_at=None if verified_at is None else from_ms(verified_at),
-        expires_at=None if expires_at is None else from_ms(expires_at),
-        simulated=bool(simulated),
-        proofs=_decode_proofs(proofs) if proofs != "[]" else (),
-        same_as=same_as,
-        attempted_by=attempted_by,
-    )

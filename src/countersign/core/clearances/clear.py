@@ -33,7 +33,7 @@ from countersign.core.access.key import Principal
 from countersign.core.acknowledgments.acknowledge import of_another_order, reference_index
 from countersign.core.buyers.model import BuyerStatus, best_proof, status_view
 from countersign.core.buyers.rules import VerificationRules, zip5
-from countersign.core.buyers.sql import followed_buyers
+from countersign.core.buyers.sql import buyers_by_cbid
 from countersign.core.buyers.zips import count_zip, own_zip_subject, proves_zip
 from countersign.core.clearances.facts_sql import BatchFacts
 from countersign.core.clearances.keys import Signers, order_digest, token_claims
@@ -466,7 +466,7 @@ def _foreseen(
 ) -> tuple[str, ...] | RateLimited:
     new, secret = item.new, item.room.access.secret
     facts = BatchFacts(connection, secret, [new]).of(new)
-    person = followed_buyers(connection, [known]).get(known)
+    person = buyers_by_cbid(connection, [known], follow=True).get(known)
     if facts.buyer is None or person is None or person.cbid != facts.buyer.cbid:
         return ()
     initialed = AcknowledgmentFacts(

@@ -26,7 +26,7 @@ from countersign.core.access.reach import AccountReach
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.buyers.model import Buyer
 from countersign.core.buyers.rules import VerificationRules
-from countersign.core.buyers.sql import followed_buyers, verification_rules_of
+from countersign.core.buyers.sql import buyers_by_cbid, verification_rules_of
 from countersign.core.buyers.zips import ZipSubject, ZipTries
 from countersign.core.clearances.model import (
     AcknowledgmentFacts,
@@ -88,7 +88,7 @@ class BatchFacts:
         self._earlier = _earlier(connection, self._uses.values())
         cbids = [new.order.cbid for new in batch]
         cbids += [use.cbid for use in self._uses.values() if use.cbid]
-        self._buyers = followed_buyers(connection, cbids)
+        self._buyers = buyers_by_cbid(connection, cbids, follow=True)
         self._blocks = {*_select_blocks(connection, {b.cbid for b in self._buyers.values()})}
         self._verifications = _verifications(connection, self._buyers)
         self._simulated = _simulated(self._verifications, self._buyers)

@@ -161,8 +161,7 @@ class Reply(NamedTuple):
     """A stream after `body`, without a known length, until its reader leaves."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Call:
+class Call(msgspec.Struct, eq=False, kw_only=True):
     """A request on its way to a handler, with the results of each gate."""
 
     method: str
@@ -176,8 +175,8 @@ class Call:
     needs_host: bool = False
     """Whether it names no host and has to: from HTTP/1.1 on (RFC 9112 §3.2)."""
     parameter: str = ""
-    principal: Principal = field(init=False)
-    """The caller; only on a route that needs a key."""
+    principal: Principal = msgspec.UNSET  # type: ignore[assignment]
+    """The caller; set only on a route that needs a key."""
     also: Sequence[Header] = ()
     """Headers of the response, also of a refusal."""
     body: bytes = b""
@@ -416,31 +415,24 @@ class Router(Generic[R_contra]):
 
         Raises:
             NotFound: there is no such path.
-            MethodNotAllowed: the path does not take this method.
+            MethodNotAllowed: the path takes others, which `allowed` names.
         """
-        methods, parameter = self._find(path)
+        methods, parameter = self._exact.get(path), ""
+        # A parameter is the third segment, /v1/{collection}/{parameter}[/{action}], or the fourth.
+        parts = path.split("/") if methods is None else []
+        for at in (4, 3):
+            if methods is None and len(parts) > at and parts[at]:
+                action = ["/".join(parts[at + 1 :])] if len(parts) > at + 1 else []
+                methods, parameter = self._around.get((*parts[1:at], *action)), parts[at]
+        for before, found in self._below.items() if methods is None else ():
+            if path.startswith(before):
+                methods, parameter = found, path[len(before) :]
+                break
+        if methods is None:
+            raise NotFound(UNKNOWN_PATH)
         route = methods.get(method)
         if route is None:
-            raise MethodNotAllowed
+            refusal = MethodNotAllowed()
+            refusal.allowed = ", ".join(sorted(methods)).encode()
+            raise refusal
         return route, parameter
-
-    def allowed(self, path: str) -> bytes:
-        """The value of the `Allow` header for a path that exists."""
-        return ", ".join(sorted(self._find(path)[0])).encode()
-
-    def _find(self, path: str) -> tuple[dict[str, Route[R_contra]], str]:
-        exact = self._exact.get(path)
-        if exact is not None:
-            return exact, ""
-        # A parameter is the third segment, /v1/{collection}/{parameter}[/{action}], or the fourth.
-        parts = path.split("/")
-        for at in (4, 3):
-            if len(parts) > at and parts[at]:
-                action = ["/".join(parts[at + 1 :])] if len(parts) > at + 1 else []
-                found = self._around.get((*parts[1:at], *action))
-                if found is not None:
-                    return found, parts[at]
-        for before, found in self._below.items():
-            if path.startswith(before):
-                return found, path[len(before) :]
-        raise NotFound(UNKNOWN_PATH)

@@ -50,7 +50,7 @@ async def get_notice(room: Notices, call: Call) -> Reply:
     else:
         notice = await registry.version_for(call.parameter, query.version, mode)
         caching = _IMMUTABLE
-    body, etag = _render(notice)
+    body, etag = _rendered.get(notice.digest) or _render(notice)
     return tagged(call, body, etag, JSON, caching)
 
 
@@ -124,13 +124,10 @@ async def get_requirements(room: Notices, who: Principal, cart: Cart) -> require
 
 
 def _render(notice: NoticeEdition) -> tuple[bytes, bytes]:
-    known = _rendered.get(notice.digest)
-    if known is None:
-        body = encode(schemas.notice_of(notice.content))
-        known = body, etag_of(body)
-        if len(_rendered) >= _KEPT_MAX:
-            _rendered.clear()
-        _rendered[notice.digest] = known
+    body = encode(schemas.notice_of(notice.content))
+    if len(_rendered) >= _KEPT_MAX:
+        _rendered.clear()
+    known = _rendered[notice.digest] = body, etag_of(body)
     return known
 
 
