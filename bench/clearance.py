@@ -153,7 +153,7 @@ async def _acknowledged(deployment: Deployment, endpoint: Endpoint, number: int)
         bodies += [
             json.dumps(
                 {
-                    "ack_id": receipt.ack_id,
+                    "ack_id": receipt.id,
                     "cbid": cbid,
                     "session_id": session,
                     "shipping_zip": ZIP,

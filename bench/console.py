@@ -143,9 +143,9 @@ async def _pages(environment: Mapping[str, str], rounds: int) -> dict[str, Cost]
         search = f"{here}/search"
         asked: dict[str, tuple[str, Mapping[str, str] | None]] = {
             "search by session": (f"{search}/-/find", {"query": SESSION_ID}),
-            "search by identifier": (f"{search}/-/find", {"query": made.ack_id}),
+            "search by identifier": (f"{search}/-/find", {"query": made.id}),
             "search for what is not there": (f"{search}/-/find", {"query": "nothing"}),
-            "an order": (f"{search}/{made.ack_id}", None),
+            "an order": (f"{search}/{made.id}", None),
         }
         may = Host(deployment, app.handle).scopes(Role.COMPLIANCE, staff=True)
         for (is_all, name), scope in SCOPES.items():

@@ -29,8 +29,9 @@ from countersign.core.access.account import all_accounts
 from countersign.core.access.clocks import REAL_TIME
 from countersign.core.access.idempotency import Keep
 from countersign.core.access.secrets import INDEX_BYTES
-from countersign.core.acknowledgments.acknowledge import _make, _order
-from countersign.core.acknowledgments.write_together import Made, defer
+from countersign.core.acknowledgments.acknowledge import _begin
+from countersign.core.acknowledgments.make import NewAcknowledgment, make
+from countersign.core.acknowledgments.write_together import defer
 from countersign.core.log.blind_runs import GROUP, RUN_ROWS, do_step, new_run
 from countersign.core.vault.vault import SHRED_KEY_BYTES
 from countersign.operate.bootstrap import Deployment, open_deployment
@@ -69,7 +70,7 @@ async def fill(installed: Installation, number: int, over: timedelta = timedelta
         engine.dispose()
 
 
-async def _first(deployment: Deployment) -> Made:
+async def _first(deployment: Deployment) -> NewAcknowledgment:
     (account,) = await deployment.database.scan(all_accounts)
     who = vendor(account.id)
     notice = await deployment.notices.registry.in_force(NOTICE_ID, Mode.TEST)
@@ -78,39 +79,38 @@ async def _first(deployment: Deployment) -> Made:
     )
     idempotency = deployment.access.idempotency
     slot = idempotency.slot(who, "POST", f"/v1/notices/{NOTICE_ID}/acknowledge", "key", b"{}")
-    room, entry = deployment.acknowledgments, Keep(idempotency, slot)
-    order = await _order(room, who, notice, submission, clock=REAL_TIME, entry=entry)
-    (made,) = _make([order])
-    return made
+    new = await _begin(deployment.acknowledgments, who, notice, submission, REAL_TIME)
+    new.entry = Keep(idempotency, slot)
+    return make([new])[0]
 
 
-def _write(connection: Connection, first: Made, begun: int, step: int, places: range) -> None:
+def _write(
+    connection: Connection, first: NewAcknowledgment, begun: int, step: int, places: range
+) -> None:
     last = ""
     for start in places[::_TOGETHER]:
         own = range(start, min(start + _TOGETHER, places.stop))
         copies = [_copy(first, begun + place * step) for place in own]
         defer(connection, copies)
         run_deferred(connection)
-        last = copies[-1].record.id
+        last = copies[-1].id
     if len(places) == _RUN:
         do_step(connection, new_run(places.start // RUN_ROWS, last))
         run_deferred(connection)
 
 
-def _copy(first: Made, time_ns: int) -> Made:
-    record, hidden, kept = first.record, first.disclosures, first.kept
-    assert kept is not None
-    drawn = BytesIO(token_bytes(8 + SHRED_KEY_BYTES + 2 * INDEX_BYTES + len(kept.slot)))
+def _copy(first: NewAcknowledgment, time_ns: int) -> NewAcknowledgment:
+    assert first.slot is not None
+    drawn = BytesIO(token_bytes(8 + SHRED_KEY_BYTES + 2 * INDEX_BYTES + len(first.slot)))
     id_ = timed_id(ACKNOWLEDGMENT, time_ns, drawn.read(8))
-    body = record.body.replace(record.id.encode(), id_.encode())
+    body = first.body.replace(first.id.encode(), id_.encode())
     return replace(
         first,
-        record=replace(record, id=id_, body=body, digest=sha256(body).digest()),
-        disclosures=replace(
-            hidden,
-            shred_key=drawn.read(SHRED_KEY_BYTES),
-            session_index=drawn.read(INDEX_BYTES),
-            cbid_index=drawn.read(INDEX_BYTES),
-        ),
-        kept=kept._replace(slot=drawn.read()),
+        id=id_,
+        body=body,
+        digest=sha256(body).digest(),
+        shred_key=drawn.read(SHRED_KEY_BYTES),
+        session_index=drawn.read(INDEX_BYTES),
+        cbid_index=drawn.read(INDEX_BYTES),
+        slot=drawn.read(),
     )

@@ -14,7 +14,7 @@ from countersign.core.dossiers.pdf import dossier_pdf
 from countersign_evidence.canonical import canonical_json
 from countersign_evidence.dossier import Dossier, DossierRecord
 from countersign_evidence.record import (
-    Draft,
+    Record,
     Subject,
     bullet_digests,
     entropy_needed,
@@ -153,12 +153,12 @@ def made_dossier(
         "account_record": None,
         "operator_record": None,
     }
-    draft = Draft(
+    sealed = Record(
         Subject(bullets=bullet_digests(lines), **(said | dict(subject or {}))),
         list(fields.items()),
         bytes(range(entropy_needed(len(fields)))),
     )
-    [sealed] = make_records([draft])
+    make_records([sealed])
     shown = {name: value for name, value in fields.items() if show is None or name in show}
     dossier = Dossier(
         records=(checked(msgspec.json.decode(sealed.body), shown),),

@@ -408,10 +408,10 @@ def placed(
         order_reference=reference,
     )
     ack = desk.do(acknowledge(desk.deployment.acknowledgments, who, notice, submission))
-    asked = order(ack.ack_id, "cbid_nobody", session_id, ZIP)
+    asked = order(ack.id, "cbid_nobody", session_id, ZIP)
     if names_it and reference is not None:
-        asked = order(ack.ack_id, "cbid_nobody", session_id, ZIP, order_reference=reference)
-    return session.id, ack.ack_id, desk.clear(who, asked).clearance_id
+        asked = order(ack.id, "cbid_nobody", session_id, ZIP, order_reference=reference)
+    return session.id, ack.id, desk.clear(who, asked).clearance_id
 
 
 def listed(desk: Desk, who: Principal, reference: str) -> tuple[list[str], list[str], list[str]]:

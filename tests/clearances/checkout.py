@@ -86,7 +86,7 @@ class Checkout:
                     await acknowledging.acknowledge(
                         opened.acknowledgments, principal, notice, submission
                     )
-                ).ack_id
+                ).id
 
         return asyncio.run(work())
 

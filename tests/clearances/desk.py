@@ -139,7 +139,7 @@ class Desk:
             notice_version=None,
             origin=NO_ONE,
         )
-        return self.do(acknowledge(self.deployment.acknowledgments, who, notice, submission)).ack_id
+        return self.do(acknowledge(self.deployment.acknowledgments, who, notice, submission)).id
 
     def sandbox_buyer(self, who: Principal, session: str, zip_: str | None) -> str:
         request = BuyerVerificationRequest(

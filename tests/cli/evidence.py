@@ -96,7 +96,7 @@ async def _make(bench: Bench, account_id: str) -> tuple[str, bytes, bytes]:
         receipt = await acknowledge(deployment.acknowledgments, principal, notice, _SUBMISSION)
         await deployment.log.seal.settle()
         return (
-            receipt.ack_id,
-            await proof(deployment.acknowledgments, principal, receipt.ack_id),
+            receipt.id,
+            await proof(deployment.acknowledgments, principal, receipt.id),
             await deployment.log.policy.text(Mode.TEST),
         )

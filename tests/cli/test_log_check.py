@@ -6,10 +6,10 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from countersign.base.config import load_settings
-from countersign.core.log.record import seal_disclosures
 from countersign.operate.bootstrap import open_deployment
 from countersign_evidence.disclosure import disclose
 from tests.cli.conftest import Bench
@@ -211,9 +211,15 @@ def test_disclosures_that_open_and_differ_from_the_record_are_found(
         async with open_deployment(load_settings(bench.environment)) as deployment:
             data_key = await deployment.vault.vault.data_key(account_id, deployment.clock.time_ns())
             forged, _ = disclose([("a" * 22, "session_id", "cs_forged")])
-            entropy = shred_key + bytes(12)
-            sealed = seal_disclosures(data_key, record_id, forged, entropy, account_id=account_id)
-            return sealed.payload
+            return data_key.seal(
+                shred_key=shred_key,
+                nonce=bytes(12),
+                plaintext=msgspec.json.encode(forged),
+                table="disclosures",
+                column="payload",
+                account=account_id,
+                row_id=record_id,
+            )
 
     payload = asyncio.run(other_words())
     with closing(sqlite3.connect(bench.data_dir / "countersign.db")) as connection:

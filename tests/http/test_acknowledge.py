@@ -8,9 +8,6 @@ import httpx2
 import pytest
 
 from countersign.core.access.key import Scope
-from countersign.core.acknowledgments.model import Origin
-from countersign.core.acknowledgments.routes import _submission
-from countersign.core.acknowledgments.schemas import AcknowledgmentRequest
 from tests.http.backstage import Vendor, make_client, notice_file
 from tests.http.calls import (
     SHIPPED_NOTICE,
@@ -278,23 +275,3 @@ def _send(client: httpx2.Client, request: dict[str, object]) -> httpx2.Response:
         headers=headers,
         content=body,
     )
-
-
-def test_no_member_of_the_request_is_dropped_silently() -> None:
-    """The first request fails if a member is not used."""
-
-    class Longer(AcknowledgmentRequest, frozen=True, kw_only=True):
-        channel: str = "app"
-
-    origin = Origin(
-        ip=None,
-        ip_source=None,
-        peer_ip=None,
-        forwarded=None,
-        forwarded_truncated=False,
-        user_agent=None,
-        user_agent_source=None,
-        user_agent_truncated=False,
-    )
-    with pytest.raises(TypeError, match="channel"):
-        _submission(Longer(initials_per_line=["JD"]), origin)

@@ -133,9 +133,9 @@ class World:
             origin=NO_ONE,
         )
         made = self.stage.do(acknowledge(rooms.acknowledgments, who, notice, submission))
-        asked = order(made.ack_id, cbid, session, self.person.shipping_zip)
+        asked = order(made.id, cbid, session, self.person.shipping_zip)
         decision = self.stage.do(clear_order(rooms.clearances, who, asked)).decision
-        return made.ack_id, decision.clearance_id
+        return made.id, decision.clearance_id
 
     def ask(self, account: int, cbid: str, ack_id: str) -> str:
         """Ask for a clearance with an acknowledgment that may be another account's."""

@@ -139,7 +139,7 @@ class Shop:
         receipt = self.desk.do(
             acknowledge(deployment.acknowledgments, self.who, notice, submission, clock=clock)
         )
-        self.asked: ClearanceRequest = order(receipt.ack_id, self.cbid, "an order", ZIP)
+        self.asked: ClearanceRequest = order(receipt.id, self.cbid, "an order", ZIP)
         return notice.content.version
 
     def _clear(self, _: str) -> object:

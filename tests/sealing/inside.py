@@ -10,7 +10,8 @@ from countersign.base.config import load_settings
 from countersign.base.values import Mode
 from countersign.core.access.key import Principal
 from countersign.core.acknowledgments.acknowledge import acknowledge
-from countersign.core.acknowledgments.model import Origin, Receipt, Submission
+from countersign.core.acknowledgments.make import NewAcknowledgment
+from countersign.core.acknowledgments.model import Origin, Submission
 from countersign.operate.bootstrap import Deployment as Opened
 from countersign.operate.bootstrap import SystemClock, open_deployment
 from tests.support.service import PREFIX, Deployment
@@ -46,12 +47,12 @@ async def acknowledge_inside(
 ) -> tuple[Principal, str]:
     """Acknowledge a notice with one version; returns the principal, and the ack_id."""
     principal, receipt = await receipt_inside(deployment, account, notice_id, mode, cbid)
-    return principal, receipt.ack_id
+    return principal, receipt.id
 
 
 async def receipt_inside(
     deployment: Opened, account: str, notice_id: str, mode: Mode, cbid: str | None = None
-) -> tuple[Principal, Receipt]:
+) -> tuple[Principal, NewAcknowledgment]:
     """The same; gives all that the caller of *acknowledge* gets."""
     (notice,) = await deployment.notices.registry.versions(notice_id)
     principal = Principal(

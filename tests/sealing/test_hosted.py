@@ -17,7 +17,6 @@ from countersign.base.errors import (
     StorageUnavailable,
 )
 from countersign.core.acknowledgments.acknowledge import write_hosted
-from countersign.core.acknowledgments.model import Receipt
 from countersign.core.log import tree_sql
 from countersign_evidence.verification import verify_file
 from tests.sealing.acts import INITIALS, acknowledge, check, get, policy_of, shown
@@ -83,15 +82,15 @@ def test_a_rolled_back_session_leaves_no_record(own: Deployment) -> None:
         async with opened(own) as service:
             made = await prepared(service, account, INITIALS)
 
-            def act(connection: Connection) -> Receipt:
+            def act(connection: Connection) -> None:
                 write_hosted(connection, made)
                 raise NotFound
 
             with pytest.raises(NotFound):
                 await service.database.write(act)
-            assert await acknowledge_hosted(service, account) != made.record.id
+            assert await acknowledge_hosted(service, account) != made.id
             await service.log.seal.settle()
-            return made.record.id
+            return made.id
 
     lost = asyncio.run(hosted())
     with running_server(own) as server, server.client(own.key(account)) as client:
@@ -129,11 +128,11 @@ def test_the_receipt_is_about_the_record_that_is_written_also_with_parties(
     async def act() -> None:
         async with opened(own) as service:
             made = await prepared(service, account, INITIALS)
-            written = await service.database.write(write_hosted, made)
-            assert written.receipt is not None
-            assert f"record {b64encode(made.record.digest).decode()}\n" in written.receipt
-            stored = await service.database.read(tree_sql.record_bodies, [made.record.id])
-            assert next(map(sha256, stored.values())).digest() == made.record.digest
+            await service.database.write(write_hosted, made)
+            assert made.receipt is not None
+            assert f"record {b64encode(made.digest).decode()}\n" in made.receipt
+            stored = await service.database.read(tree_sql.record_bodies, [made.id])
+            assert next(map(sha256, stored.values())).digest() == made.digest
             late = await prepared(service, account, INITIALS)
             describe = ("accounts", "describe", account, "--legal-name", "Parts Example LLC")
             await asyncio.to_thread(own.run, *describe)

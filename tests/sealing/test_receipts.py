@@ -91,7 +91,7 @@ def test_without_a_usable_key_an_act_is_accepted_without_a_promise(
             log = (await deployment.log.seal.current())[Mode.TEST]
             deployment.log.sequencer.learn(log.id, log.keys_revision, [])
             _, receipt = await receipt_inside(deployment, account, NOTICE, Mode.TEST)
-            said: dict[str, str | None] = json.loads(receipt.body)
+            said: dict[str, str | None] = json.loads(receipt.answer)
             return said
 
     said = asyncio.run(act())

@@ -43,7 +43,7 @@ async def _work(account: str) -> None:
         notice = await deployment.notices.registry.in_force("ab1263", Mode.TEST)
         with counted():
             receipt = await acknowledge(deployment.acknowledgments, principal, notice, submission)
-            print(receipt.ack_id, flush=True)  # noqa: T201 - for the test that started it
+            print(receipt.id, flush=True)  # noqa: T201 - for the test that started it
             await deployment.log.seal.settle()
             await deployment.log.seal.publish()
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec.structs import replace
 from sqlalchemy import Connection, insert
@@ -30,9 +30,10 @@ from countersign.core.access.reach import AccountReach
 from countersign.core.access.room import Access, open_access
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.acknowledgments import find
+from countersign.core.acknowledgments.make import NewAcknowledgment
 from countersign.core.acknowledgments.model import StoredAcknowledgment
 from countersign.core.acknowledgments.schemas import AcknowledgmentsQuery
-from countersign.core.acknowledgments.write_together import Made, write_together
+from countersign.core.acknowledgments.write_together import write_together
 from countersign.core.buyers.model import Buyer, BuyerStatus
 from countersign.core.buyers.sandbox import in_state
 from countersign.core.buyers.sql import (
@@ -46,9 +47,8 @@ from countersign.core.buyers.sql import (
 )
 from countersign.core.buyers.zips import ZipSubject, count_zip
 from countersign.core.log.journal import Journal
-from countersign.core.log.record import NewRecord, RecordType, SealedDisclosures
+from countersign.core.log.record import NewRecord, RecordType
 from countersign.core.notices.model import LifecycleEvent, NoticeEvent
-from countersign.core.parties import Bound
 from countersign_evidence.record import CBID_FIELD, REFERENCE_FIELD, SESSION_FIELD
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -111,17 +111,6 @@ def idempotency_entry(
     )
 
 
-class NewAcknowledgment(NamedTuple):
-    """A record to write, and the response to keep with it."""
-
-    record: NewRecord
-    keep: IdempotencyEntry | None
-
-    @property
-    def ack_id(self) -> str:
-        return self.record.id
-
-
 def acknowledgment(
     owner: Account,
     mode: Mode = Mode.TEST,
@@ -136,48 +125,35 @@ def acknowledgment(
 ) -> NewAcknowledgment:
     """Make an acknowledgment to write."""
     body = b'{"type":"acknowledgment","x":"' + some_bytes(40).hex().encode() + b'"}'
-    return NewAcknowledgment(
-        NewRecord(
-            id=ack_id or identifier("ack", at),
-            account_id=owner.id,
-            mode=mode,
-            type=RecordType.ACKNOWLEDGMENT,
-            notice_id=notice_id,
-            at=at,
-            body=body,
-            digest=sha256(body).digest(),
-            disclosures=SealedDisclosures(
-                payload=b"\x01" + some_bytes(60),
-                shred_key=some_bytes(),
-                session_index=session_index,
-                cbid_index=cbid_index,
-                reference_index=reference_index,
-            ),
-        ),
-        keep,
+    room: Any = SimpleNamespace(log=SimpleNamespace(journal=JOURNAL))
+    made: Any = None  # what it was made from does not matter here
+    new = NewAcknowledgment(
+        room=room,
+        **dict.fromkeys(("who", "notice", "submission", "clock", "key", "time_ns"), made),
+        id=ack_id or identifier("ack", at),
+        account_id=owner.id,
+        mode=mode,
+        notice_id=notice_id,
+        at=at,
+        at_ms=to_ms(at),
+        body=body,
+        digest=sha256(body).digest(),
+        payload=b"\x01" + some_bytes(60),
+        shred_key=some_bytes(),
+        session_index=session_index,
+        cbid_index=cbid_index,
+        reference_index=reference_index,
+        entry=_request(keep),
     )
+    if keep is not None:
+        new.slot, new.fingerprint, new.response = keep.slot, keep.fingerprint, keep.response
+        new.kept_at, new.expires_at = keep.created_at, keep.expires_at
+    return new
 
 
 async def add(database: Database, new: NewAcknowledgment) -> None:
     """Write an acknowledgment as acknowledging does, in a batch with others."""
-    await database.write_batched(write_together, new, _make)
-
-
-def _make(new: Sequence[NewAcknowledgment]) -> list[Made]:
-    receipt: Any = None  # the result for the vendor does not matter here
-    return [
-        Made(
-            JOURNAL,
-            n.record,
-            _disclosures(n.record),
-            receipt,
-            _request(n.keep),
-            n.keep,
-            Bound(),
-            _rebound,
-        )
-        for n in new
-    ]
+    await database.write_batched(write_together, new, lambda made: made)
 
 
 def _request(kept: IdempotencyEntry | None) -> Keep | None:
@@ -187,15 +163,6 @@ def _request(kept: IdempotencyEntry | None) -> Keep | None:
     at: Any = SimpleNamespace(now=lambda: kept.created_at)
     caller: Any = None  # who sent it does not matter here
     return Keep(at, Slot(kept.slot, kept.fingerprint, caller))
-
-
-def _rebound(bound: Bound) -> Made:
-    raise AssertionError(f"no party is recorded, but {bound} is in force")
-
-
-def _disclosures(record: NewRecord) -> SealedDisclosures:
-    assert record.disclosures is not None
-    return record.disclosures
 
 
 def principal(owner: Account, mode: Mode = Mode.TEST) -> Principal:
@@ -241,14 +208,12 @@ def fact(
     body = b'{"type":"fact","x":"' + some_bytes(40).hex().encode() + b'"}'
     return NewRecord(
         id=record_id or identifier("rec"),
-        account_id=None if owner is None else owner.id,
+        account_id="" if owner is None else owner.id,
         mode=mode,
         type=kind,
-        notice_id=None,
         at=NOON,
         body=body,
         digest=sha256(body).digest(),
-        disclosures=None,
     )
 
 

@@ -10,23 +10,21 @@ from countersign.base.errors import IdempotencyInProgress
 from countersign.base.values import Mode, from_ms
 from countersign.core.access.account import add_account
 from countersign.core.acknowledgments import find
+from countersign.core.acknowledgments.make import NewAcknowledgment
 from countersign.core.acknowledgments.model import StoredAcknowledgment
 from tests.storage import items
 from tests.storage.conftest import Run
 
 
-def stored(new: items.NewAcknowledgment) -> StoredAcknowledgment:
-    record = new.record
-    assert record.account_id is not None
-    assert record.disclosures is not None
+def stored(record: NewAcknowledgment) -> StoredAcknowledgment:
     return StoredAcknowledgment(
         ack_id=record.id,
         account_id=record.account_id,
         mode=record.mode,
         accepted_at=record.at,
         record=record.body,
-        payload=record.disclosures.payload,
-        shred_key=record.disclosures.shred_key,
+        payload=record.payload,
+        shred_key=record.shred_key,
         origin=None,
         leaf_index=None,
         erased_at=None,
@@ -47,9 +45,7 @@ def test_written_rows_read_back_equal(database: Database, run: Run) -> None:
         keep=keep,
     )
     run(items.add(database, new))
-    assert run(database.read(find.get, items.principal(owner, Mode.LIVE), new.ack_id)) == stored(
-        new
-    )
+    assert run(database.read(find.get, items.principal(owner, Mode.LIVE), new.id)) == stored(new)
     assert run(items.found(database, owner, Mode.LIVE)) == [stored(new)]
     assert run(items.kept(database, keep.slot)) == keep
 
@@ -69,7 +65,7 @@ def test_accounts_and_modes_are_kept_apart(database: Database, run: Run) -> None
     for (account_id, mode), new in own.items():
         for other in own:
             who = items.principal(owner if other[0] == owner.id else stranger, other[1])
-            found = run(database.read(find.get, who, new.ack_id))
+            found = run(database.read(find.get, who, new.id))
             assert (found is not None) == (other == (account_id, mode))
     for account in (owner, stranger):
         for mode in Mode:
@@ -123,7 +119,7 @@ def test_a_list_is_narrowed_by_session_buyer_order_notice_and_time(
         run(items.add(database, new))
 
     def found(**narrowed: Any) -> list[int]:  # noqa: ANN401 - the fields of a search
-        ids = [new.ack_id for new in made]
+        ids = [new.id for new in made]
         return [
             ids.index(a.ack_id) for a in run(items.found(database, owner, Mode.TEST, **narrowed))
         ]
@@ -151,7 +147,7 @@ def test_an_acknowledgment_whose_answer_cannot_be_stored_is_not_stored(
     late = items.acknowledgment(owner, keep=entry)
     with pytest.raises(IdempotencyInProgress):
         run(items.add(database, late))
-    assert run(database.read(find.get, items.principal(owner, Mode.TEST), late.ack_id)) is None
+    assert run(database.read(find.get, items.principal(owner, Mode.TEST), late.id)) is None
 
 
 def test_an_expired_answer_makes_place_for_a_new_one(database: Database, run: Run) -> None:

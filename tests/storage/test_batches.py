@@ -104,7 +104,7 @@ def test_a_bad_call_never_fails_its_neighbours(database: Database, run: Run) -> 
         "NoneType",
     ]
     stored = {found.ack_id for found in run(items.found(database, owner))}
-    assert stored >= {new.ack_id for new in good}
+    assert stored >= {new.id for new in good}
     assert len(stored) == 5
     assert run(database.read(read_account, good_account.id)) == good_account
     assert run(database.write(lock_key, good_key.id)) == good_key
@@ -189,7 +189,7 @@ def test_if_two_acknowledgments_in_a_batch_have_one_key_one_is_stored(
     assert isinstance(outcomes[2], IdempotencyInProgress)
     assert outcomes[2].kept is None
     stored = {one.ack_id for one in run(items.found(database, owner))}
-    assert stored == {one.ack_id for one in (*neighbours, both[0])}
+    assert stored == {one.id for one in (*neighbours, both[0])}
     assert run(items.kept(database, first.slot)) == first
 
 
@@ -218,7 +218,7 @@ def test_an_acknowledgment_finds_in_its_batch_the_stored_answer_of_its_key(
     with pytest.raises(IdempotencyInProgress):
         run(items.add(database, items.acknowledgment(owner, keep=used)))
     stored = {one.ack_id for one in run(items.found(database, owner))}
-    assert stored == {one.ack_id for one in (before, *new)}
+    assert stored == {one.id for one in (before, *new)}
     assert [run(items.kept(database, one.slot)) for one in (used, unused)] == [used, unused]
 
 

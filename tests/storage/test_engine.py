@@ -437,7 +437,7 @@ def test_two_servers_write_at_once_and_all_of_it_is_there(url: URL, run: Run) ->
             )
             for database in (one, two):
                 found = await items.found(database, owner)
-                ids = [new.ack_id for new in made[0] + made[1]]
+                ids = [new.id for new in made[0] + made[1]]
                 assert sorted(f.ack_id for f in found) == sorted(ids)
 
     run(write())

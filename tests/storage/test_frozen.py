@@ -26,6 +26,7 @@ from countersign.base.errors import (
     StorageUnavailable,
 )
 from countersign.core.access.account import Account, add_account, all_accounts
+from countersign.core.acknowledgments.make import NewAcknowledgment
 from tests.storage import items
 from tests.storage.conftest import Run
 from tests.support import postgres
@@ -423,16 +424,16 @@ class Oracle:
         """Never repeat it; some hang up."""
         await self._send(items.acknowledgment(self._owner), self._random.choice([30, SECONDS / 8]))
 
-    async def _send(self, new: items.NewAcknowledgment, seconds: float = 30) -> None:
+    async def _send(self, new: NewAcknowledgment, seconds: float = 30) -> None:
         try:
             async with asyncio.timeout(seconds):
                 await items.add(self._database, new)
         except (OutcomeUnknown, TimeoutError):
-            self.possible.add(new.ack_id)
+            self.possible.add(new.id)
         except (StorageUnavailable, IdempotencyInProgress):
-            self.refused.add(new.ack_id)
+            self.refused.add(new.id)
         else:
-            self.confirmed.add(new.ack_id)
+            self.confirmed.add(new.id)
 
     async def judge(self) -> None:
         """Compare with the stored data."""

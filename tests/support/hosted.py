@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import msgspec
-from sqlalchemy import Connection
 
 from countersign.base.values import Mode
 from countersign.core.access.key import Principal
 from countersign.core.acknowledgments.acknowledge import prepare_hosted, write_hosted
-from countersign.core.acknowledgments.model import Receipt, Submission, resolve_browser
-from countersign.core.acknowledgments.write_together import Made
+from countersign.core.acknowledgments.make import NewAcknowledgment
+from countersign.core.acknowledgments.model import Submission, resolve_browser
 from countersign.operate.bootstrap import Deployment as Opened
 from countersign_evidence.process import Binding, Claim, Line, Process, Surface, Viewport
 
@@ -58,7 +57,7 @@ def session_of(account: str, mode: Mode = Mode.TEST) -> Principal:
 
 async def prepared(
     service: Opened, account: str, initials: list[str], process: Process = PROCESS
-) -> Made:
+) -> NewAcknowledgment:
     """A hosted acknowledgment of the shipped notice, before the transaction that writes it."""
     (notice,) = await service.notices.registry.versions("ab1263")
     headers = [(b"x-forwarded-for", b"203.0.113.7"), (b"user-agent", b"Agent/1")]
@@ -78,9 +77,5 @@ async def prepared(
 async def acknowledge_hosted(service: Opened, account: str) -> str:
     """Acknowledge the shipped notice as a checkout session does; gives the ack_id."""
     made = await prepared(service, account, ["JD", "J.D.", "jd", "JD"])
-
-    def act(connection: Connection) -> Receipt:
-        return write_hosted(connection, made)
-
-    receipt = await service.database.write(act)
-    return receipt.ack_id
+    await service.database.write(write_hosted, made)
+    return made.id

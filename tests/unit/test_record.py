@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Sequence
 from hashlib import sha256
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from countersign_evidence.record import (
-    Draft,
-    SealedRecord,
+    Record,
     Subject,
     bullet_digests,
     entropy_needed,
@@ -58,14 +56,13 @@ def entropy(fields: int, seed: int = 0) -> bytes:
     return b"".join(sha256(f"{seed} {part}".encode()).digest()[:16] for part in range(fields + 1))
 
 
-def make_record(
-    about: Subject, personal: Sequence[tuple[str, object]], drawn: bytes
-) -> SealedRecord:
-    [made] = make_records([Draft(about, personal, drawn)])
+def make_record(about: Subject, personal: Sequence[tuple[str, object]], drawn: bytes) -> Record:
+    made = Record(about, personal, drawn)
+    make_records([made])
     return made
 
 
-def sealed(personal: list[tuple[str, object]], seed: int = 0) -> SealedRecord:
+def sealed(personal: list[tuple[str, object]], seed: int = 0) -> Record:
     return make_record(subject(), personal, entropy(len(personal), seed))
 
 
@@ -101,11 +98,17 @@ def test_records_made_together_equal_those_made_one_by_one(
     many: list[list[tuple[str, str | None]]],
 ) -> None:
     """Nothing of one gets into another, whatever is acknowledged at the same time."""
-    drafts = [
-        Draft(subject(f"word {seed}"), personal, entropy(len(personal), seed))
-        for seed, personal in enumerate(many)
-    ]
-    assert make_records(drafts) == [*chain.from_iterable(make_records([one]) for one in drafts)]
+    together, each = (
+        [
+            Record(subject(f"word {seed}"), personal, entropy(len(personal), seed))
+            for seed, personal in enumerate(many)
+        ]
+        for _ in range(2)
+    )
+    make_records(together)
+    for one in each:
+        make_records([one])
+    assert together == each
 
 
 def test_a_record_has_exactly_the_members_of_the_format() -> None:

@@ -54,17 +54,17 @@ def make_receipts(
     `signers`, at least one, are the keys of one log; each signs once.
     """
     origin = signers[0].verifier.name
-    first = _first_line(origin)
+    first, line = _first_line(origin), b2a_base64
     leaves = [leaf_hash(entry) for entry in entries_of(origin, digests)]
     levels = _levels(leaves) if len(leaves) > 1 else [leaves]
-    root = _line(levels[-1][0])
+    root = line(levels[-1][0]).decode()
     text = f"{first}\n{origin}\n{len(digests)}\n{root}{_SEALED_BY}{rfc3339_ms(sealed_by)}\n"
     signed = b"".join(signer.sign(text.encode()) for signer in signers).decode()
     end = f"\n{text}\n{signed}"
-    encoded = [[*map(_line, level)] for level in levels[:-1]]
+    encoded = [[line(hash_).decode() for hash_ in level] for level in levels[:-1]]
     paths = [_path(encoded, index) for index in range(len(digests))] if encoded else [""]
     return [
-        f"{first}\n{_RECORD}{_line(digest)}{_INDEX}{index}\n{path}{end}"
+        f"{first}\n{_RECORD}{line(digest).decode()}{_INDEX}{index}\n{path}{end}"
         for index, (digest, path) in enumerate(zip(digests, paths, strict=True))
     ]
 
@@ -123,10 +123,6 @@ def _signed(
 def _first_line(origin: str) -> str:
     """Never the first line of a checkpoint, an origin: neither passes as the other."""
     return f"{origin.partition('/')[0]}/receipt/v1"
-
-
-def _line(data: bytes) -> str:
-    return b2a_base64(data).decode("ascii")
 
 
 def _levels(hashes: list[bytes]) -> list[list[bytes]]:

@@ -6,7 +6,7 @@ hashed as they are, and never made again when they are verified.
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -54,24 +54,21 @@ class Subject(msgspec.Struct, kw_only=True):
     v: int = PARTIES_VERSION
 
 
-class Draft(NamedTuple):
-    """The input of a record."""
+class Record(msgspec.Struct):
+    """A record: its content, and its bytes once `make_records` has written them."""
 
-    members: Subject | Mapping[str, Json]
+    members: Subject | Mapping[str, Json] = {}
     """The public members: of an acknowledgment, or of another record."""
-    personal: Sequence[tuple[str, object]]
+    personal: Sequence[tuple[str, object]] = ()
     """Name and value of each personal field; a missing field has the value None, so that its
     absence can be shown."""
-    entropy: bytes
+    entropy: bytes = b""
     """`entropy_needed(len(personal))` random bytes: 16 for the nonce, 16 for each salt."""
-
-
-class SealedRecord(NamedTuple):
-    """A record and the encoded disclosures that it binds."""
-
-    body: bytes
-    digest: bytes
-    disclosures: list[str]
+    body: bytes = b""
+    digest: bytes = b""
+    """The SHA-256 of the body."""
+    disclosures: Sequence[str] = ()
+    """Those that the body binds, encoded."""
 
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -91,29 +88,29 @@ def bullet_digests(bullets: Sequence[tuple[str, str]]) -> msgspec.Raw:
     )
 
 
-def make_records(drafts: Sequence[Draft]) -> list[SealedRecord]:
+def make_records(records: Sequence[Record]) -> None:
     """Write records, and the disclosures of their personal fields: one step for all of them."""
     parts: list[bytes] = []
-    for _, personal, entropy in drafts:
-        if len(entropy) != SALT_BYTES * (len(personal) + 1):
+    for record in records:
+        entropy = record.entropy
+        if len(entropy) != SALT_BYTES * (len(record.personal) + 1):
             raise ValueError("wrong number of random bytes")
         parts += [entropy[at : at + SALT_BYTES] for at in range(0, len(entropy), SALT_BYTES)]
     drawn = iter(b64url_each(parts))
     nonces, lines = [], []
-    for _, personal, _ in drafts:
+    for record in records:
         nonces.append(next(drawn))
-        lines += [(salt, *field) for field, salt in zip(personal, drawn, strict=False)]
+        lines += [(salt, *field) for field, salt in zip(record.personal, drawn, strict=False)]
     encoded, digests = disclose(lines)
-    made, start = [], 0
-    for (members, personal, _), nonce in zip(drafts, nonces, strict=True):
-        end = start + len(personal)
+    start = 0
+    for record, nonce in zip(records, nonces, strict=True):
+        members, end = record.members, start + len(record.personal)
         bound = sorted(digests[start:end])
         if isinstance(members, Subject):
             members.sd, members.nonce = bound, nonce
-            body = _encode(members)
+            record.body = _encode(members)
         else:
             own = {"nonce": nonce, "_sd": bound, "_sd_alg": _ALGORITHM}
-            body = checked_canonical_json({"v": VERSION, **members, **own})
-        made.append(SealedRecord(body, sha256(body).digest(), encoded[start:end]))
+            record.body = checked_canonical_json({"v": VERSION, **members, **own})
+        record.digest, record.disclosures = sha256(record.body).digest(), encoded[start:end]
         start = end
-    return made

@@ -274,16 +274,6 @@ ALL_FIELDS: Final = (*PERSONAL_FIELDS, PROCESS, REFERENCE_FIELD)
 """Including fields of some records only: of hosted ones, and of orders with a reference."""
 
 
-class Receipt(NamedTuple):
-    """The response of *acknowledge*."""
-
-    ack_id: str
-    receipt: str | None
-    """The signed promise that the log will have its record (evidence.receipt)."""
-    body: bytes
-    """The response as JSON, which is also kept for a repeated request."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredAcknowledgment:
     """An acknowledgment as the database has it.

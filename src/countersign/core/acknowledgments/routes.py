@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from msgspec import UNSET
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from countersign.base.errors import (
     EmptyInitials,
@@ -49,11 +49,18 @@ async def acknowledge(room: Acknowledgments, call: Call) -> Reply:
     notice = await room.notices.registry.in_force(call.parameter, who.mode, clock)
     body = parse_body(call.body, schemas.AcknowledgmentRequest)
     refuse_test_buyer(who.mode, body.cbid)
-    submission = _submission(body, _origin(room, call, body))
-    receipt = await acknowledging.acknowledge(
+    submission = Submission(
+        initials_per_line=body.initials_per_line,
+        session_id=body.session_id,
+        cbid=body.cbid,
+        notice_version=body.notice_version,
+        order_reference=body.order_reference,
+        origin=_origin(room, call, body),
+    )
+    new = await acknowledging.acknowledge(
         room, who, notice, submission, clock=clock, entry=call.entry
     )
-    return Reply(receipt.body)
+    return Reply(new.answer)
 
 
 READS: Final = Acts("Acknowledgments", Acknowledgments, scope=Scope.ACKS_READ, personal=True)
@@ -85,14 +92,6 @@ async def get_acknowledgment(
 ) -> schemas.Acknowledgment:
     """One acknowledgment of this account."""
     return _view(await find_one(room, who, ack_id))
-
-
-def _submission(body: schemas.AcknowledgmentRequest, origin: Origin) -> Submission:
-    """All of a body: a member that a submission does not have is an error, and never dropped."""
-    given = asdict(body)
-    # Both are in the origin, with where they come from.
-    del given["ip"], given["user_agent"]
-    return Submission(**given, origin=origin)
 
 
 def _origin(room: Acknowledgments, call: Call, body: schemas.AcknowledgmentRequest) -> Origin:

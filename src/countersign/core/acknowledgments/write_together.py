@@ -7,11 +7,11 @@ runs it without the interpreter's lock, and requests continue.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import chain
+from operator import attrgetter
 from typing import Final
 
-import msgspec
 from sqlalchemy import Connection, Table
 
 from countersign.base.db.statements import DriverStatement, deferred_statements
@@ -25,34 +25,12 @@ from countersign.base.db.tables import (
     shred_keys,
 )
 from countersign.base.errors import CountersignError
-from countersign.base.values import to_ms
-from countersign.core.access.idempotency import IdempotencyEntry, Keep, taken
-from countersign.core.acknowledgments.model import Receipt
+from countersign.core.access.idempotency import taken
+from countersign.core.acknowledgments.make import NewAcknowledgment, make_again
 from countersign.core.events.sql import defer_acknowledged
-from countersign.core.log.journal import Journal
-from countersign.core.log.record import NewRecord, SealedDisclosures
-from countersign.core.parties import Bound, PartiesInForce
+from countersign.core.parties import PartiesInForce
 
-_NOT_KEPT: Final = (None,) * 8
 _NOT_PLACED: Final = (None,) * 3
-
-
-class Made(msgspec.Struct):
-    """An acknowledgment that is ready to be written, and its response."""
-
-    journal: Journal
-    record: NewRecord
-    disclosures: SealedDisclosures
-    receipt: Receipt
-    entry: Keep | None
-    kept: IdempotencyEntry | None
-    bound: Bound
-    """The parties' records that the record binds."""
-    rebound: Callable[[Bound], Made]
-    """Makes the same acknowledgment, bound to other descriptions."""
-    order_key: bytes | None = None
-    """Of an order that exists already; None: the one that its session or reference names."""
-    checkout_session: str = ""
 
 
 _TYPES: Final = {
@@ -64,6 +42,8 @@ _TYPES: Final = {
     **dict.fromkeys(("kept_at", "expires_at", "log_id", "leaf_index"), "bigint"),
 }
 """The columns of a batch, with their types on PostgreSQL."""
+_row: Final = attrgetter(*({"mode": "mode._value_", "at": "at_ms"}.get(c, c) for c in _TYPES))
+"""An acknowledgment as its row."""
 
 
 def _insert(table: Table, same: str, where: str = "", **others: str) -> str:
@@ -141,73 +121,41 @@ _POSTGRESQL: Final = ", ".join(
 
 
 def write_together(
-    connection: Connection, new: Sequence[Made]
-) -> Sequence[Receipt | CountersignError]:
+    connection: Connection, new: Sequence[NewAcknowledgment]
+) -> Sequence[NewAcknowledgment | CountersignError]:
     """Write acknowledgments that share a transaction, all of them on the database of one room.
 
-    See `slot_taken` for an entry that was written before.
+    Each binds the parties' records that are in force in this transaction: it was made before, and
+    almost always stays as it is. See `slot_taken` for an entry that was written before.
     """
-    left = taken(connection, [made.entry for made in new])
-    written = bound_as_now(connection, [m for m, known in zip(new, left, strict=True) if not known])
+    left = taken(connection, [one.entry for one in new])
+    written = [one for one, refusal in zip(new, left, strict=True) if refusal is None]
     if written:
+        bound = PartiesInForce(connection, {one.account_id for one in written})
+        for one in written:
+            now = bound.of(one.account_id, one.mode)
+            if one.bound != now:
+                make_again(one, now)
         defer(connection, written)
-    receipts = iter(written)
-    return [known or next(receipts).receipt for known in left]
+    return [refusal or one for one, refusal in zip(new, left, strict=True)]
 
 
-def bound_as_now(connection: Connection, new: Sequence[Made]) -> Sequence[Made]:
-    """These, each bound to the parties' records that are in force in this transaction.
-
-    They were made before it, and almost always stay as they are.
-    """
-    now = PartiesInForce(connection, {made.record.account_id or "" for made in new})
-    return [
-        made if made.bound == bound else made.rebound(bound)
-        for made in new
-        for bound in [now.of(made.record.account_id or "", made.record.mode)]
-    ]
-
-
-def defer(connection: Connection, new: Sequence[Made]) -> None:
+def defer(connection: Connection, new: Sequence[NewAcknowledgment]) -> None:
     """Leave them to be written with the commit, and give them their places in the log."""
-    journal, deferred = new[0].journal, deferred_statements(connection)
+    journal, deferred = new[0].room.log.journal, deferred_statements(connection)
     if deferred is None:
         raise ValueError("this connection defers no statements")
     rows: list[tuple[object, ...]] = []
-    for mode in {made.record.mode for made in new}:
-        own = [made for made in new if made.record.mode is mode]
-        placed = journal.place(connection, mode, [made.record for made in own])
-        (log_id, index, sealed_at), mode_text = placed or _NOT_PLACED, mode.value
-        for made in own:
-            record, hidden, kept = made.record, made.disclosures, made.kept
-            slot, _, _, fingerprint, response, kept_at, expires_at, _ = kept or _NOT_KEPT
-            row = (
-                record.id,
-                record.account_id,
-                mode_text,
-                record.notice_id,
-                to_ms(record.at),
-                record.digest,
-                record.body,
-                hidden.payload,
-                hidden.session_index,
-                hidden.cbid_index,
-                hidden.reference_index,
-                hidden.shred_key,
-                slot,
-                fingerprint,
-                response,
-                made.order_key,
-                kept_at,
-                expires_at,
-                log_id,
-                index,
-            )
-            rows.append(row)
-            if index is not None:
-                index += 1
-        acknowledged = [(made.record.account_id or "", made.record.id) for made in own]
-        defer_acknowledged(connection, deferred, mode, acknowledged, sealed_at)
+    for mode in {one.mode for one in new}:
+        own = [one for one in new if one.mode is mode]
+        placed = journal.place(connection, mode, own)
+        log_id, index, sealed_at = placed or _NOT_PLACED
+        for place, one in enumerate(own, index or 0):
+            one.log_id, one.leaf_index = log_id, None if log_id is None else place
+            rows.append(_row(one))
+        defer_acknowledged(
+            connection, deferred, mode, [(one.account_id, one.id) for one in own], sealed_at
+        )
     if connection.dialect.name == "sqlite":
         if not deferred.is_prepared:
             _VIEW(connection)

@@ -291,9 +291,8 @@ def _write_verification(
         zip_index=found.zip_index,
         session_index=found.person.kept_under,
     )
-    assert record.disclosures is not None  # noqa: S101 - it has personal fields
     sealed = work.data_key.seal(
-        shred_key=record.disclosures.shred_key,
+        shred_key=record.shred_key,
         nonce=room.access.entropy(NONCE_BYTES),
         plaintext=evidence_of(work, decision, cbid),
         **evidence_place(work.account_id, record.id),

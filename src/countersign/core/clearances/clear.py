@@ -59,7 +59,7 @@ from countersign.core.clearances.model import (
 from countersign.core.clearances.room import Clearances
 from countersign.core.clearances.schemas import ClearanceDecision, ClearanceRequest, NamesClasses
 from countersign.core.gate.route import encode
-from countersign.core.log.record import SEAL_ENTROPY, NewRecord, RecordType, seal_disclosures
+from countersign.core.log.record import SEAL_ENTROPY, NewRecord, RecordType
 from countersign.core.notices.model import NoticeEdition
 from countersign.core.notices.registry import KnownNotices
 from countersign.core.notices.rule import COMPARED_ZIP, NOTHING
@@ -70,8 +70,6 @@ from countersign_evidence.record import (
     CBID_FIELD,
     REFERENCE_FIELD,
     SESSION_FIELD,
-    Draft,
-    SealedRecord,
     entropy_needed,
     make_records,
 )
@@ -231,10 +229,10 @@ def clear_together(
         facts.apply(item.new, result)
         decided.append((place, item, result))
     written = [(item.new, result) for _, item, result in decided if result.is_new]
-    drafts = [_draft(*one, facts.bound(one[0])) for one in written]
-    records = [
-        _record(*one, sealed) for one, sealed in zip(written, make_records(drafts), strict=True)
-    ]
+    records = [_record(*one, facts.bound(one[0])) for one in written]
+    make_records(records)
+    for record, (new, _) in zip(records, written, strict=True):
+        record.seal(new.key)
     room.log.journal.defer(connection, deferred, records)
     _insert_clearances.defer(connection, deferred, [_row(*one) for one in written])
     facts.defer(connection, deferred)
@@ -381,33 +379,11 @@ def _cleared(item: PreparedOrder, result: ClearanceResult) -> Cleared:
     return Cleared(decision, encode(decision), result.live_would_refuse)
 
 
-def _record(new: NewClearance, result: ClearanceResult, written: SealedRecord) -> NewRecord:
-    """The buyer and the destination are disclosures, encrypted."""
-    return NewRecord(
-        id=new.clearance_id,
-        account_id=new.account_id,
-        mode=new.mode,
-        type=RecordType.CLEARANCE,
-        notice_id=None,
-        at=new.at,
-        body=written.body,
-        digest=written.digest,
-        disclosures=seal_disclosures(
-            new.key,
-            new.clearance_id,
-            written.disclosures,
-            new.entropy[-SEAL_ENTROPY:],
-            account_id=new.account_id,
-            # A granted clearance is found by its acknowledgment, which has the same session.
-            session_index=None if result.granted else new.session_index,
-            cbid_index=new.cbid_index,
-            reference_index=new.reference_index,
-        ),
-    )
+def _record(new: NewClearance, result: ClearanceResult, bound: Bound) -> NewRecord:
+    """The record of a decision, with the members of spec/evidence-format.md.
 
-
-def _draft(new: NewClearance, result: ClearanceResult, bound: Bound) -> Draft:
-    """The record of a decision, with the members of spec/evidence-format.md."""
+    The buyer and the destination are disclosures, encrypted.
+    """
     order, granted = new.order, result.granted
     members: dict[str, Any] = {
         **bound.members(),
@@ -441,7 +417,21 @@ def _draft(new: NewClearance, result: ClearanceResult, bound: Bound) -> Draft:
         (VERIFICATION_FIELD, result.verification),
         *([(REFERENCE_FIELD, order.order_reference)] if order.order_reference else []),
     )
-    return Draft(members, personal, new.entropy[:-SEAL_ENTROPY])
+    record = NewRecord(
+        id=new.clearance_id,
+        account_id=new.account_id,
+        mode=new.mode,
+        type=RecordType.CLEARANCE,
+        at=new.at,
+        members=members,
+        personal=personal,
+        # A granted clearance is found by its acknowledgment, which has the same session.
+        session_index=None if granted else new.session_index,
+        cbid_index=new.cbid_index,
+        reference_index=new.reference_index,
+    )
+    record.draw(new.entropy)
+    return record
 
 
 async def foresee(

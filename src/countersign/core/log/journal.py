@@ -101,33 +101,33 @@ def _row(r: NewRecord) -> tuple[object, ...]:
 
 def _inserts(new: Sequence[NewRecord]) -> Iterator[tuple[BulkInsert, _Rows]]:
     """The inserted columns of these records, in this order."""
-    own: _Rows = [_row(r) for r in new if r.account_id is None]
+    own: _Rows = [_row(r) for r in new if not r.account_id]
     if own:
         yield _insert_own_records, own
     if len(own) == len(new):
         return
     yield (
         _insert_records,
-        [(*_row(r), r.account_id, r.notice_id) for r in new if r.account_id is not None],
+        [(*_row(r), r.account_id, r.notice_id) for r in new if r.account_id],
     )
-    personal = [(r, r.disclosures) for r in new if r.disclosures is not None]
+    personal = [r for r in new if r.payload is not None]
     if personal:
         yield (
             _insert_disclosures,
             [
                 (
-                    *(r.id, r.account_id, r.mode.value, d.session_index, d.cbid_index, d.payload),
-                    d.reference_index,
+                    *(r.id, r.account_id, r.mode.value, r.session_index, r.cbid_index, r.payload),
+                    r.reference_index,
                 )
-                for r, d in personal
+                for r in personal
             ],
         )
-        yield _insert_shred_keys, [(r.id, d.shred_key) for r, d in personal]
+        yield _insert_shred_keys, [(r.id, r.shred_key) for r in personal]
 
 
 def _events_of(record: NewRecord) -> list[NewEvent]:
     """The events that follow from the record alone; acts write the others themselves."""
-    if record.account_id is None:
+    if not record.account_id:
         return []
     created = _CREATED.get(record.type)
     if created is not None:

@@ -9,7 +9,6 @@ from enum import StrEnum
 from typing import Final, NotRequired, TypedDict, Unpack
 
 import msgspec
-from msgspec.structs import replace
 from sqlalchemy import Column, Connection, select
 
 from countersign.base.db.database import Database
@@ -20,7 +19,7 @@ from countersign.base.values import FACT, Clock, Entropy, Mode, from_ns, rfc3339
 from countersign.core.access.key import Principal
 from countersign.core.vault.vault import NONCE_BYTES, SHRED_KEY_BYTES, DataKey, Place, Vault
 from countersign_evidence.canonical import Json
-from countersign_evidence.record import Draft, entropy_needed, make_records
+from countersign_evidence.record import Record, entropy_needed, make_records
 
 
 class RecordType(StrEnum):
@@ -42,32 +41,46 @@ class RecordType(StrEnum):
     AUDIT_HEAD = "audit_head"
 
 
-class SealedDisclosures(msgspec.Struct, frozen=True, kw_only=True):
-    """The disclosures of a record, encrypted, and the data that is erased with them.
+class NewRecord(Record, kw_only=True):
+    """A record to write. Without an account it is a fact of the deployment itself.
 
-    The blind indexes are keyed hashes that find a record.
+    The fields with the names of columns are its rows; the blind indexes are keyed hashes that find
+    it.
     """
 
-    payload: bytes
-    shred_key: bytes
+    id: str = ""
+    account_id: str = ""
+    mode: Mode
+    type: RecordType
+    notice_id: str | None = None
+    at: datetime
+    shred_key: bytes = b""
+    """Random bytes without which the payload cannot be read; they are erased with it."""
+    nonce: bytes = b""
+    """Random bytes to encrypt the payload with."""
+    payload: bytes | None = None
+    """The disclosures, encrypted; None: it has none."""
     session_index: bytes | None = None
     cbid_index: bytes | None = None
     reference_index: bytes | None = None
     """Blind index of the vendor's order reference."""
 
+    def draw(self, entropy: bytes) -> None:
+        """Take the random bytes of a record with disclosures, the last SEAL_ENTROPY to seal it."""
+        self.entropy, rest = entropy[:-SEAL_ENTROPY], entropy[-SEAL_ENTROPY:]
+        self.shred_key, self.nonce = rest[:SHRED_KEY_BYTES], rest[SHRED_KEY_BYTES:]
 
-class NewRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A record to write. Without an account it is a fact of the deployment itself."""
-
-    id: str
-    account_id: str | None = None
-    mode: Mode
-    type: RecordType
-    notice_id: str | None = None
-    at: datetime
-    body: bytes
-    digest: bytes
-    disclosures: SealedDisclosures | None = None
+    def seal(self, key: DataKey) -> None:
+        """Encrypt the disclosures."""
+        self.payload = key.seal(
+            shred_key=self.shred_key,
+            nonce=self.nonce,
+            plaintext=_encode(self.disclosures),
+            table="disclosures",
+            column="payload",
+            account=self.account_id,
+            row_id=self.id,
+        )
 
 
 SEAL_ENTROPY: Final = SHRED_KEY_BYTES + NONCE_BYTES
@@ -105,7 +118,10 @@ class Recorder:
         """A fact of the deployment itself, never personal."""
         time_ns = self._clock.time_ns()
         record_id = timed_id(FACT, time_ns, self._entropy(_ID_ENTROPY))
-        return _made(type_, record_id, mode, time_ns, members, entropy=self._entropy)[0]
+        record = _record(type_, record_id, mode, time_ns, members)
+        record.entropy = self._entropy(entropy_needed(0))
+        make_records([record])
+        return record
 
     async def of_account(self, type_: RecordType, **fact: Unpack[Fact]) -> NewRecord:
         """A fact of an account, of now; see `account_fact`."""
@@ -121,69 +137,31 @@ def account_fact(
 
     `key` is the account's data key of this time, Unix nanoseconds.
     """
-    id_, account_id, personal = fact["record_id"], fact["account_id"], fact.get("personal")
-    what = (type_, id_, fact["mode"], time_ns, {**fact["members"], "account": account_id})
-    made, disclosures = _made(*what, entropy=entropy, personal=personal or ())
-    if not personal:
-        return replace(made, account_id=account_id)
-    drawn, index = entropy(SEAL_ENTROPY), fact.get("cbid_index")
-    hidden = seal_disclosures(key, id_, disclosures, drawn, account_id=account_id, cbid_index=index)
-    return replace(made, account_id=account_id, disclosures=hidden)
+    account_id, personal = fact["account_id"], fact.get("personal", ())
+    members = {**fact["members"], "account": account_id}
+    record = _record(type_, fact["record_id"], fact["mode"], time_ns, members)
+    record.account_id, record.personal = account_id, personal
+    record.cbid_index = fact.get("cbid_index")
+    record.entropy = entropy(entropy_needed(len(personal)))
+    make_records([record])
+    if personal:
+        record.shred_key, record.nonce = entropy(SHRED_KEY_BYTES), entropy(NONCE_BYTES)
+        record.seal(key)
+    return record
 
 
-def _made(
-    type_: RecordType,
-    record_id: str,
-    mode: Mode,
-    time_ns: int,
-    members: Mapping[str, Json],
-    *,
-    entropy: Entropy,
-    personal: Sequence[tuple[str, object]] = (),
-) -> tuple[NewRecord, Sequence[str]]:
-    """The record of a fact, not yet assigned to a buyer, and its encoded disclosures."""
+def _record(
+    type_: RecordType, record_id: str, mode: Mode, time_ns: int, members: Mapping[str, Json]
+) -> NewRecord:
     at = from_ns(time_ns)
     common = {"type": type_.value, "id": record_id, "mode": mode.value, "at": rfc3339_ms(at)}
-    drawn = entropy(entropy_needed(len(personal)))
-    [written] = make_records([Draft({**members, **common}, personal, drawn)])
-    record = NewRecord(
-        id=record_id, mode=mode, type=type_, at=at, body=written.body, digest=written.digest
-    )
-    return record, written.disclosures
-
-
-def seal_disclosures(
-    key: DataKey,
-    record_id: str,
-    disclosures: Sequence[str],
-    entropy: bytes,
-    *,
-    account_id: str,
-    **indexes: bytes | None,
-) -> SealedDisclosures:
-    """Encrypt a record's encoded disclosures, and add the blind `indexes` that find it.
-
-    `entropy` is SEAL_ENTROPY random bytes: the row's shred key, then the nonce.
-    """
-    return SealedDisclosures(
-        payload=key.seal(
-            shred_key=entropy[:SHRED_KEY_BYTES],
-            nonce=entropy[SHRED_KEY_BYTES:],
-            plaintext=_encode(disclosures),
-            table="disclosures",
-            column="payload",
-            account=account_id,
-            row_id=record_id,
-        ),
-        shred_key=entropy[:SHRED_KEY_BYTES],
-        **indexes,
-    )
+    return NewRecord(members={**members, **common}, id=record_id, mode=mode, type=type_, at=at)
 
 
 async def open_disclosures(
     vault: Vault, account_id: str, record_id: str, payload: bytes | None, shred_key: bytes | None
 ) -> tuple[str, ...]:
-    """The encoded disclosures that were sealed with `seal_disclosures`; none once erased."""
+    """The encoded disclosures that `NewRecord.seal` encrypted; none once erased."""
     if payload is None or shred_key is None:
         return ()
     place = Place(table="disclosures", column="payload", account=account_id, row_id=record_id)

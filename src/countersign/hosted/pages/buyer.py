@@ -19,12 +19,12 @@ from countersign.core.acknowledgments.acknowledge import (
     write_hosted,
 )
 from countersign.core.acknowledgments.find import find_one
+from countersign.core.acknowledgments.make import NewAcknowledgment
 from countersign.core.acknowledgments.model import (
     Client,
     Origin,
     Submission,
 )
-from countersign.core.acknowledgments.write_together import Made
 from countersign.core.checkout import model, store
 from countersign.core.checkout.brand import Brand, brands_of
 from countersign.core.checkout.model import (
@@ -191,19 +191,18 @@ async def accept(
         )
         clock = await room.access.test_clocks.of(session.account_id, session.mode)
         process = _process(session, reading, notice, page_origin)
-        made = await prepare_hosted(
+        new = await prepare_hosted(
             room.acknowledgments, principal_of(session), notice, submission, process, clock=clock
         )
 
         def acknowledged(
-            before: Session, at: datetime, reading: Reading = reading, made: Made = made
+            before: Session, at: datetime, reading: Reading = reading, new: NewAcknowledgment = new
         ) -> Session:
             same = require_open(before, at, Collected.ACKNOWLEDGMENT).reading == reading
-            receipt = made.receipt.receipt
-            return model.acknowledged(before, at, made.record.id, receipt) if same else before
+            return model.acknowledged(before, at, new.id, new.receipt) if same else before
 
         order = await order_of(room, acknowledged(session, now))
-        write = partial(_write_accepted, made, order)
+        write = partial(_write_accepted, new, order)
         session = await store.change(room, session, acknowledged, write)
         if session.ack_id is not None:
             # Decided by now, unless the order was refused or the notices had to be read again.
@@ -211,10 +210,10 @@ async def accept(
 
 
 def _write_accepted(
-    made: Made, order: PreparedOrder | None, connection: Connection, session: Session
+    new: NewAcknowledgment, order: PreparedOrder | None, connection: Connection, session: Session
 ) -> Session:
     """Write the acknowledgment, and the decision about the order if the facts suffice for one."""
-    write_hosted(connection, made)
+    write_hosted(connection, new)
     return session if order is None else with_decision(order, connection, session)
 
 
