@@ -27,7 +27,6 @@ from countersign.base.db.statements import allow_deferred, run_deferred
 from countersign.base.values import ACKNOWLEDGMENT, Mode, timed_id
 from countersign.core.access.account import all_accounts
 from countersign.core.access.clocks import REAL_TIME
-from countersign.core.access.idempotency import Keep
 from countersign.core.access.secrets import INDEX_BYTES
 from countersign.core.acknowledgments.acknowledge import _begin
 from countersign.core.acknowledgments.make import NewAcknowledgment, make
@@ -77,10 +76,9 @@ async def _first(deployment: Deployment) -> NewAcknowledgment:
     submission = initials(
         len(notice.content.bullets), "checkout_" + "0" * 22, "cbid_test_" + "0" * 26
     )
-    idempotency = deployment.access.idempotency
-    slot = idempotency.slot(who, "POST", f"/v1/notices/{NOTICE_ID}/acknowledge", "key", b"{}")
     new = await _begin(deployment.acknowledgments, who, notice, submission, REAL_TIME)
-    new.entry = Keep(idempotency, slot)
+    path = f"/v1/notices/{NOTICE_ID}/acknowledge"
+    new.entry = deployment.access.idempotency.slot(who, "POST", path, "key", b"{}")
     return make([new])[0]
 
 

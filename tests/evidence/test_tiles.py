@@ -99,7 +99,7 @@ def test_a_tree_restored_from_its_edge_grows_the_same(steps: list[int]) -> None:
     growing, taken, tiles = GrowingTree(), {}, Tiles([])
     for step in steps:
         for leaf in LEAVES[growing.size : growing.size + step]:
-            growing.append(leaf)
+            growing.extend([leaf])
         assert growing.root() == root_hash(LEAVES[: growing.size])
         for tile in growing.take_tiles():
             assert (tile.level, tile.index) not in taken
@@ -120,7 +120,7 @@ def test_a_tree_of_two_full_levels_of_tiles_is_right() -> None:
     """Past 65,536 leaves, where a tile of the second level is complete."""
     growing = GrowingTree()
     for leaf in LEAVES:
-        growing.append(leaf)
+        growing.extend([leaf])
     assert growing.root() == root_hash(LEAVES)
     full = [tile for tile in growing.take_tiles() if tile.level == 1]
     assert [(tile.index, tile.root) for tile in full] == [(0, root_hash(LEAVES[:65536]))]

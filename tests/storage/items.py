@@ -21,7 +21,6 @@ from countersign.core.access.idempotency import (
     LIFETIME,
     IdempotencyEntry,
     Keep,
-    Slot,
     keep_answers,
     kept_entries,
 )
@@ -162,7 +161,7 @@ def _request(kept: IdempotencyEntry | None) -> Keep | None:
         return None
     at: Any = SimpleNamespace(now=lambda: kept.created_at)
     caller: Any = None  # who sent it does not matter here
-    return Keep(at, Slot(kept.slot, kept.fingerprint, caller))
+    return Keep(at, kept.slot, kept.fingerprint, caller)
 
 
 def principal(owner: Account, mode: Mode = Mode.TEST) -> Principal:

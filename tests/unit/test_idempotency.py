@@ -20,7 +20,7 @@ from countersign.core.access.idempotency import (
     LIFETIME,
     Idempotency,
     IdempotencyEntry,
-    Slot,
+    Keep,
     slot_taken,
 )
 from countersign.core.access.key import Principal
@@ -80,11 +80,11 @@ class World:
         path: str = PATH,
         method: str = "POST",
         of: Principal | None = None,
-    ) -> Slot:
+    ) -> Keep:
         return self.service.slot(of or principal(), method, path, key, body)
 
     @contextmanager
-    def running(self, slot: Slot) -> Iterator[None]:
+    def running(self, slot: Keep) -> Iterator[None]:
         """The server's work around an act."""
         self.service.begin(slot)
         try:
@@ -92,13 +92,13 @@ class World:
         finally:
             self.service.end(slot)
 
-    def remember(self, slot: Slot, answer: bytes) -> None:
-        self.kept.write(self.service.entry(slot, answer))
+    def remember(self, slot: Keep, answer: bytes) -> None:
+        self.kept.write(slot(answer))
 
-    def instead(self, slot: Slot, failure: Exception) -> bytes | None:
+    def instead(self, slot: Keep, failure: Exception) -> bytes | None:
         return run(self.service.kept_instead(slot, failure))
 
-    def answer(self, slot: Slot) -> bytes | None:
+    def answer(self, slot: Keep) -> bytes | None:
         return run(self.service.kept(slot))
 
 
@@ -126,13 +126,13 @@ def test_a_young_answer_is_returned_only_once_it_is_durable(world: World) -> Non
 
 def test_an_act_that_finds_its_answer_returns_it(world: World) -> None:
     """Its own transaction has read it, so no further wait is needed."""
-    entry = world.service.entry(world.slot(), b"first")
+    entry = world.slot()(b"first")
     assert world.instead(world.slot(), slot_taken(entry)) == b"first"
     assert world.covers == 0
     with pytest.raises(IdempotencyKeyReused):
         world.instead(world.slot(b"other"), slot_taken(entry))
     for other in (principal("acct_b"), principal(mode=Mode.LIVE)):
-        slot = Slot(world.slot().place, world.slot().fingerprint, other)
+        slot = Keep(world.service, world.slot().slot, world.slot().fingerprint, other)
         assert world.instead(slot, slot_taken(entry)) is None
 
 
@@ -213,7 +213,7 @@ def test_an_answer_is_never_given_to_another_account_or_mode(
     """Not even if they had the same slot."""
     slot = world.slot()
     world.remember(slot, b"first")
-    assert world.answer(Slot(slot.place, slot.fingerprint, other)) is None
+    assert world.answer(Keep(world.service, slot.slot, slot.fingerprint, other)) is None
 
 
 def test_answers_are_kept_for_24_hours(world: World) -> None:
@@ -278,7 +278,7 @@ def test_a_refused_neighbour_does_not_let_go_of_the_first(world: World) -> None:
 
 def test_stored_responses_are_encrypted_and_name_no_key_or_body(world: World) -> None:
     """The store sees keyed hashes and ciphertext."""
-    entry = world.service.entry(world.slot(b"Zebulon", key="order-17"), b"ack_123")
+    entry = world.slot(b"Zebulon", key="order-17")(b"ack_123")
     stored = entry.slot + entry.fingerprint + entry.response
     for secret in (b"Zebulon", b"order-17", b"ack_123"):
         assert secret not in stored
@@ -286,7 +286,7 @@ def test_stored_responses_are_encrypted_and_name_no_key_or_body(world: World) ->
 
 def test_the_same_answer_is_never_encrypted_the_same_way(world: World) -> None:
     """A fresh nonce each time."""
-    first, second = (world.service.entry(world.slot(), b"answer") for _ in range(2))
+    first, second = (world.slot()(b"answer") for _ in range(2))
     assert first.response != second.response
 
 

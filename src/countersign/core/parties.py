@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
@@ -123,31 +123,27 @@ class PartyRecord(NamedTuple):
     body: bytes
 
 
-class PartiesInForce:
-    """The descriptions that records of some accounts bind, as one transaction sees them."""
-
-    def __init__(self, connection: Connection, account_ids: Iterable[str]) -> None:
-        self._digests: Mapping[tuple[str, str, str], str] = {
-            (scope, mode, type_): bytes(digest).hex()
-            for scope, mode, type_, digest in _select_in_force(
-                connection, {DEPLOYMENT, *account_ids}
-            )
-        }
-
-    def of(self, account_id: str, mode: Mode) -> Bound:
-        digests = self._digests
-        if not digests:
-            return NOTHING_BOUND
-        return Bound(
+def bound_in(
+    connection: Connection, accounts: Collection[tuple[str, Mode]]
+) -> Mapping[tuple[str, Mode], Bound]:
+    """The descriptions that records of these accounts and modes bind in this transaction."""
+    found = _select_in_force(connection, {DEPLOYMENT, *(id_ for id_, _ in accounts)})
+    if not found:
+        return dict.fromkeys(accounts, NOTHING_BOUND)
+    digests = {tuple(of): bytes(digest).hex() for *of, digest in found}
+    return {
+        (id_, mode): Bound(
             operator=digests.get((DEPLOYMENT, mode.value, PartyType.OPERATOR)),
-            account=digests.get((account_id, mode.value, PartyType.ACCOUNT)),
-            capture_process=digests.get((account_id, mode.value, PartyType.CAPTURE_PROCESS)),
+            account=digests.get((id_, mode.value, PartyType.ACCOUNT)),
+            capture_process=digests.get((id_, mode.value, PartyType.CAPTURE_PROCESS)),
         )
+        for id_, mode in accounts
+    }
 
 
 def bound_now(connection: Connection, account_id: str, mode: Mode) -> Bound:
     """The descriptions that a record of this account binds."""
-    return PartiesInForce(connection, [account_id]).of(account_id, mode)
+    return bound_in(connection, [(account_id, mode)])[account_id, mode]
 
 
 def record_in_force(

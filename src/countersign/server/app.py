@@ -42,7 +42,6 @@ from countersign.base.http.body import (
 )
 from countersign.base.loops import Throttle, without_values
 from countersign.base.values import ALPHABET, LENGTH, Entropy, Mode
-from countersign.core.access.idempotency import Keep
 from countersign.core.access.key import PERSON_SESSION, Principal
 from countersign.core.access.room import acting
 from countersign.core.gate.route import (
@@ -341,18 +340,18 @@ class App:
         """Repeat the response that is kept for this key, or act and have it kept."""
         idempotency = self._access.idempotency
         asked = (call.principal, call.method, call.path, key, call.body)
-        slot = idempotency.slot(*asked, is_secret=route.secret)
-        idempotency.begin(slot)
+        keep = idempotency.slot(*asked, is_secret=route.secret)
+        idempotency.begin(keep)
         try:
-            kept = None if route.slot_decides else await idempotency.kept(slot)
+            kept = None if route.slot_decides else await idempotency.kept(keep)
             if kept is None:
-                call.entry = Keep(idempotency, slot)
+                call.entry = keep
                 try:
                     return await route.handler(room, call)
                 except Exception as failure:
                     # The refusal may be the result of another server having just done it.
                     if route.slot_decides or isinstance(failure, CountersignError):
-                        kept = await idempotency.kept_instead(slot, failure)
+                        kept = await idempotency.kept_instead(keep, failure)
                     if kept is None:
                         raise
             if route.decide_again is not None and route.decide_again(kept):
@@ -362,7 +361,7 @@ class App:
                     return reply
             return Reply(kept, (*PERSONAL, REPLAYED))
         finally:
-            idempotency.end(slot)
+            idempotency.end(keep)
 
     def _failure(self, error: Exception, request_id: str, call: Call) -> Reply:
         """The response to an exception; callers learn nothing about internal errors."""

@@ -3,6 +3,7 @@
 import re
 from binascii import b2a_base64
 from collections.abc import Iterable
+from hashlib import sha256
 from typing import Final
 
 from countersign_evidence.errors import EvidenceError
@@ -20,6 +21,12 @@ def entries_of(origin: str, record_digests: Iterable[bytes]) -> list[bytes]:
     """The entries of many records."""
     start = f"{origin.partition('/')[0]}/entry/v1\n".encode()
     return [start + b2a_base64(digest) for digest in record_digests]
+
+
+def leaves_of(origin: str, record_digests: Iterable[bytes]) -> list[bytes]:
+    """The leaf hashes of these entries: SHA-256(0x00 ‖ entry)."""
+    start = f"\x00{origin.partition('/')[0]}/entry/v1\n".encode()
+    return [sha256(start + b2a_base64(digest)).digest() for digest in record_digests]
 
 
 def entry_form(host: str) -> bytes:

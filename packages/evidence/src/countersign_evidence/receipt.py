@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Final
 
 from countersign_evidence.encoding import read_hash, read_number, read_text
-from countersign_evidence.entry import check_origin, entries_of, log_entry
+from countersign_evidence.entry import check_origin, leaves_of, log_entry
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.instant import parse_rfc3339, rfc3339_ms
 from countersign_evidence.key_history import keys_for
@@ -55,7 +55,7 @@ def make_receipts(
     """
     origin = signers[0].verifier.name
     first, line = _first_line(origin), b2a_base64
-    leaves = [leaf_hash(entry) for entry in entries_of(origin, digests)]
+    leaves = leaves_of(origin, digests)
     levels = _levels(leaves) if len(leaves) > 1 else [leaves]
     root = line(levels[-1][0]).decode()
     text = f"{first}\n{origin}\n{len(digests)}\n{root}{_SEALED_BY}{rfc3339_ms(sealed_by)}\n"

@@ -1,7 +1,7 @@
 """Tiles of a tree (c2sp.org/tlog-tiles): 256 neighbouring hashes of every eighth level."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final, Literal, TypeAlias
@@ -108,28 +108,30 @@ class GrowingTree:
         """The hashes of the incomplete tile of each level; a tree can be restored from them."""
         return tuple(tuple(hashes) for hashes in self._edge)
 
-    def append(self, leaf: bytes) -> None:
-        position, node, height, level = self.size, leaf, 0, 0
+    def extend(self, leaves: Iterable[bytes]) -> None:
+        """Append these leaf hashes."""
         edge, subtrees = self._edge, self._subtrees
         if not edge:
             edge.append([])
-        edge[0].append(leaf)
-        while position & 1:
-            node = node_hash(subtrees.pop(), node)
-            position >>= 1
-            height += 1
-            if height == HEIGHT:
-                # A full height of subtrees was closed: that tile is complete.
-                hashes = edge[level]
-                index = self.size >> HEIGHT * (level + 1)
-                self._tiles.append(FullTile(level, index, b"".join(hashes), node))
-                edge[level] = []
-                level, height = level + 1, 0
-                if level == len(edge):
-                    edge.append([])
-                edge[level].append(node)
-        subtrees.append(node)
-        self.size += 1
+        for node in leaves:
+            position, height, level = self.size, 0, 0
+            edge[0].append(node)
+            while position & 1:
+                node = node_hash(subtrees.pop(), node)  # noqa: PLW2901 - from the leaf to the root
+                position >>= 1
+                height += 1
+                if height == HEIGHT:
+                    # A full height of subtrees was closed: that tile is complete.
+                    hashes = edge[level]
+                    index = self.size >> HEIGHT * (level + 1)
+                    self._tiles.append(FullTile(level, index, b"".join(hashes), node))
+                    edge[level] = []
+                    level, height = level + 1, 0
+                    if level == len(edge):
+                        edge.append([])
+                    edge[level].append(node)
+            subtrees.append(node)
+            self.size += 1
 
     def root(self) -> bytes:
         return fold(self._subtrees)

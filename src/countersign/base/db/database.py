@@ -291,9 +291,8 @@ class Database:
 
     def _writing(self) -> Batcher:
         """The batcher for writes, while they are accepted and durable."""
-        refusal = self.damage or (disk_full() if self.is_full else None)
-        if refusal is not None:
-            raise refusal
+        if self.is_full or any(batcher.is_damaged for batcher in self._batchers.values()):
+            raise self.damage or disk_full()
         return self._write
 
     async def write_batched(

@@ -61,7 +61,7 @@ def deferred_statements(connection: Connection) -> Deferred | None:
 
 def run_deferred(connection: Connection, *, commit: bool = False) -> None:
     """Run the deferred statements, and commit in the same round trip where possible."""
-    deferred = deferred_statements(connection)
+    deferred: Deferred | None = connection.get_execution_options().get(_DEFERRED)
     if deferred is None or not deferred.statements:
         return
     driver: Any = connection.connection.driver_connection

@@ -62,7 +62,7 @@ class IdempotencyEntry(NamedTuple):
     `slot` is the keyed hash of account, mode, method, path, key and, if one asks, person;
     `fingerprint` that of the request body; `response` the encrypted bytes of the response's body.
     Times are Unix milliseconds. `about`: the buyer, clearance or session with whose erasure it
-    goes; "": several. An acknowledgment writes its own there.
+    goes; "": several. An acknowledgment states its own.
     """
 
     slot: bytes
@@ -152,29 +152,41 @@ def slot_taken(entry: IdempotencyEntry) -> IdempotencyInProgress:
     return refusal
 
 
-class Slot(NamedTuple):
-    """The slot of one key's response, and the keyed hash of the request's body."""
+class Keep(Struct, eq=False):
+    """A request with a key: the slot of its response, and the keyed hash of its body."""
 
-    place: bytes
+    idempotency: Idempotency
+    slot: bytes
     fingerprint: bytes
     principal: Principal
     bearer: bytes = b""
     """For a response with a secret: the caller and the scopes. It is stored in front of the
     response, and only the same bearer gets the response again.
     """
-
-
-class Keep(Struct, eq=False):
-    """Makes the stored response of one request."""
-
-    idempotency: Idempotency
-    slot: Slot
     was_free: bool = False
     """Whether an act, whose transaction may have been undone, saw no response in the slot."""
 
-    def __call__(self, answer: bytes, nonce: bytes = b"") -> IdempotencyEntry:
-        """The entry of this body; `nonce` is NONCE_BYTES random bytes, if drawn already."""
-        return self.idempotency.entry(self.slot, answer, nonce)
+    def __call__(
+        self, answer: bytes, nonce: bytes = b"", about: str | None = None
+    ) -> IdempotencyEntry:
+        """The row that keeps this body; it is written with the act.
+
+        `nonce` is NONCE_BYTES random bytes, if drawn already; for `about` see there.
+        """
+        own, who = self.idempotency, self.principal
+        time_ns = own.clock.time_ns()
+        now, day = time_ns // 1_000_000, time_ns // _NS_PER_DAY
+        nonce = nonce or own.entropy(NONCE_BYTES)
+        return IdempotencyEntry(
+            self.slot,
+            who.account_id,
+            who.mode.value,
+            self.fingerprint,
+            own.secret.seal_answer(self.bearer + answer, self.slot, day, nonce),
+            now,
+            now + _LIFETIME_MS,
+            about or _about(answer),
+        )
 
 
 def taken(
@@ -184,14 +196,14 @@ def taken(
 
     Expired responses are deleted, which frees their slots.
     """
-    slots = [keep.slot.place for keep in requests if keep is not None]
+    slots = [keep.slot for keep in requests if keep is not None]
     found = entries_in(connection, slots) if slots else {}
     outcomes: list[CountersignError | None] = [None] * len(requests)
     expired = []
     for place, keep in enumerate(requests):
         if keep is None:
             continue
-        entry = found.get(keep.slot.place)
+        entry = found.get(keep.slot)
         if entry is not None and entry.expires_at > (now := keep.idempotency.now()):
             # Its own insert was in conflict: another server did it at the same time.
             outcomes[place] = IdempotencyInProgress() if keep.was_free else slot_taken(entry)
@@ -221,9 +233,9 @@ class Idempotency:
         """`find` looks up what is kept in a slot; `covered` ends when what was found lasts."""
         self._find = find
         self._covered = covered
-        self._secret = secret
-        self._clock = clock
-        self._entropy = entropy
+        self.secret = secret
+        self.clock = clock
+        self.entropy = entropy
         self._running: dict[bytes, bytes] = {}
 
     def slot(
@@ -235,41 +247,41 @@ class Idempotency:
         body: bytes,
         *,
         is_secret: bool = False,
-    ) -> Slot:
+    ) -> Keep:
         """The slot of a request; a person's slot is separate, whatever key was sent.
 
         All keys of an account and mode share theirs: a retry after a rotation, or from another
         server with a key of its own, is the same request. Where the response `is_secret`, another
         key is refused, and the act is not done again.
         """
-        place = self._secret.idempotency_slot(
+        slot = self.secret.idempotency_slot(
             *(principal.account_id, principal.mode, method, path, key),
             *((principal.person_id,) if principal.person else ()),
         )
         bearer = b""
         if is_secret:
             bearer = f"{' '.join((principal.actor, *sorted(principal.scopes)))}\n".encode()
-        return Slot(place, self._secret.fingerprint(body), principal, bearer)
+        return Keep(self, slot, self.secret.fingerprint(body), principal, bearer)
 
-    def begin(self, slot: Slot) -> None:
+    def begin(self, keep: Keep) -> None:
         """Hold the slot while the request runs, until `end`.
 
         Raises:
             IdempotencyKeyReused: another body is running under this key.
             IdempotencyInProgress: the same request is running.
         """
-        other = self._running.get(slot.place)
+        other = self._running.get(keep.slot)
         if other is not None:
-            if not compare_digest(other, slot.fingerprint):
+            if not compare_digest(other, keep.fingerprint):
                 raise IdempotencyKeyReused
             raise IdempotencyInProgress
-        self._running[slot.place] = slot.fingerprint
+        self._running[keep.slot] = keep.fingerprint
 
-    def end(self, slot: Slot) -> None:
+    def end(self, keep: Keep) -> None:
         """The request has got its response."""
-        del self._running[slot.place]
+        del self._running[keep.slot]
 
-    async def kept(self, slot: Slot) -> bytes | None:
+    async def kept(self, keep: Keep) -> bytes | None:
         """The body of the first 2xx response, if there was one within 24 hours.
 
         Raises:
@@ -277,68 +289,50 @@ class Idempotency:
             SecretNotRepeated: it has a secret, and was another's, or one's who could do more.
             OutcomeUnknown: it is not certain that it would survive the database server.
         """
-        entry, now = await self._find(slot.place), self.now()
-        if entry is None or not _answers(entry, slot, now):
+        entry, now = await self._find(keep.slot), self.now()
+        if entry is None or not _answers(entry, keep, now):
             return None
         if entry.created_at > now - _YOUNG_MS:
             await self._covered()
-        return self._opened(entry, slot)
+        return self._opened(entry, keep)
 
-    async def kept_instead(self, slot: Slot, failure: Exception) -> bytes | None:
+    async def kept_instead(self, keep: Keep, failure: Exception) -> bytes | None:
         """The same after a failed act, which another server may have done meanwhile.
 
         A request that was done once has its response, whatever speaks against doing it now.
         """
         if isinstance(failure, IdempotencyInProgress):
             entry = failure.kept
-            if not isinstance(entry, IdempotencyEntry) or not _answers(entry, slot, self.now()):
+            if not isinstance(entry, IdempotencyEntry) or not _answers(entry, keep, self.now()):
                 return None  # another server is doing it
-            return self._opened(entry, slot)
+            return self._opened(entry, keep)
         try:
-            return await self.kept(slot)
+            return await self.kept(keep)
         except Retryable:
             if isinstance(failure, OutcomeUnknown):
                 return None  # only OutcomeUnknown says that the act may have been done
             raise
 
-    def _opened(self, entry: IdempotencyEntry, slot: Slot) -> bytes:
-        answer = self._secret.open_answer(entry.response, slot.place)
-        if not answer.startswith(slot.bearer):
+    def _opened(self, entry: IdempotencyEntry, keep: Keep) -> bytes:
+        answer = self.secret.open_answer(entry.response, keep.slot)
+        if not answer.startswith(keep.bearer):
             raise SecretNotRepeated
-        return answer.removeprefix(slot.bearer)
+        return answer.removeprefix(keep.bearer)
 
     def now(self) -> int:
         """The time that responses expire by, in Unix milliseconds."""
-        return self._clock.time_ns() // 1_000_000
-
-    def entry(self, slot: Slot, answer: bytes, nonce: bytes = b"") -> IdempotencyEntry:
-        """The row written with the act to store this response; see `Keep`."""
-        time_ns, who = self._clock.time_ns(), slot.principal
-        now = time_ns // 1_000_000
-        nonce = nonce or self._entropy(NONCE_BYTES)
-        kept = slot.bearer + answer
-        sealed = self._secret.seal_answer(kept, slot.place, time_ns // _NS_PER_DAY, nonce)
-        return IdempotencyEntry(
-            slot.place,
-            who.account_id,
-            who.mode.value,
-            slot.fingerprint,
-            sealed,
-            now,
-            now + _LIFETIME_MS,
-            _about(answer),
-        )
+        return self.clock.time_ns() // 1_000_000
 
 
-def _answers(entry: IdempotencyEntry, slot: Slot, now: int) -> bool:
+def _answers(entry: IdempotencyEntry, keep: Keep, now: int) -> bool:
     """Whether it is the response to this request.
 
     Raises IdempotencyKeyReused if it was the response to a different body.
     """
-    who = slot.principal
+    who = keep.principal
     if entry.expires_at <= now or (entry.account_id, entry.mode) != (who.account_id, who.mode):
         return False
-    if not compare_digest(entry.fingerprint, slot.fingerprint):
+    if not compare_digest(entry.fingerprint, keep.fingerprint):
         raise IdempotencyKeyReused
     return True
 
@@ -358,7 +352,7 @@ def forget_answers(
 
 
 def _about(answer: bytes) -> str | None:
-    """The erasable object that the response names; an acknowledgment's writes it itself."""
+    """The erasable object that the response names, unless its act states it."""
     for (one, other), named in _ERASABLE:
         if one in answer or other in answer:
             found = {id_.decode() for id_ in named.findall(answer)}

@@ -149,7 +149,7 @@ def _make_bound(new: Sequence[NewAcknowledgment]) -> None:
             )
         )
         if one.entry is not None:
-            kept = one.entry(one.answer, one.answer_nonce)
+            kept = one.entry(one.answer, one.answer_nonce, one.id)
             one.slot, one.fingerprint, one.response = kept.slot, kept.fingerprint, kept.response
             one.kept_at, one.expires_at = kept.created_at, kept.expires_at
 

@@ -102,7 +102,7 @@ def _origin(room: Acknowledgments, call: Call, body: schemas.AcknowledgmentReque
         except ValueError:
             raise InvalidRequest("Expected an IPv4 or IPv6 address - at `$.ip`.") from None
     forwarded, elements = None, []
-    if ip is None:
+    if ip is None and room.client_ip_header.encode() in call.headers:
         forwarded = forwarding_header(call.raw_headers, room.client_ip_header)
         if forwarded is not None:
             elements = forwarding_elements(room.client_ip_header, readable_part(forwarded))

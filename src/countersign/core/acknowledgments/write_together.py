@@ -28,7 +28,7 @@ from countersign.base.errors import CountersignError
 from countersign.core.access.idempotency import taken
 from countersign.core.acknowledgments.make import NewAcknowledgment, make_again
 from countersign.core.events.sql import defer_acknowledged
-from countersign.core.parties import PartiesInForce
+from countersign.core.parties import bound_in
 
 _NOT_PLACED: Final = (None,) * 3
 
@@ -131,24 +131,23 @@ def write_together(
     left = taken(connection, [one.entry for one in new])
     written = [one for one, refusal in zip(new, left, strict=True) if refusal is None]
     if written:
-        bound = PartiesInForce(connection, {one.account_id for one in written})
+        now = bound_in(connection, {(one.account_id, one.mode) for one in written})
         for one in written:
-            now = bound.of(one.account_id, one.mode)
-            if one.bound != now:
-                make_again(one, now)
+            if one.bound != (bound := now[one.account_id, one.mode]):
+                make_again(one, bound)
         defer(connection, written)
     return [refusal or one for one, refusal in zip(new, left, strict=True)]
 
 
 def defer(connection: Connection, new: Sequence[NewAcknowledgment]) -> None:
     """Leave them to be written with the commit, and give them their places in the log."""
-    journal, deferred = new[0].room.log.journal, deferred_statements(connection)
+    sequencer, deferred = new[0].room.log.journal.sequencer, deferred_statements(connection)
     if deferred is None:
         raise ValueError("this connection defers no statements")
     rows: list[tuple[object, ...]] = []
     for mode in {one.mode for one in new}:
         own = [one for one in new if one.mode is mode]
-        placed = journal.place(connection, mode, own)
+        placed = sequencer.place_inline(connection, mode, own) if sequencer else None
         log_id, index, sealed_at = placed or _NOT_PLACED
         for place, one in enumerate(own, index or 0):
             one.log_id, one.leaf_index = log_id, None if log_id is None else place

@@ -41,7 +41,7 @@ from countersign.core.clearances.model import (
 from countersign.core.clearances.room import Clearances
 from countersign.core.orders.model import OrderAct, OrderState
 from countersign.core.orders.sql import bound_key, indexed_keys, key_of, write_acts
-from countersign.core.parties import Bound, PartiesInForce
+from countersign.core.parties import Bound, bound_in
 
 _SQL: Final = statements_of(__package__)
 _update_use: Final = DriverStatement(_SQL["bind_use"])
@@ -93,7 +93,7 @@ class BatchFacts:
         self._verifications = _verifications(connection, self._buyers)
         self._simulated = _simulated(self._verifications, self._buyers)
         accounts = {new.account_id for new in batch}
-        self._parties = PartiesInForce(connection, accounts)
+        self._parties = bound_in(connection, {(new.account_id, new.mode) for new in batch})
         self._rules = rules_of(connection, accounts)
         self._buyer_rules: Mapping[str, VerificationRules] = {}
         if any(buyer.proofs or not buyer.simulated for buyer in self._buyers.values()):
@@ -188,7 +188,7 @@ class BatchFacts:
 
     def bound(self, new: NewClearance) -> Bound:
         """The parties' records that the record of the decision binds."""
-        return self._parties.of(new.account_id, new.mode)
+        return self._parties[new.account_id, new.mode]
 
     def _verifications_of(
         self, new: NewClearance, buyer: Buyer | None

@@ -25,11 +25,10 @@ from countersign.core.log.fork_guard import guard
 from countersign.core.log.model import Log, StoredCheckpoint
 from countersign.core.log.record import ended
 from countersign.core.log.room import LogRoom
-from countersign_evidence.entry import log_entry
+from countersign_evidence.entry import leaves_of
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.note import Verifier, checkpoint_of, open_note, parse_checkpoint
 from countersign_evidence.tiles import GrowingTree
-from countersign_evidence.tree import leaf_hash
 
 _PAGE: Final = 500
 _CHECKED: Final = "log_checked"
@@ -188,7 +187,7 @@ async def _grow(
             elif sha256(body).digest() != digest:
                 changed = f"the record {record_id} is not the one that was sealed"
                 yield _finding(log, changed, tree.size)
-            tree.append(leaf_hash(log_entry(log.origin, digest)))
+            tree.extend(leaves_of(log.origin, [digest]))
         for tile in tree.take_tiles():
             stored = await scan(tree_sql.stored_tile, log.id, tile.level, tile.index)
             name = f"tile {tile.index} of level {tile.level}"

@@ -153,6 +153,7 @@ class HeadFiles(Heads):
     def __init__(self, directory: Path) -> None:
         super().__init__(str(directory))
         self._directory = directory
+        self._accepted = {mode: directory / f"{mode.value}.accepted" for mode in Mode}
 
     def path(self, mode: Mode) -> Path:
         """The place of this mode's last published checkpoint."""
@@ -184,7 +185,7 @@ class HeadFiles(Heads):
         """
         with suppress(OSError):
             # Opened once, not before each: another process may replace the directory.
-            descriptor = os.open(self._accepted(mode), os.O_RDWR | os.O_CREAT, 0o600)
+            descriptor = os.open(self._accepted[mode], os.O_RDWR | os.O_CREAT, 0o600)
             try:
                 if (_size_in(os.read(descriptor, 64)) or (0, 0)) < (log_id, size):
                     os.pwrite(descriptor, f"{log_id:20} {size:20}\n".encode(), 0)
@@ -193,14 +194,11 @@ class HeadFiles(Heads):
 
     def accepted(self, mode: Mode) -> tuple[int, int] | None:
         with suppress(OSError):
-            return _size_in(self._accepted(mode).read_bytes())
+            return _size_in(self._accepted[mode].read_bytes())
         return None
 
     def forget_accepted(self, mode: Mode) -> None:
-        self._accepted(mode).unlink(missing_ok=True)
-
-    def _accepted(self, mode: Mode) -> Path:
-        return self._directory / f"{mode.value}.accepted"
+        self._accepted[mode].unlink(missing_ok=True)
 
     def check(self) -> None:
         try:

@@ -16,11 +16,11 @@ from countersign.base.db.tables import (
     records,
     shred_keys,
 )
-from countersign.base.values import ACKNOWLEDGMENT, Mode, is_id, to_ms
+from countersign.base.values import ACKNOWLEDGMENT, is_id, to_ms
 from countersign.core.events.model import EventType, NewEvent
 from countersign.core.events.sql import defer_events, write_events
 from countersign.core.log.record import NewRecord, RecordType
-from countersign.core.log.sequencer import Placed, Sequencer, insert_entries
+from countersign.core.log.sequencer import Sequencer, insert_entries
 
 _COLUMNS: Final = ("id", "mode", "type", "at", "digest", "body")
 _insert_own_records: Final = BulkInsert(deployment_records, *_COLUMNS)
@@ -55,16 +55,7 @@ class Journal:
     """
 
     def __init__(self, sequencer: Sequencer | None) -> None:
-        self._sequencer = sequencer
-
-    def place(self, connection: Connection, mode: Mode, new: Sequence[NewRecord]) -> Placed | None:
-        """Where the log of their mode holds these, whose entries the act writes; None: queue them.
-
-        See `Sequencer.place_inline`.
-        """
-        if self._sequencer is None:
-            return None
-        return self._sequencer.place_inline(connection, mode, new)
+        self.sequencer = sequencer
 
     def write(self, connection: Connection, new: Sequence[NewRecord]) -> None:
         """Insert these records with their other rows, and seal or queue their entries."""
@@ -72,7 +63,7 @@ class Journal:
             insert(connection, rows)
         # Before sealing, which writes events too.
         write_events(connection, [event for record in new for event in _events_of(record)])
-        left = self._sequencer.seal_inline(connection, new) if self._sequencer else new
+        left = self.sequencer.seal_inline(connection, new) if self.sequencer else new
         if left:
             _insert_pending(connection, [(r.id, r.mode.value, r.digest) for r in left])
 
@@ -84,14 +75,14 @@ class Journal:
             connection, deferred, [event for record in new for event in _events_of(record)]
         )
         for mode in {record.mode for record in new}:
-            own = [(r.id, r.digest) for r in new if r.mode is mode]
-            placed = self.place(connection, mode, [r for r in new if r.mode is mode])
+            own, sequencer = [r for r in new if r.mode is mode], self.sequencer
+            placed = sequencer.place_inline(connection, mode, own) if sequencer else None
             if placed is None:
-                _insert_pending.defer(
-                    connection, deferred, [(id_, mode.value, d) for id_, d in own]
-                )
+                waiting = [(r.id, mode.value, r.digest) for r in own]
+                _insert_pending.defer(connection, deferred, waiting)
             else:
-                entries = [(placed.log_id, i, *r) for i, r in enumerate(own, placed.start)]
+                start = placed.start
+                entries = [(placed.log_id, i, r.id, r.digest) for i, r in enumerate(own, start)]
                 insert_entries.defer(connection, deferred, entries)
 
 

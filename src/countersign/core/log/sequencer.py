@@ -39,11 +39,10 @@ from countersign.core.log.fork_guard import (
 from countersign.core.log.head_files import Heads
 from countersign.core.log.record import NewRecord
 from countersign.core.log.tree_sql import tree_at
-from countersign_evidence.entry import entries_of, origin_mode
+from countersign_evidence.entry import leaves_of, origin_mode
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.note import ED25519, Checkpoint, Signer, sign_checkpoint
 from countersign_evidence.tiles import WIDTH, GrowingTree
-from countersign_evidence.tree import leaf_hash
 
 BATCH_MAX: Final = 10_000
 BATCH_MIN: Final = 64
@@ -219,7 +218,7 @@ class Sequencer:
         Unless `entries`, the caller writes their entries and the events of that.
         """
         _SAVEPOINT(connection)
-        placed = self._seal(connection, mode, lambda: own, entries=entries)
+        placed = self._seal(connection, mode, own, entries=entries)
         if placed is None:
             _ROLL_BACK(connection)
         _RELEASE(connection)
@@ -285,7 +284,7 @@ class Sequencer:
         self,
         connection: Connection,
         mode: Mode,
-        take: _Take,
+        take: _Take | _Waiting,
         *,
         entries: bool = True,
         sign: bool = False,
@@ -315,7 +314,13 @@ class Sequencer:
         self.suspended[mode] = reason
 
     def _append(
-        self, connection: Connection, mode: Mode, take: _Take, *, entries: bool, sign: bool
+        self,
+        connection: Connection,
+        mode: Mode,
+        take: _Take | _Waiting,
+        *,
+        entries: bool,
+        sign: bool,
     ) -> Placed:
         reason = self.why_no_time()
         if reason is not None:
@@ -331,7 +336,7 @@ class Sequencer:
                 "fast when the checkpoint was made, sealing continues at that time, or "
                 "immediately in a new epoch: `countersign log recover --new-epoch`."
             )
-        waiting = take()
+        waiting = take() if callable(take) else take
         signed_size, signed_at = edge.signed
         placed = Placed(head.log_id, head.size, max(now_ms, head.at_ms, signed_at))
         signs = sign or not edge.has_signed or placed.at_ms - signed_at >= CHECKPOINT_MS
@@ -341,8 +346,7 @@ class Sequencer:
         self._edges.pop(mode, None)
         if not edge.has_signed:
             take_place(connection, self._heads)
-        for entry in entries_of(head.origin, [record.digest for record in waiting]):
-            tree.append(leaf_hash(entry))
+        tree.extend(leaves_of(head.origin, [record.digest for record in waiting]))
         size, root, (log_id, _, at_ms) = tree.size, tree.root(), placed
         swapped = _SWAP_HEAD(connection, size, root, at_ms, log_id, head.size, head.root)
         if swapped.rowcount != 1:
@@ -426,19 +430,13 @@ def _grown(connection: Connection, known: _Edge, head: _Head) -> _Edge | None:
     same_log = known.head.log_id == head.log_id and known.head.keys_revision == head.keys_revision
     if not same_log or not known.head.size < head.size <= known.head.size + WIDTH:
         return None
-    for leaf in _leaves(connection, head, known.head.size):
-        known.tree.append(leaf)
+    rows = _DIGESTS(connection, head.log_id, known.head.size, head.size)
+    known.tree.extend(leaves_of(head.origin, (bytes(row[0]) for row in rows)))
     known.tree.take_tiles()  # the other has stored them
     if (known.tree.size, known.tree.root()) != (head.size, head.root):
         return None
     known.head = head
     return known
-
-
-def _leaves(connection: Connection, head: _Head, start: int) -> list[bytes]:
-    """The hashes of the entries from an index on."""
-    rows = _DIGESTS(connection, head.log_id, start, head.size)
-    return [*map(leaf_hash, entries_of(head.origin, (bytes(row[0]) for row in rows)))]
 
 
 def _unexpected(error: Exception) -> str:

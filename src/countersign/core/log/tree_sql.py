@@ -19,9 +19,9 @@ from countersign.base.db.tables import (
     logs,
     records,
 )
-from countersign_evidence.entry import entries_of
+from countersign_evidence.entry import leaves_of
 from countersign_evidence.tiles import HEIGHT, GrowingTree, TileId, TileReader, tree_of
-from countersign_evidence.tree import consistency_path, inclusion_path, leaf_hash
+from countersign_evidence.tree import consistency_path, inclusion_path
 
 _TILE: Final = log_tiles.c
 _SURPLUS_MAX: Final = 100
@@ -49,7 +49,7 @@ def tile_hashes(connection: Connection, log_id: int, tile: TileId) -> bytes:
     if tile.level == 0:
         origin = connection.execute(select(logs.c.origin).where(logs.c.id == log_id)).scalar_one()
         found = digests(connection, log_id, start, start + tile.width)
-        return b"".join(map(leaf_hash, entries_of(origin, found)))
+        return b"".join(leaves_of(origin, found))
     return b"".join(tile_roots(connection, log_id, tile.level - 1, start, start + tile.width))
 
 

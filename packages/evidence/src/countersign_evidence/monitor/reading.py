@@ -93,7 +93,7 @@ class Reader:
             if tuple(leaves[: len(known)]) != known:
                 raise await self._wrong("entries were changed", bundle.served, index)
             for leaf in leaves[len(known) :]:
-                tree.append(leaf)
+                tree.extend([leaf])
             self._keep(bundle.path, bundle.entries)
             self._keep(bundle.tile_path, bundle.tile)
             for tile in tree.take_tiles():
