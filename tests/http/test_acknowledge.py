@@ -8,6 +8,8 @@ import httpx2
 import pytest
 
 from countersign.core.access.key import Scope
+from countersign.core.acknowledgments.model import Submission
+from countersign.core.acknowledgments.schemas import AcknowledgmentRequest
 from tests.http.backstage import Vendor, make_client, notice_file
 from tests.http.calls import (
     SHIPPED_NOTICE,
@@ -275,3 +277,9 @@ def _send(client: httpx2.Client, request: dict[str, object]) -> httpx2.Response:
         headers=headers,
         content=body,
     )
+
+
+def test_no_member_of_the_request_is_dropped_silently() -> None:
+    """Each is one of the submission, or in its origin with where it comes from."""
+    given = {*AcknowledgmentRequest.__struct_fields__} - {"ip", "user_agent"}
+    assert given == {*Submission.__struct_fields__} - {"origin", "initials_from"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from msgspec import UNSET
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from countersign.base.errors import (
     EmptyInitials,
@@ -49,14 +49,10 @@ async def acknowledge(room: Acknowledgments, call: Call) -> Reply:
     notice = await room.notices.registry.in_force(call.parameter, who.mode, clock)
     body = parse_body(call.body, schemas.AcknowledgmentRequest)
     refuse_test_buyer(who.mode, body.cbid)
-    submission = Submission(
-        initials_per_line=body.initials_per_line,
-        session_id=body.session_id,
-        cbid=body.cbid,
-        notice_version=body.notice_version,
-        order_reference=body.order_reference,
-        origin=_origin(room, call, body),
-    )
+    given = asdict(body)
+    # Both are in the origin, with where they come from.
+    del given["ip"], given["user_agent"]
+    submission = Submission(**given, origin=_origin(room, call, body))
     new = await acknowledging.acknowledge(
         room, who, notice, submission, clock=clock, entry=call.entry
     )
