@@ -12,8 +12,8 @@ import msgspec
 from msgspec.structs import replace
 from sqlalchemy import Connection, insert, select
 
-from countersign.base.db.statements import SelectAmong
-from countersign.base.db.tables import deployment_records, parties, records
+from countersign.base.db.statements import DriverStatement, SelectAmong
+from countersign.base.db.tables import parties
 from countersign.base.errors import InvalidArgument
 from countersign.base.values import Mode
 from countersign.core.access.account import Account
@@ -110,6 +110,14 @@ _select_in_force: Final = SelectAmong(
     " (SELECT 1 FROM parties n WHERE n.scope = p.scope AND n.mode = p.mode AND n.type = p.type"
     " AND n.number = p.number + 1)"
 )
+_select_newest: Final = {
+    kept: DriverStatement(
+        f"SELECT r.id, p.number, r.digest, r.body FROM parties p JOIN {kept} r"  # noqa: S608 - ours
+        " ON r.id = p.record_id WHERE p.scope = ? AND p.mode = ? AND p.type = ?"
+        " ORDER BY p.number DESC LIMIT 1"
+    )
+    for kept in ("records", "deployment_records")
+}
 NOTHING_BOUND: Final = Bound()
 
 
@@ -150,14 +158,9 @@ def record_in_force(
     connection: Connection, scope: str, mode: Mode, type_: PartyType
 ) -> PartyRecord | None:
     """The newest record of a party."""
-    kept = deployment_records if type_ is PartyType.OPERATOR else records
-    row = connection.execute(
-        select(kept.c.id, parties.c.number, kept.c.digest, kept.c.body)
-        .join(kept, kept.c.id == parties.c.record_id)
-        .where(parties.c.scope == scope, parties.c.mode == mode, parties.c.type == type_)
-        .order_by(parties.c.number.desc())
-        .limit(1)
-    ).one_or_none()
+    kept = "deployment_records" if type_ is PartyType.OPERATOR else "records"
+    values = scope, mode.value, type_.value
+    row = _select_newest[kept](connection, *values).fetchone()
     return None if row is None else PartyRecord(*row)
 
 

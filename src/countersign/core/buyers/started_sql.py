@@ -6,19 +6,29 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
-from sqlalchemy import Connection, Row, Select, delete, exists, select, update
+from sqlalchemy import Connection, delete, exists, select, update
 
-from countersign.base.db.statements import of_row
-from countersign.base.db.tables import buyers, checkout_sessions, pending_sessions, started_checks
+from countersign.base.db.statements import DriverStatement
+from countersign.base.db.tables import checkout_sessions, pending_sessions, started_checks
 from countersign.base.values import Reason
 from countersign.core.access.reach import AccountReach
 from countersign.core.buyers.identity_check import UNDECIDED, IdentityCheck, state_of
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.buyers.sql import decoded_reasons, encoded_reasons
 from countersign.core.orders.sql import write_act_with
+
+_COLUMNS: Final = (
+    *("reference", "session_index", "zip_index", "attempt", "provider", "cbid", "status"),
+    *("reasons", "verification_id", "revision"),
+)
+_of_reference: Final = DriverStatement(
+    f"SELECT {', '.join(f's.{name}' for name in _COLUMNS)}, b.status, b.expiry_due_at"  # noqa: S608 - our own names
+    " FROM started_checks s LEFT JOIN buyers b ON b.cbid = s.cbid WHERE s.reference = ?"
+    " ORDER BY s.attempt, s.started_at"
+)
 
 
 class StartedCheck(NamedTuple):
@@ -71,7 +81,8 @@ def of_session(
 ) -> StartedCheck | None:
     """The check that this session was started for, if this account did."""
     own = started_checks.c.session_index == session_index
-    query = select(started_checks).where(reach.rows(started_checks), own)
+    query = select(*(started_checks.c[name] for name in _COLUMNS))
+    query = query.where(reach.rows(started_checks), own)
     row = connection.execute(query.with_for_update() if to_change else query).one_or_none()
     return None if row is None else _stored(row)
 
@@ -81,28 +92,31 @@ def of_reference(connection: Connection, reference: str) -> Sequence[StartedChec
 
     A buyer who was verified, and is revoked or reported as expired, is so here too.
     """
-    query: Select[*tuple[object, ...]] = (
-        select(started_checks, buyers.c.status.label("buyer_status"), buyers.c.expiry_due_at)
-        .outerjoin(buyers, buyers.c.cbid == started_checks.c.cbid)
-        .where(started_checks.c.reference == reference)
-        .order_by(started_checks.c.attempt, started_checks.c.started_at)
-    )
     found = []
-    for row in connection.execute(query):
-        stored = _stored(row)
+    for *columns, buyer_status, expiry_due_at in _of_reference(connection, reference):
+        stored = _stored(columns)
         check = stored.check
-        if row.buyer_status == BuyerStatus.REVOKED:
+        if buyer_status == BuyerStatus.REVOKED:
             check = replace(check, status=BuyerStatus.REVOKED, reasons=())
-        elif check.status is BuyerStatus.VERIFIED and row.expiry_due_at is None:
+        elif check.status is BuyerStatus.VERIFIED and expiry_due_at is None:
             check = replace(check, status=BuyerStatus.EXPIRED)
         found.append(stored._replace(check=check))
     return found
 
 
-def _stored(row: Row[*tuple[object, ...]]) -> StartedCheck:
-    reasons = decoded_reasons(row.reasons) if row.reasons else ()
-    check = of_row(row, IdentityCheck, reasons=reasons, verification=row.verification_id)
-    return StartedCheck(row.reference, row.session_index, row.zip_index, check, row.revision)
+def _stored(row: Sequence[Any]) -> StartedCheck:
+    """A check from its columns as the driver returns them."""
+    reference, session_index, zip_index, *found, revision = row
+    attempt, provider, cbid, status, reasons, verification = found
+    check = IdentityCheck(
+        attempt=attempt,
+        provider=provider,
+        cbid=cbid,
+        status=None if status is None else BuyerStatus(status),
+        reasons=decoded_reasons(reasons) if reasons else (),
+        verification=verification,
+    )
+    return StartedCheck(reference, session_index, zip_index, check, revision)
 
 
 def settle(

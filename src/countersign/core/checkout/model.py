@@ -286,14 +286,17 @@ class Session:
 
 def seen_by(session: Session, browser: str) -> Session:
     """The session as this browser sees it: with its own reading, and none of another's initials."""
-    session, content = replace(session, browser=browser), session.content
-    if content is None:
+    content = session.content
+    if browser and session.browser == browser:
         return session
-    readings = [*content.elsewhere, *filter(None, [content.reading])]
+    readings = [*content.elsewhere, *filter(None, [content.reading])] if content else []
+    if content is None or not readings:
+        return replace(session, browser=browser)
     own = next((one for one in readings if one.browser == browser), None)
     # A mere viewer, such as a mail scanner, does not displace anyone's initials.
     others = sorted((one for one in readings if one is not own), key=lambda one: any(one.known))
-    return with_content(session, content, reading=own, elsewhere=(*others[-ELSEWHERE_MAX:],))
+    own_content = with_content(session, content, reading=own, elsewhere=(*others[-ELSEWHERE_MAX:],))
+    return replace(own_content, browser=browser)
 
 
 def require_open(session: Session, now: datetime, step: Collected | None = None) -> Content:

@@ -162,8 +162,13 @@ async def show(visit: Visit) -> Reply:
     qr = None
     if url is not None and (is_for_device or not is_fetched):
         qr = await qr_code(visit.room.looks, url, words_of(visit.locale)["identity_qr"])
+    zip_help = _zip_help(content, names, words_of(visit.locale))
+    alike = None
+    if stage is Stage.BEGIN and not zip_help:
+        alike = (names, provider, down, is_unavailable)
     return visit.show(
         "identity.html",
+        alike=alike,
         stage=stage.value,
         attempts=content.attempts,
         may_begin=content.attempts < ATTEMPTS_MAX,
@@ -185,7 +190,7 @@ async def show(visit: Visit) -> Reply:
         codeless=url is not None and len(url) > ADDRESS_LENGTH_MAX,
         alone=content.collect == (Collected.IDENTITY,),
         until=visit.session.expires_at,
-        zip_help=_zip_help(content, names, words_of(visit.locale)),
+        zip_help=zip_help,
         revision=visit.session.revision,
         return_url=return_url(visit.session),
     )
