@@ -101,8 +101,7 @@ class Order:
         }
         made = await self._post("/v1/checkout_sessions", session)
         async with httpx2.AsyncClient(base_url=soak.url, verify=False) as browser:
-            await self._call(browser, 303, "GET", f"/c/{made['client_token']}")
-            await self._call(browser, 200, "GET", f"/c/{made['checkout_session_id']}")
+            await self._call(browser, 200, "GET", f"/c/{made['client_token']}")
         initials = {
             "initials_per_line": ["JD"] * soak.endpoint.lines,
             "session_id": name,

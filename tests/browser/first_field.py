@@ -57,8 +57,8 @@ def main(source: Path) -> None:
         _service(source, Path(folder)) as client,
         running_browser() as browser,
     ):
-        for state, weight in _weights(browser, client):
-            sys.stdout.write(f"{state:<24}{weight:>7,} bytes\n")
+        for state, weight, sent in _weights(browser, client):
+            sys.stdout.write(f"{state:<24}{weight:>7,} bytes, {sent:>6,} on the wire\n")
         _times(browser, client)
 
 
@@ -117,36 +117,36 @@ def _link(client: httpx2.Client, *collect: str) -> str:
     return str(made["url"])
 
 
-def _weights(browser: Browser, client: httpx2.Client) -> Iterator[tuple[str, int]]:
-    """What the page of each state weighs: one purchase, with one mistake."""
+def _weights(browser: Browser, client: httpx2.Client) -> Iterator[tuple[str, int, int]]:
+    """What the page of each state weighs, and on the wire: one purchase, with one mistake."""
     context = browser.new_context(**_PHONE)
     page = context.new_page()
     pages: list[Any] = []
     page.on("response", lambda one: pages.append(one) if _is_page(one) else None)
 
-    def weight() -> int:
+    def weight() -> tuple[int, int]:
         page.wait_for_load_state()
-        return len(pages[-1].body())
+        return len(pages[-1].body()), pages[-1].request.sizes()["responseBodySize"]
 
     def send() -> None:
         with page.expect_navigation():
             page.locator("main form button").first.click()
 
     page.goto(_link(client, "identity", "acknowledgment"))
-    yield "identity", weight()
+    yield "identity", *weight()
     send()
-    yield "notice", weight()
+    yield "notice", *weight()
     send()
-    yield "notice with errors", weight()
+    yield "notice with errors", *weight()
     for field in page.locator("input[name^=initials_]").all():
         field.fill("AB")
     send()
-    yield "review", weight()
+    yield "review", *weight()
     for box in page.get_by_role("checkbox").all():
         box.check()
     with page.expect_navigation():
         page.locator("main form:has(input[type=checkbox]) button").click()
-    yield "done", weight()
+    yield "done", *weight()
     context.close()
 
 

@@ -115,6 +115,41 @@ def test_a_buyer_acknowledges_by_mouse(windows: Windows, order: Order) -> None:
     assert page.evaluate("document.referrer") == ""
 
 
+def test_the_script_takes_the_token_from_the_address(windows: Windows, order: Order) -> None:
+    """One response to the link, no entry more to go back to, and reload needs no token."""
+    page, answers = windows.open(), []
+    page.on("response", lambda one: answers.append(one.status) if "/c/" in one.url else None)
+    link, own = order.begin().url, f"{order.server.url}/c/{order.id}"
+    page.goto(link)
+    heading(page, EN["title"])
+    assert (page.url, page.evaluate("history.length"), answers) == (own, 2, [200])
+    initial(page)
+    page.reload()
+    assert page.locator("#initials-1").input_value() == "AB"
+    go_on(page)
+    heading(page, EN["review_title"])
+    page.go_back()
+    assert page.url.startswith(own)
+    page.goto(f"{link}?lang=es")
+    heading(page, ES["review_title"])
+    assert page.url == f"{own}?lang=es"
+
+
+def test_without_a_script_the_first_form_takes_the_token_from_the_address(
+    windows: Windows, order: Order
+) -> None:
+    page = windows.open(java_script_enabled=False)
+    link, own = order.begin().url, f"{order.server.url}/c/{order.id}"
+    page.goto(link)
+    page.reload()
+    initial(page)
+    go_on(page)
+    heading(page, EN["review_title"])
+    assert page.url == own
+    page.go_back()  # to the link, which shows where the session stands
+    heading(page, EN["review_title"])
+
+
 def test_a_buyer_acknowledges_by_keyboard_alone(windows: Windows, order: Order) -> None:
     page = windows.open()
     page.goto(order.begin().url)

@@ -11,7 +11,7 @@ import pytest
 
 from countersign.hosted.toolkit.screens import WORDS
 from tests.checkout.buyer import SHOP, Shop
-from tests.checkout.surfer import Surfer, check_headers
+from tests.checkout.surfer import Page, Surfer, check_headers
 from tests.http.backstage import Operator, make_client, notice_file
 from tests.http.calls import verify
 
@@ -24,16 +24,28 @@ FULL = 60 * 1024
 """Bytes that a page may have."""
 
 
-def test_a_link_leads_to_an_address_without_the_token_and_gives_a_cookie(surf: Surf) -> None:
+def test_a_link_is_answered_with_the_page_and_a_cookie(surf: Surf) -> None:
+    """A slow phone waits for no redirect; the page has its address for the script, and no token."""
     surfer = surf()
     surfer.client.follow_redirects = False
     response = surfer.client.get(surfer.path)
     check_headers(response)
-    assert (response.status_code, response.content) == (303, b"")
-    assert response.headers["location"] == surfer.root
+    page = Page(response)
+    assert (page.status, page.heading) == (200, EN["title"])
+    assert f'data-address="{surfer.root}"' in response.text
+    assert str(surfer.buyer.session["client_token"]) not in response.text
     name, _, rest = response.headers["set-cookie"].partition("=")
     assert name == f"cs-{surfer.buyer.id}"
     assert {"HttpOnly", "SameSite=Lax", "Path=/"} <= {part.strip() for part in rest.split(";")}
+
+
+def test_a_link_opened_again_is_the_same_browsers(surf: Surf) -> None:
+    """Initials typed without a script survive a reload of the address with the token."""
+    surfer = surf()
+    review = surfer.initial(surfer.open())
+    again = surfer.open()
+    assert review.heading == again.heading == EN["review_title"]
+    assert again.form.fields == review.form.fields
 
 
 def test_the_notice_is_shown_in_full_with_an_empty_field_for_each_line(

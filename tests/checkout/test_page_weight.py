@@ -15,6 +15,7 @@ from tests.support.service import Server
 pytestmark = pytest.mark.one_engine
 
 PAGE_BYTES_MAX: Final = 20 * 1024
+WIRE_BYTES_MAX: Final = 10 * 1024
 ODD_BYTES_MAX: Final = 30 * 1024
 """Where each character of the order takes several bytes, written as the page must write it."""
 
@@ -51,6 +52,20 @@ def test_no_page_is_above_20_kb_also_with_the_longest_order(
 ) -> None:
     found = weights(server, shop, "m", locale)
     assert {state: size for state, size in found.items() if size > PAGE_BYTES_MAX} == {}
+
+
+@pytest.mark.parametrize("locale", ["en", "es"])
+def test_every_page_up_to_the_last_travels_in_10_kb(
+    server: Server, shop: Shop, locale: str
+) -> None:
+    """So it fits into the first window of a connection, with its headers and certificates."""
+    both = {"collect": ["identity", "acknowledgment"], "shipping_zip": "94110", "locale": locale}
+    with Surfer(server, shop.buyer(**both)) as surfer:
+        pages = [surfer.open()]
+        pages.append(surfer.send(pages[-1].form, outcome="verified"))
+        pages += surfer.send(pages[-1].form), surfer.initial(pages[-1])
+    sizes = [page.response.num_bytes_downloaded for page in pages]
+    assert all(size <= WIRE_BYTES_MAX for size in sizes), sizes
 
 
 def test_an_order_in_letters_of_many_bytes_is_all_that_makes_a_page_heavier(

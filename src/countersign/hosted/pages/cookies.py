@@ -21,6 +21,7 @@ _FORM: Final = "form"
 _BROWSER_BYTES: Final = 16
 _LOOK_BACK: Final = timedelta(hours=1)
 _OWN: Final = frozenset({b"same-origin", b"none"})
+_PAIR: Final = re.compile(r"(?:^|;)\s*([^=;]*)(?:=([^;]*))?")
 
 
 def code(room: HostedPages, session: Session, use: str) -> str:
@@ -43,13 +44,12 @@ def return_code(room: HostedPages, session_id: str, attempt: int) -> str:
     return b64url(room.access.secret.page_code(f"return {attempt}", session_id, b""))
 
 
-def set_cookie(room: HostedPages, session: Session, now: datetime, call: Call) -> Header:
+def set_cookie(room: HostedPages, session: Session, now: datetime, browser: str) -> Header:
     """The header that gives a browser its cookie, for the session and a while to look back at it.
 
     During a decision that takes days, the buyer opens the link again to get a new cookie. The copy
     has its own link, so that the next user of a shared device finds nothing.
     """
-    browser = browser_of(room, session, call) or b64url(room.access.entropy(_BROWSER_BYTES))
     value = f"{browser}.{code(room, session, f'{_COOKIE} {browser}')}"
     end = min(session.expires_at, now + LIFETIME_MAX) + _LOOK_BACK
     kept = int((end - now).total_seconds())
@@ -63,6 +63,11 @@ def browser_of(room: HostedPages, session: Session, call: Call) -> str:
         if is_code(room, session, f"{_COOKIE} {browser}", sent):
             return browser
     return ""
+
+
+def new_browser(room: HostedPages) -> str:
+    """The id of a browser that has no cookie of the session yet."""
+    return b64url(room.access.entropy(_BROWSER_BYTES))
 
 
 def form_code(room: HostedPages, session: Session, browser: str) -> str:
@@ -80,12 +85,12 @@ def cookie_of(room: HostedPages, name: str, value: str, seconds: int) -> Header:
 def values_of(call: Call, name: str) -> list[str]:
     """The values of the cookies with this name that the browser sends."""
     # A cookie without a value counts too: if a name is repeated, no value is trusted.
-    named = re.compile(rf"(?:^|;)\s*{re.escape(name)}(?:=([^;]*)|\s*(?=;|$))")
     return [
         value.strip()
         for header, line in call.raw_headers
         if header == b"cookie"
-        for value in named.findall(line.decode("latin-1"))
+        for own, value in _PAIR.findall(line.decode("latin-1"))
+        if own.rstrip() == name
     ]
 
 

@@ -1,7 +1,7 @@
 """The hosted page: a checkout session in the buyer's own browser, by links and forms.
 
-`/c/{token}` sets a cookie and redirects to `/c/{checkout_session_id}`. Viewing never consumes a
-link: only forms change the state of a session.
+`/c/{token}` sets a cookie and shows the page of `/c/{checkout_session_id}`, whose address its
+script takes. Viewing never consumes a link: only forms change the state of a session.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ from countersign.hosted.pages.cookies import (
     COPY,
     browser_of,
     code,
+    new_browser,
     set_cookie,
 )
 from countersign.hosted.pages.initials_page import (
@@ -64,11 +65,12 @@ from countersign.hosted.pages.room import HostedPages
 from countersign.hosted.pages.visits import (
     Visit,
     VisitHandler,
-    count,
+    begun,
     visit_of,
     with_form,
 )
-from countersign.hosted.toolkit.screens import FIELDS_MAX, LOCALES, PRIVATE, browser, lead, words_of
+from countersign.hosted.toolkit.packed import packed
+from countersign.hosted.toolkit.screens import FIELDS_MAX, LOCALES, PRIVATE, browser, words_of
 from countersign_evidence.process import Surface, Viewport
 from countersign_evidence.record import CBID_FIELD
 
@@ -85,6 +87,10 @@ _SHOWN: Final = DossierQuery(disclose=",".join(f for f in ALL_FIELDS if f != CBI
 
 async def get_page(room: HostedPages, call: Call) -> Reply:
     """A page of a session, for holders of its link, its cookie or the link of its copy."""
+    return packed(await _page(room, call), call)
+
+
+async def _page(room: HostedPages, call: Call) -> Reply:
     name, _, rest = call.parameter.partition("/")
     if name.startswith(f"{CLIENT_TOKEN}_") and not rest:
         return await _enter(room, call, name)
@@ -150,20 +156,24 @@ async def _handled(handlers: Mapping[str, VisitHandler], what: str, visit: Visit
 
 
 async def _enter(room: HostedPages, call: Call, token: str) -> Reply:
-    """Exchange the token for a cookie: it leaves the address, and so histories and screens."""
+    """The page, and the cookie that it goes on with in the place of the token."""
     try:
         session = await session_of_token(room, token.encode())
     except InvalidClientToken:
         raise NotFound from None
     now = await store.clock_of(room, session)
-    over = session.status_at(now) is not Status.OPEN and not browser_of(room, session, call)
+    known = browser_of(room, session, call)
+    over = session.status_at(now) is not Status.OPEN and not known
     if over or now >= session.expires_at:
         # Links remain in mails and chats: without the session's cookie, an ended session shows its
         # outcome and nothing about the buyer.
         visit = await visit_of(room, call, session.id, code(room, session, COPY))
         return await _ended(visit, with_copy=False)
-    await count(call, session)
-    return lead(f"/c/{session.id}", set_cookie(room, session, now, call))
+    browser = known or new_browser(room)
+    visit = await begun(room, call, session, browser, is_by_link=True)
+    reply = await _handled(_GETS, "", visit)
+    kept = set_cookie(room, session, now, browser)
+    return reply._replace(headers=(*reply.headers, kept))
 
 
 async def _state(visit: Visit) -> Reply:

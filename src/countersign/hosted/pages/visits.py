@@ -81,6 +81,8 @@ class Visit:
     """The language without another choice."""
     locale: str
     form: Mapping[str, str]
+    is_by_link: bool = False
+    """Whether the address has the token still."""
 
     @property
     def root(self) -> str:
@@ -99,6 +101,7 @@ class Visit:
         common = {
             # The parameter of an address; omitted for the session's own language.
             "lang": "" if self.locale == self.own_locale else f"?lang={self.locale}",
+            "by_link": self.is_by_link,
             "progress": self.progress_of(template),
             "test_mode": self.session.mode is Mode.TEST,
             "remembered_no": _NOT_PASSED.get(self.form.get("remembered", "")),
@@ -158,10 +161,24 @@ async def visit_of(room: HostedPages, call: Call, session_id: str, key: str | No
     if key is None and lacks_cookie(room, session_id, call):
         raise NotFound(NO_COOKIE)  # whether there is such a session or not
     session = await store.find_by_id(room, session_id)
-    if session is None or session.content is None:
+    if session is None:
         raise NotFound
     browser = browser_of(room, session, call) if key is None else ""
     if not (browser if key is None else is_code(room, session, COPY, key)):
+        raise NotFound
+    return await begun(room, call, session, browser)
+
+
+async def begun(
+    room: HostedPages, call: Call, session: Session, browser: str, *, is_by_link: bool = False
+) -> Visit:
+    """The visit of a browser that may see the session, counted.
+
+    Raises:
+        NotFound: the data of the session is erased.
+        RateLimited: there were too many visits.
+    """
+    if session.content is None:
         raise NotFound
     call.locale = own_locale = locale_of(session.content, call)
     await count(call, session)
@@ -171,6 +188,7 @@ async def visit_of(room: HostedPages, call: Call, session_id: str, key: str | No
         call=call,
         session=seen_by(session, browser),
         browser=browser,
+        is_by_link=is_by_link,
         now=await store.clock_of(room, session),
         brand=await buyer.brand(room, session),
         own_locale=own_locale,

@@ -162,6 +162,7 @@ def screen(
             "test_mode": False,
             "languages": [(name, words["language_name"]) for name, words in WORDS.items()],
             "here": "",
+            "by_link": False,
             "again": None,
             "progress": None,
             "order": "",

@@ -1,4 +1,7 @@
 "use strict";
+// The token leaves the address, as it does with the first form without this script.
+const { address } = document.querySelector("main").dataset;
+if (address) history.replaceState(null, "", address);
 const form = document.querySelector("form");
 const prefix = "countersign:";
 // What happened here, as claims: the page works without them.
