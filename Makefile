@@ -26,7 +26,7 @@ VENV := .venv
 PACKAGES := packages/evidence packages/console packages/simulators packages/conformance clients/python
 # Node.js, each with a lock file; the tests need the packages of all of them.
 NODE_FOLDERS := web tests/browser/javascript tests/webhooks/javascript tests/clients/javascript \
-	clients/typescript examples/node-shop
+	tests/bridge/javascript clients/typescript examples/node-shop
 NODE_STAMPS := $(NODE_FOLDERS:=/node_modules/.package-lock.json)
 COMPONENT := src/countersign/hosted/pages/component/countersign-notice.js
 BIN := $(VENV)/bin

@@ -67,7 +67,7 @@ def test_the_shown_webhook_accepts_sent_messages_and_nothing_else(tmp_path: Path
     with running(command, dict(os.environ), log, tmp_path) as process:
         wait_for(process, log, "started")
         for one in asked:
-            headers = {name: value.encode() for name, value in one.headers.items()}
+            headers = {name.encode(): value.encode() for name, value in one.headers.items()}
             answer = httpx2.post(url, content=one.body, headers=headers)
             assert (answer.status_code == 204) is one.authentic, one
             assert (answer.status_code == 400) is not one.authentic, answer.text

@@ -13,9 +13,10 @@ WEB: Final = _ROOT / "web"
 AXE: Final = _ROOT / "tests" / "browser" / "javascript"
 WEBHOOKS: Final = _ROOT / "tests" / "webhooks" / "javascript"
 GENERATORS: Final = _ROOT / "tests" / "clients" / "javascript"
+PRISM: Final = _ROOT / "tests" / "bridge" / "javascript"
 CLIENT: Final = _ROOT / "clients" / "typescript"
 SHOP: Final = _ROOT / "examples" / "node-shop"
-FOLDERS: Final = (WEB, AXE, WEBHOOKS, GENERATORS, CLIENT, SHOP)
+FOLDERS: Final = (WEB, AXE, WEBHOOKS, GENERATORS, PRISM, CLIENT, SHOP)
 """Tests marked `npm` can use those where `npm ci` was run."""
 
 

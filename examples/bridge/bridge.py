@@ -1,0 +1,276 @@
+"""Holds paid orders until their buyers have done the notice; README.md says how to start it."""
+
+import os
+import smtplib
+import sqlite3
+import sys
+import threading
+import time
+from collections.abc import Callable
+from email.message import EmailMessage
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Final, NamedTuple
+from uuid import uuid4
+
+import httpx2
+from platforms import PLATFORMS, Bought, Platform, Refused
+
+from countersign_client import Countersign, CountersignError, InvalidSignature
+from countersign_client.types import CartInput, DestinationInput
+
+DAY: Final = 24 * 60 * 60
+REMINDERS: Final = (1 * DAY, 3 * DAY)
+"""Seconds after the order was placed."""
+UNFINISHED: Final = ("placed", "held", "waiting")
+BODY_MAX: Final = 1 << 20
+_SCHEMA: Final = """CREATE TABLE IF NOT EXISTS orders (
+    id TEXT PRIMARY KEY, token TEXT UNIQUE, placed REAL, state TEXT DEFAULT 'placed',
+    mails INTEGER DEFAULT 0, links INTEGER DEFAULT 0, session TEXT, url TEXT, clearance TEXT)"""
+
+
+class Order(NamedTuple):
+    """A row. `state`: placed, held, waiting; at the end plain, released, cancelled or refused."""
+
+    id: str
+    token: str
+    placed: float
+    state: str
+    mails: int
+    links: int
+    session: str | None
+    url: str | None
+    clearance: str | None
+
+
+class Bridge:
+    """Each step is noted after it was done: a process that was killed does it again."""
+
+    def __init__(
+        self,
+        shop: Platform,
+        client: Countersign,
+        mail: Callable[[str, str, str], None],
+        *,
+        classes: dict[str, str],
+        database: Path,
+        url: str,
+        secret: str = "",
+        lives_at_billing: bool = False,
+        days: float = 7,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self.shop, self.client, self.mail, self.now = shop, client, mail, now
+        self.classes, self.url, self.days = classes, url, days
+        self.lives_at_billing, self.secret = lives_at_billing, secret
+        self.lock = threading.RLock()
+        self.rows = sqlite3.connect(database, check_same_thread=False, isolation_level=None)
+        self.rows.execute(_SCHEMA)
+
+    def placed(self, headers: dict[str, str], body: bytes) -> int:
+        """The status for the platform: 204 once the order is kept; a known one stays as it is."""
+        order = self.shop.placed(headers, body)
+        if order is None:
+            return 401
+        with self.lock:
+            values = (order, f"cs_{uuid4().hex}", self.now())
+            statement = "INSERT OR IGNORE INTO orders (id, token, placed) VALUES (?, ?, ?)"
+            self.rows.execute(statement, values)
+        return 204
+
+    def told(self, headers: dict[str, str], body: bytes) -> int:
+        """The status for the service, whose message says only that there is something to do."""
+        try:
+            self.client.webhooks.unwrap(body, headers, secret=self.secret)
+        except InvalidSignature:
+            return 400
+        return 204
+
+    def advance(self) -> None:
+        """Do for each order what is due; what fails is tried again the next time."""
+        with self.lock:
+            for order in self._where(f"state IN {UNFINISHED}"):
+                try:
+                    then: Order | None = order
+                    while then and then.state in UNFINISHED:
+                        then = self._step(then)
+                except Exception as error:  # noqa: BLE001 - one order stops no other
+                    print(f"{order.id}: {error!r}", file=sys.stderr)
+
+    def link(self, token: str) -> str | None:
+        """Where the link of a mail leads; None: the order waits for nobody."""
+        with self.lock:
+            order = next(iter(self._where("token = ? AND state = 'waiting'", token)), None)
+            if order is None:
+                return None
+            if order.session:
+                status = self.client.checkout_sessions.retrieve(order.session).status
+                if status in {"open", "completed"}:
+                    return order.url
+            return self._new_link(order).url
+
+    def _step(self, order: Order) -> Order | None:
+        """The order after the next step of an unfinished one; None: it waits."""
+        if order.state == "waiting":
+            return self._wait(order)
+        bought = self.shop.read(order.id)
+        if not self._classes(bought):
+            return self._note(order, state="plain")
+        try:
+            needed = self.client.requirements.retrieve(**self._cart(bought))
+        except CountersignError:
+            if order.state == "held":
+                raise
+            needed = None  # no service: the order is held, and the service asked again
+        if needed and needed.decision == "not_required":
+            self.shop.release(order.id)  # nothing, if it was not held
+            return self._note(order, state="plain")
+        self.shop.hold(order.id)
+        if needed is None:
+            return self._note(order, state="held")
+        if any(warning.type == "not_sufficient" for warning in needed.warnings):
+            print(f"{order.id}: no notice suffices. It stays held: refund it.", file=sys.stderr)
+            return self._note(order, state="refused")
+        return self._note(order, state="waiting")
+
+    def _wait(self, order: Order) -> Order | None:
+        done = self.client.checkout_sessions.retrieve(order.session) if order.session else None
+        if done and done.status == "completed" and done.ack_id and done.cbid:
+            bought = self.shop.read(order.id)
+            decision = self.client.clearances.create(
+                ack_id=done.ack_id,
+                cbid=done.cbid,
+                session_id=order.token,
+                order_reference=bought.number,
+                shipping_zip=bought.zip,
+                product_classes=self._classes(bought),
+            )
+            if decision.cleared:
+                self.shop.release(order.id)
+                return self._note(order, state="released", clearance=decision.clearance_id)
+        age = self.now() - order.placed
+        if age >= self.days * DAY:
+            if done and done.status == "open":
+                self.client.checkout_sessions.cancel(done.checkout_session_id)
+            self.shop.cancel(order.id)
+            return self._note(order, state="cancelled")
+        if order.mails > sum(age >= at for at in REMINDERS):
+            return None
+        bought, first = self.shop.read(order.id), not order.mails
+        about = f"{'' if first else 'Reminder: '}your order {bought.number} waits for you"
+        self.mail(bought.email, about, f"{self.url}/notice/{order.token}")
+        return self._note(order, mails=1 + sum(age >= at for at in REMINDERS))
+
+    def _new_link(self, order: Order) -> Order:
+        bought = self.shop.read(order.id)
+        session = self.client.checkout_sessions.create(
+            session_id=order.token,
+            order_reference=bought.number,
+            return_url=f"{self.url}/done",
+            cart=self._cart(bought),
+            shipping_zip=bought.zip,
+            product_classes=self._classes(bought),
+            expires_in_seconds=DAY,
+            idempotency_key=f"{order.token}-{order.links}",
+        )
+        made = {"session": session.checkout_session_id, "url": session.url}
+        return self._note(order, links=order.links + 1, **made)
+
+    def _classes(self, bought: Bought) -> list[str]:
+        return sorted({self.classes[sku] for sku in bought.skus if sku in self.classes})
+
+    def _cart(self, bought: Bought) -> CartInput:
+        to: DestinationInput = {"state": bought.state, "zip": bought.zip}
+        lives = bought.residence if self.lives_at_billing else None
+        return {
+            "product_classes": self._classes(bought),
+            "ship_to": to,
+            "residence_state": lives,
+        }
+
+    def _where(self, condition: str, *values: object) -> list[Order]:
+        rows = self.rows.execute(f"SELECT * FROM orders WHERE {condition}", values)  # noqa: S608
+        return [Order(*row) for row in rows]
+
+    def _note(self, order: Order, **changed: object) -> Order:
+        named = ", ".join(f"{name} = ?" for name in changed)
+        statement = f"UPDATE orders SET {named} WHERE id = ?"  # noqa: S608 - our own names
+        self.rows.execute(statement, (*changed.values(), order.id))
+        return self._where("id = ?", order.id)[0]
+
+
+def handler_of(bridge: Bridge, wake: threading.Event) -> type[BaseHTTPRequestHandler]:
+    """The pages: `/placed` for the platform, `/countersign` for the service, `/notice/…`."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            length = int(self.headers.get("Content-Length") or 0)
+            body = self.rfile.read(min(length, BODY_MAX))
+            hear = {"/placed": bridge.placed, "/countersign": bridge.told}.get(self.path)
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            status = hear(headers, body) if hear else 404
+            wake.set()
+            self._say(status)
+
+        def do_GET(self) -> None:
+            if self.path.startswith("/done"):
+                return self._say(200, "Thank you. Your order is being looked at.")
+            try:
+                url = bridge.link(self.path.removeprefix("/notice/"))
+            except (CountersignError, Refused, httpx2.HTTPError):
+                return self._say(503, "Please try again in a few minutes.")
+            if url is None:
+                return self._say(410, "This order waits for nothing, or was cancelled.")
+            self.send_response(303)
+            self.send_header("Location", url)
+            self.send_header("Content-Length", "0")
+            return self.end_headers()
+
+        def _say(self, status: int, words: str = "") -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", "text/plain; charset=utf-8")
+            self.send_header("Content-Length", str(len(words)))
+            self.end_headers()
+            self.wfile.write(words.encode())
+
+    return Handler
+
+
+def main() -> None:
+    """Serve until stopped, with the settings of the environment; README.md lists them."""
+    of, wake, port = os.environ, threading.Event(), int(os.environ.get("BRIDGE_PORT", "8090"))
+
+    def mail(to: str, about: str, link: str) -> None:
+        message = EmailMessage()
+        message["From"], message["To"], message["Subject"] = of["BRIDGE_FROM"], to, about
+        words = "Before we can ship it, please read and initial a legal notice, here:"
+        message.set_content(f"{words}\n\n{link}\n")
+        host, _, number = of["BRIDGE_SMTP"].partition(":")
+        with smtplib.SMTP(host, int(number or 25), timeout=10) as server:
+            server.send_message(message)
+
+    platform = PLATFORMS[of["BRIDGE_PLATFORM"]]
+    shop = platform(of["BRIDGE_SHOP_URL"], of["BRIDGE_SHOP_TOKEN"], of["BRIDGE_SHOP_SECRET"])
+    bridge = Bridge(
+        shop,
+        Countersign(api_key=of["COUNTERSIGN_API_KEY"], base_url=of["COUNTERSIGN_BASE_URL"]),
+        mail,
+        classes=dict(pair.split("=", 1) for pair in of["BRIDGE_CLASSES"].split(",")),
+        database=Path(of.get("BRIDGE_DATABASE", "bridge.db")),
+        url=of["BRIDGE_URL"],
+        secret=of["BRIDGE_WEBHOOK_SECRET"],
+        lives_at_billing=of.get("BRIDGE_RESIDENCE") == "billing",
+        days=float(of.get("BRIDGE_DAYS", "7")),
+    )
+    handler = handler_of(bridge, wake)
+    server = ThreadingHTTPServer(("127.0.0.1", port), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    print(f"The bridge listens on port {port}.", flush=True)
+    while True:
+        bridge.advance()
+        wake.wait(60)
+        wake.clear()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""The bridge of the examples, between a service and a platform that is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from countersign_client import Countersign
+from tests.bridge.mocks import SECRET, TOKEN, BigCommerce, Magento, Shop, Shopify, open_shop
+from tests.clients.conftest import SCOPES, Place, running_place
+from tests.docs.markdown import ROOT
+from tests.storefront.shopper import Shopper
+
+EXAMPLE: Final = ROOT / "examples" / "bridge"
+DAY: Final = 24 * 60 * 60
+CLASSES: Final = {"HG-1": "accessory", "BL-1": "barrel"}
+
+
+@dataclass
+class Between:
+    """A bridge in this process, with a clock of its own, and what it mailed."""
+
+    shop: Shop
+    client: Countersign
+    folder: Path
+    mails: list[tuple[str, str, str]] = field(default_factory=list)
+    now: float = 0
+    bridge: Any = None
+
+    def open(self, **changed: Any) -> None:  # noqa: ANN401 - arguments of the bridge
+        """Start it, or start it again with the same database."""
+        self.close()
+        module = import_module("bridge")
+        platform = module.PLATFORMS[self.shop.name](self.shop.url, TOKEN, SECRET)
+        given = {"client": self.client, "lives_at_billing": False, "days": 7} | changed
+        self.bridge = module.Bridge(
+            platform,
+            given.pop("client"),
+            lambda *mail: self.mails.append(mail),
+            classes=CLASSES,
+            database=self.folder / "bridge.db",
+            url="http://bridge.example",
+            now=lambda: self.now,
+            **given,
+        )
+
+    def close(self) -> None:
+        if self.bridge is not None:
+            self.bridge.shop.client.close()
+            self.bridge.rows.close()
+
+    def place(self) -> None:
+        """The platform says that the order was placed; the bridge does what is due."""
+        assert self.bridge.placed(*self.shop.message()) == 204
+        self.bridge.advance()
+
+    @property
+    def link(self) -> str | None:
+        """Where the link of the last mail leads."""
+        found: str | None = self.bridge.link(self.mails[-1][2].rpartition("/")[2])
+        return found
+
+    def finish(self) -> None:
+        """Do all that the buyer is asked, over the link of the last mail."""
+        shopper = Shopper("http://bridge.example")
+        with shopper.client:
+            shopper.initial(shopper.identify(shopper.open(str(self.link))))
+
+
+@pytest.fixture(scope="session")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    with running_place(tmp_path_factory.mktemp("bridge") / "data", None) as place:
+        yield place
+
+
+@pytest.fixture
+def client(place: Place) -> Iterator[Countersign]:
+    """A client of the service, with an account of its own."""
+    key = place.operator.key(place.operator.account(), scopes=SCOPES).token
+    with Countersign(api_key=key, base_url=place.server.url) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def shops(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[type[Shop], Shop]]:
+    """Each platform, started once."""
+    folder = tmp_path_factory.mktemp("platforms")
+    with (
+        open_shop(BigCommerce, folder) as bigcommerce,
+        open_shop(Magento, folder) as magento,
+        open_shop(Shopify, folder) as shopify,
+    ):
+        yield {type(one): one for one in (bigcommerce, magento, shopify)}
+
+
+@pytest.fixture(params=[BigCommerce, Magento, Shopify], ids=lambda kind: kind.name)
+def between(
+    request: pytest.FixtureRequest,
+    shops: dict[type[Shop], Shop],
+    client: Countersign,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Between]:
+    """A bridge for each platform, with a new order there."""
+    monkeypatch.syspath_prepend(EXAMPLE)
+    shop = shops[request.param]
+    url = shop.url
+    shop.__init__()  # type: ignore[misc]
+    shop.url, shop.state = url, "new"
+    between = Between(shop, client, tmp_path)
+    between.open()
+    yield between
+    between.close()
