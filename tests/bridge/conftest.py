@@ -79,9 +79,24 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 
 @pytest.fixture
-def client(place: Place) -> Iterator[Countersign]:
-    """A client of the service, with an account of its own."""
-    key = place.operator.key(place.operator.account(), scopes=SCOPES).token
+def account(place: Place) -> str:
+    return place.operator.account()
+
+
+@pytest.fixture
+def key(place: Place, account: str) -> str:
+    """A key of that account."""
+    return place.operator.key(account, scopes=SCOPES).token
+
+
+@pytest.fixture
+def service(place: Place, key: str) -> dict[str, str]:
+    """The settings of the service for a process."""
+    return {"COUNTERSIGN_BASE_URL": place.server.url, "COUNTERSIGN_API_KEY": key}
+
+
+@pytest.fixture
+def client(place: Place, key: str) -> Iterator[Countersign]:
     with Countersign(api_key=key, base_url=place.server.url) as client:
         yield client
 
@@ -109,9 +124,7 @@ def between(
     """A bridge for each platform, with a new order there."""
     monkeypatch.syspath_prepend(EXAMPLE)
     shop = shops[request.param]
-    url = shop.url
-    shop.__init__()  # type: ignore[misc]
-    shop.url, shop.state = url, "new"
+    shop.begin()
     between = Between(shop, client, tmp_path)
     between.open()
     yield between

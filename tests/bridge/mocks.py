@@ -36,16 +36,20 @@ class Shop(ABC):
 
     name: str
     order: str
-    state: str = "new"
-    """`new`, `held`, `released`, `cancelled`, or what staff made of it."""
+    url: str = ""
 
     def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget the order, and have a new one."""
+        self.state = "new"
+        """`new`, `held`, `released`, `cancelled`, or what staff made of it."""
         self.sku, self.ship_to, self.residence = "HG-1", ("California", "CA", "94105"), "CA"
         self.acts: list[str] = []
         self.held_up = threading.Event()
         """Set when an act waits, as `hold_up` asked."""
         self.hold_up: threading.Event | None = None
-        self.url = ""
 
     def act(self, state: str) -> None:
         """Note an act that was done; the answer may wait."""
