@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import sqlite3
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
+import httpx2
 import pytest
 
 from countersign_client import Countersign
 from tests.bridge.mocks import SECRET, TOKEN, BigCommerce, Magento, Shop, Shopify, open_shop
+from tests.cli.serving import Process, running, wait_for
 from tests.clients.conftest import SCOPES, Place, running_place
 from tests.docs.markdown import ROOT
 from tests.storefront.shopper import Shopper
+from tests.support.mail_server import MailServer, mail_server
+from tests.support.service import free_port
 
 EXAMPLE: Final = ROOT / "examples" / "bridge"
 DAY: Final = 24 * 60 * 60
@@ -129,3 +137,72 @@ def between(
     between.open()
     yield between
     between.close()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Started:
+    """The settings of a bridge, and where its mails and its database are."""
+
+    shop: Shop
+    folder: Path
+    url: str
+    environment: dict[str, str]
+    mails: MailServer
+
+    @contextmanager
+    def running(self) -> Iterator[Process]:
+        log, command = self.folder / "log", [sys.executable, str(EXAMPLE / "bridge.py")]
+        with running(command, self.environment, log, self.folder) as process:
+            wait_for(process, log, "The bridge listens")
+            yield process
+
+    def state(self) -> str:
+        """What the bridge has noted of the order."""
+        return self.noted("state")
+
+    def noted(self, column: str) -> str:
+        rows = sqlite3.connect(self.folder / "bridge.db")
+        statement = f"SELECT {column} FROM orders WHERE id = ?"  # noqa: S608 - our own names
+        try:
+            return str(rows.execute(statement, (self.shop.order,)).fetchone()[0] or "")
+        finally:
+            rows.close()
+
+    def post(self, secret: str = SECRET) -> int:
+        headers, body = self.shop.message(secret)
+        return httpx2.post(f"{self.url}/placed", content=body, headers=headers).status_code
+
+
+@pytest.fixture(params=[BigCommerce, Magento, Shopify], ids=lambda kind: kind.name)
+def started(
+    request: pytest.FixtureRequest,
+    shops: dict[type[Shop], Shop],
+    service: dict[str, str],
+    client: Countersign,
+    tmp_path: Path,
+) -> Iterator[Started]:
+    shop = shops[request.param]
+    shop.begin()
+    url = f"http://127.0.0.1:{free_port()}"
+    endpoint = client.webhook_endpoints.create(url=f"{url}/countersign")
+    with mail_server() as mails:
+        environment = service | {
+            "BRIDGE_WEBHOOK_SECRET": endpoint.secret,
+            "BRIDGE_PLATFORM": shop.name,
+            "BRIDGE_SHOP_URL": shop.url,
+            "BRIDGE_SHOP_TOKEN": TOKEN,
+            "BRIDGE_SHOP_SECRET": SECRET,
+            "BRIDGE_CLASSES": "HG-1=accessory",
+            "BRIDGE_URL": url,
+            "BRIDGE_PORT": url.rpartition(":")[2],
+            "BRIDGE_SMTP": f"127.0.0.1:{mails.port}",
+            "BRIDGE_FROM": "shop@example.com",
+        }
+        yield Started(
+            shop=shop,
+            folder=tmp_path,
+            url=url,
+            environment=os.environ | environment,
+            mails=mails,
+        )
+    client.webhook_endpoints.delete(endpoint.endpoint_id)

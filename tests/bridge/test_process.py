@@ -1,92 +1,20 @@
-"""examples/bridge as a process: killed in the middle, woken by webhooks, judged by the kit."""
+"""examples/bridge as a process: killed in the middle, and woken by webhooks."""
 
 from __future__ import annotations
 
-import os
-import sqlite3
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 
 import httpx2
 import pytest
 
-from countersign_client import Countersign
-from tests.bridge.conftest import EXAMPLE
-from tests.bridge.mocks import SECRET, TOKEN, BigCommerce, Magento, Shop, Shopify
-from tests.cli.serving import Process, running, wait_for, wait_until
+from tests.bridge.conftest import Started
+from tests.bridge.mocks import Shop
+from tests.cli.serving import wait_until
 from tests.storefront.shopper import Shopper
-from tests.support.mail_server import MailServer, mail_server
-from tests.support.service import free_port
 
 pytestmark = [pytest.mark.npm, pytest.mark.one_engine]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Started:
-    """The settings of a bridge, and where its mails and its database are."""
-
-    shop: Shop
-    folder: Path
-    url: str
-    environment: dict[str, str]
-    mails: MailServer
-
-    @contextmanager
-    def running(self) -> Iterator[Process]:
-        log, command = self.folder / "log", [sys.executable, str(EXAMPLE / "bridge.py")]
-        with running(command, self.environment, log, self.folder) as process:
-            wait_for(process, log, "The bridge listens")
-            yield process
-
-    def state(self) -> str:
-        rows = sqlite3.connect(self.folder / "bridge.db")
-        try:
-            return str(rows.execute("SELECT state FROM orders").fetchone()[0])
-        finally:
-            rows.close()
-
-    def post(self, secret: str = SECRET) -> int:
-        headers, body = self.shop.message(secret)
-        return httpx2.post(f"{self.url}/placed", content=body, headers=headers).status_code
-
-
-@pytest.fixture(params=[BigCommerce, Magento, Shopify], ids=lambda kind: kind.name)
-def started(
-    request: pytest.FixtureRequest,
-    shops: dict[type[Shop], Shop],
-    service: dict[str, str],
-    client: Countersign,
-    tmp_path: Path,
-) -> Iterator[Started]:
-    shop = shops[request.param]
-    shop.begin()
-    url = f"http://127.0.0.1:{free_port()}"
-    endpoint = client.webhook_endpoints.create(url=f"{url}/countersign")
-    with mail_server() as mails:
-        environment = service | {
-            "BRIDGE_WEBHOOK_SECRET": endpoint.secret,
-            "BRIDGE_PLATFORM": shop.name,
-            "BRIDGE_SHOP_URL": shop.url,
-            "BRIDGE_SHOP_TOKEN": TOKEN,
-            "BRIDGE_SHOP_SECRET": SECRET,
-            "BRIDGE_CLASSES": "HG-1=accessory",
-            "BRIDGE_URL": url,
-            "BRIDGE_PORT": url.rpartition(":")[2],
-            "BRIDGE_SMTP": f"127.0.0.1:{mails.port}",
-            "BRIDGE_FROM": "shop@example.com",
-        }
-        yield Started(
-            shop=shop,
-            folder=tmp_path,
-            url=url,
-            environment=os.environ | environment,
-            mails=mails,
-        )
-    client.webhook_endpoints.delete(endpoint.endpoint_id)
 
 
 @pytest.mark.crash
