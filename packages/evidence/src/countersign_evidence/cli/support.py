@@ -11,15 +11,11 @@ from functools import wraps
 from typing import Any, Final, ParamSpec, TypeVar
 
 import click
-from rich.console import Console
 
 from countersign_evidence.errors import CountersignError
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-console: Final = Console(stderr=True, highlight=False, soft_wrap=True)
-"""Messages go to standard error; standard output is for programs."""
 
 ALONE: Final = "countersign-evidence"
 WITH_SERVICE: Final = "countersign log"
@@ -88,8 +84,7 @@ def fail(error: CountersignError, *, status: int = 1) -> None:
     if is_given("as_json"):
         click.echo(json_text({"error": {"code": error.code, "message": message}}), err=True)
     else:
-        console.print(f"[bold red]error[/] ({error.code}):", end=" ")
-        say(message)
+        say(message, click.style("error", fg="red", bold=True) + f" ({error.code}): ")
     sys.exit(status)
 
 
@@ -106,8 +101,9 @@ def show_all(values: Sequence[Any], lines: Sequence[str], none: str) -> None:
         say(none)
 
 
-def say(text: str) -> None:
-    console.print(printable(text), markup=False)
+def say(text: str, before: str = "") -> None:
+    """Print a message on standard error; standard output is for programs."""
+    click.echo(before + printable(text), err=True)
 
 
 def printable(text: str, keep: str = "\n") -> str:
