@@ -14,10 +14,10 @@ from functools import partial
 from typing import Final
 
 from msgspec import Struct
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from countersign.base.db.database import Database
-from countersign.base.db.tables import test_clocks, test_faults
+from countersign.base.db.statements import DriverStatement
 from countersign.base.errors import InvalidRequest
 from countersign.base.snapshot import STALENESS_SECONDS, Snapshot
 from countersign.base.values import Clock, Mode, from_ns, rfc3339_ms
@@ -69,6 +69,8 @@ class AccountClock(Struct, frozen=True, kw_only=True):
 
 
 REAL_TIME: Final = AccountClock()
+_ahead: Final = DriverStatement("SELECT account_id, ahead_ms FROM test_clocks")
+_failing: Final = DriverStatement("SELECT account_id FROM test_faults")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +123,6 @@ class TestClocks:
 
 def sandbox_state(connection: Connection, items: Sequence[None]) -> list[SandboxState]:
     """Every test clock that is ahead, and the accounts with a planned fault."""
-    clocks = connection.execute(select(test_clocks.c.account_id, test_clocks.c.ahead_ms))
-    ahead = {
-        row.account_id: AccountClock(ahead=timedelta(milliseconds=row.ahead_ms)) for row in clocks
-    }
-    failing = connection.execute(select(test_faults.c.account_id)).scalars()
-    state = SandboxState(ahead, frozenset(failing))
+    ahead = {id_: AccountClock(ahead=timedelta(milliseconds=ms)) for id_, ms in _ahead(connection)}
+    state = SandboxState(ahead, frozenset(id_ for (id_,) in _failing(connection)))
     return [state] * len(items)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -33,10 +34,10 @@ from countersign.core.acknowledgments.room import Acknowledgments
 from countersign.core.acknowledgments.schemas import Acknowledgment, AcknowledgmentsQuery
 from countersign.core.log.blind_runs import found_by
 from countersign.core.log.record import RecordType, missing, open_disclosures
-from countersign_evidence.disclosure import read_disclosure
 from countersign_evidence.process import PROCESS
 from countersign_evidence.record import CBID_FIELD, REFERENCE_FIELD, SESSION_FIELD
 
+_decode_disclosure: Final = msgspec.json.Decoder(tuple[str, str, Any]).decode
 read_record: Final = msgspec.json.Decoder(RecordView).decode
 _log: Final = structlog.get_logger("countersign.evidence")
 
@@ -186,7 +187,7 @@ async def _view(room: Acknowledgments, found: StoredAcknowledgment) -> Acknowled
 def _shown(found: StoredAcknowledgment, opened_ones: Sequence[str]) -> Acknowledgment:
     """With its disclosures as personal fields, in the shapes of spec/evidence-format.md."""
     with refusing_damage(found.ack_id):
-        shown = {name: value for _, name, value in map(read_disclosure, opened_ones)}
+        shown = {name: value for _, name, value in map(_opened, opened_ones)}
         ip, agent = shown.get("ip") or {}, shown.get("user_agent") or {}
         submitted: dict[str, Any] = {name: shown.get(name) for name in AS_SUBMITTED}
         return Acknowledgment(
@@ -207,6 +208,11 @@ def _shown(found: StoredAcknowledgment, opened_ones: Sequence[str]) -> Acknowled
             evidence=evidence_of(found.origin, found.leaf_index),
             erased_at=found.erased_at,
         )
+
+
+def _opened(encoded: str) -> tuple[str, str, Any]:
+    """Salt, name and value of a disclosure of ours: nobody else can seal one."""
+    return _decode_disclosure(urlsafe_b64decode(f"{encoded}=="))
 
 
 def evidence_of(origin: str | None, index: int | None) -> Evidence:

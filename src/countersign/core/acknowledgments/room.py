@@ -8,7 +8,6 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import Final
 
 import msgspec
@@ -19,11 +18,10 @@ from countersign.base.host import Network
 from countersign.base.snapshot import KeyedLocks, SharedQuestion
 from countersign.base.values import Mode
 from countersign.core.log import logs_sql
-from countersign.core.log.model import TIMESTAMP, WITNESS, Log, StoredCheckpoint
+from countersign.core.log.model import Log, StoredCheckpoint
 from countersign.core.log.room import LogRoom
 from countersign.core.notices.room import Notices
 from countersign.core.parties import Bound
-from countersign_evidence.policy import Policy
 
 DOCUMENTS_WAITING_MAX: Final = 32
 """How many of one owner may wait while one of its documents is being made."""
@@ -63,8 +61,6 @@ _RETRY_SECONDS: Final = 2
 _POLL_SECONDS: Final = 0.25
 WAITING_MAX: Final = 100
 """How many requests of one account may wait at once; the others get an immediate response."""
-_STAMPED_WITHIN: Final = timedelta(days=1)
-"""A cosigned checkpoint with a time-stamp is better than one without, unless it is far later."""
 
 
 class Checkpoints:
@@ -94,17 +90,12 @@ class Checkpoints:
         If the quorum is not met at the deadline, the best checkpoint is used: an early proof is
         worth more than one that waits for a witness. EvidencePending if none covers the entry yet.
         """
-        found, oldest = await self._cosigned(log, index), None
+        found, is_cosigned = await self._covering(log, index)
         if found is None:
-            oldest = await self._covering(log, index, frozenset(), None)
-        if found is None and oldest is None:
             await self._log.seal.sign(log.mode)
-            oldest = await self._covering(log, index, frozenset(), None)
-        if found is None and await self._is_cosigned(log, index, deadline):
-            found = await self._cosigned(log, index)
-        for kind in (WITNESS, TIMESTAMP) if found is None else ():
-            found = found or await self._covering(log, index, frozenset({kind}), None)
-        found = found or oldest
+            found, is_cosigned = await self._covering(log, index)
+        if not is_cosigned and await self._is_cosigned(log, index, deadline):
+            found, _ = await self._covering(log, index)
         if found is None:
             raise EvidencePending(retry_after=_RETRY_SECONDS)
         return found
@@ -133,20 +124,9 @@ class Checkpoints:
                 sizes[mode, log_id] = newest.size
         return sizes
 
-    async def _cosigned(self, log: Log, index: int) -> StoredCheckpoint | None:
-        """The oldest checkpoint that meets the quorum; without one, the oldest with a witness."""
+    async def _covering(self, log: Log, index: int) -> tuple[StoredCheckpoint | None, bool]:
         quorum = self._log.policy.quorum(log.mode)
-        first = await self._covering(log, index, frozenset({WITNESS}), quorum)
-        if first is None:
-            return None
-        both = await self._covering(log, index, frozenset({WITNESS, TIMESTAMP}), quorum)
-        return both if both is not None and both.at - first.at <= _STAMPED_WITHIN else first
-
-    async def _covering(
-        self, log: Log, index: int, kinds: frozenset[str], quorum: Policy | None
-    ) -> StoredCheckpoint | None:
-        scan = self._log.database.scan
-        return await scan(logs_sql.covering, log.id, index, kinds, quorum)
+        return await self._log.database.scan(logs_sql.covering, log.id, index, quorum)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -85,10 +85,11 @@ class WatchVerifications:
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(VerificationRules).decode
+_OWN: Final = ("revision", "provider", "base_url", "credentials")
 _select: Final = DriverStatement(
-    "SELECT revision, provider, base_url, rules, credentials, changed_at, 0 AS place"
+    f"SELECT {', '.join(_OWN)}, rules, changed_at, 0 AS place"  # noqa: S608 - our own names
     " FROM verification_settings WHERE account_id = ? UNION ALL"
-    " SELECT revision, provider, base_url, NULL, credentials, changed_at, 1"
+    f" SELECT {', '.join(_OWN)}, NULL, changed_at, 1"
     " FROM further_providers WHERE account_id = ? AND mode = ? ORDER BY place, provider"
 )
 """One of the cheapest statements: each visitor of a checkout asks, and a change counts at once."""
@@ -221,23 +222,14 @@ def stored_providers(
     first one.
     """
     first, further, rules = None, [], floor
-    for revision, provider, base_url, own, credentials, at, _ in _select(
-        connection, account_id, account_id, mode.value
-    ):
+    for *found, own, at, place in _select(connection, account_id, account_id, mode.value):
         rules = rules if own is None else _decode(own)
-        found = VerificationSettings(
-            account_id=account_id,
-            revision=revision,
-            provider=provider,
-            base_url=base_url,
-            rules=rules,
-            credentials=credentials,
-            changed_at=from_ms(at),
-        )
-        if own is None:
-            further.append(found)
+        values: dict[str, Any] = {**dict(zip(_OWN, found, strict=True)), "rules": rules}
+        one = VerificationSettings(account_id=account_id, changed_at=from_ms(at), **values)
+        if place:
+            further.append(one)
         else:
-            first = found
+            first = one
     if mode is not Mode.LIVE:
         return None, further
     return first, () if first is None else further

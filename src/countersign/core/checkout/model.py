@@ -286,17 +286,14 @@ class Session:
 
 def seen_by(session: Session, browser: str) -> Session:
     """The session as this browser sees it: with its own reading, and none of another's initials."""
-    content = session.content
-    if browser and session.browser == browser:
-        return session
-    readings = [*content.elsewhere, *filter(None, [content.reading])] if content else []
-    if content is None or not readings:
-        return replace(session, browser=browser)
+    seen, content = replace(session, browser=browser), session.content
+    if content is None or session.browser == browser != "":
+        return seen
+    readings = [*content.elsewhere, *filter(None, [content.reading])]
     own = next((one for one in readings if one.browser == browser), None)
     # A mere viewer, such as a mail scanner, does not displace anyone's initials.
     others = sorted((one for one in readings if one is not own), key=lambda one: any(one.known))
-    own_content = with_content(session, content, reading=own, elsewhere=(*others[-ELSEWHERE_MAX:],))
-    return replace(own_content, browser=browser)
+    return with_content(seen, content, reading=own, elsewhere=(*others[-ELSEWHERE_MAX:],))
 
 
 def require_open(session: Session, now: datetime, step: Collected | None = None) -> Content:

@@ -15,7 +15,7 @@ from itertools import accumulate, zip_longest
 from typing import Any, Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from countersign.base.db.statements import rows
 from countersign.base.db.tables import clearance_keys
@@ -266,6 +266,8 @@ def _valid(keys: Sequence[ClearanceKey], now: datetime) -> list[ClearanceKey]:
     return [k for k, end in zip_longest(keys, ends) if end is None or now < end + LIFETIME_MAX]
 
 
+_OF_MODE: Final = select(clearance_keys).filter_by(mode=bindparam("mode")).order_by("number")
+
+
 def _keys(connection: Connection, mode: Mode) -> list[ClearanceKey]:
-    own = select(clearance_keys).where(clearance_keys.c.mode == mode)
-    return rows(connection, own.order_by(clearance_keys.c.number), ClearanceKey)
+    return rows(connection, _OF_MODE, ClearanceKey, {"mode": mode})

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
     Select,
+    bindparam,
     case,
     delete,
     func,
@@ -33,11 +35,22 @@ _LOGS: Final = (
     .join(log_heads, log_heads.c.log_id == logs.c.id)
     .order_by(logs.c.mode, logs.c.epoch)
 )
+_OF_LOG: Final[Any] = bindparam("log_id")
+# The text of an ML-DSA-44 key is longer.
+_AGE: Final = log_keys.c.created_at, func.length(log_keys.c.vkey), log_keys.c.vkey
+_KEYS: Final = select(log_keys).filter_by(log_id=_OF_LOG).order_by(*_AGE)
+_ANCHORS: Final = select(anchors).filter_by(log_id=_OF_LOG, size=bindparam("size"))
+_IN_ORDER: Final = _ANCHORS.order_by(anchors.c.kind, anchors.c.name, anchors.c.at)
+_OVER: Final = checkpoints.c.log_id == _OF_LOG, checkpoints.c.size > bindparam("index")
+_OLDEST: Final = select(checkpoints).where(*_OVER).order_by(checkpoints.c.size).limit(1)
+_STAMPED_WITHIN: Final = timedelta(days=1)
+"""A cosigned checkpoint with a time-stamp is better than one without, unless it is far later."""
 _SQL: Final = statements_of(__package__)
 _STANDING: Final = DriverStatement(_SQL["standing"])
 KEPT: Final = timedelta(days=1)
 """How much older than its log's newest checkpoint a checkpoint must be to be deleted."""
 _AGED: Final = DriverStatement(_SQL["aged"])
+_IS_ANCHORED: Final = DriverStatement(_SQL["is_anchored"])
 
 
 class Standing(NamedTuple):
@@ -87,10 +100,7 @@ def add_log(connection: Connection, log: Log, keys: Sequence[LogKey], note: byte
 
 def keys_of(connection: Connection, log_id: int) -> Sequence[LogKey]:
     """The keys of a log, oldest first; of those made together, the Ed25519 key first."""
-    # The text of an ML-DSA-44 key is longer.
-    age = log_keys.c.created_at, func.length(log_keys.c.vkey), log_keys.c.vkey
-    own = select(log_keys).where(log_keys.c.log_id == log_id).order_by(*age)
-    return rows(connection, own, LogKey)
+    return rows(connection, _KEYS, LogKey, {"log_id": log_id})
 
 
 def add_keys(connection: Connection, keys: Sequence[LogKey], retires: datetime) -> None:
@@ -168,26 +178,39 @@ def size_before(connection: Connection, log_id: int, moment: datetime) -> int:
 
 
 def covering(
-    connection: Connection, log_id: int, index: int, kinds: frozenset[str], quorum: Policy | None
-) -> StoredCheckpoint | None:
-    """The oldest checkpoint over this entry with these anchors.
+    connection: Connection, log_id: int, index: int, quorum: Policy | None
+) -> tuple[StoredCheckpoint | None, bool]:
+    """The best checkpoint over this entry, and whether its cosignatures meet the quorum.
 
-    It has an anchor of each of these kinds, and its cosignatures meet the quorum, if given.
+    The oldest that meets it, or, without a quorum, that has a witness; else the oldest with any
+    anchor, a witness's before a time-stamp; else the oldest. None: none covers the entry yet.
     """
-    query = _of(log_id, checkpoints.c.size > index)
-    if kinds or quorum is not None:
-        anchored = (
-            select(anchors.c.size)
-            .where(anchors.c.log_id == log_id, anchors.c.size > index)
-            .group_by(anchors.c.size)
-            .having(*(_any(anchors.c.kind == kind) == 1 for kind in sorted(kinds)))
-            .order_by(anchors.c.size)
-            .limit(1)
-        )
-        if quorum is not None:
-            anchored = anchored.having(_meets(quorum) == 1)
-        query = query.where(checkpoints.c.size == anchored.scalar_subquery())
-    return _first(connection, query.order_by(checkpoints.c.size))
+    values = {"log_id": log_id, "index": index}
+    oldest = row(connection, _OLDEST, StoredCheckpoint, values)
+    if oldest is None or not _IS_ANCHORED(connection, log_id, index).fetchone()[0]:
+        return oldest, False
+
+    def with_anchors(quorum: Policy | None, *kinds: str) -> StoredCheckpoint | None:
+        return row(connection, _anchored(quorum, *kinds), StoredCheckpoint, values)
+
+    first = with_anchors(quorum, WITNESS)
+    if first is None:
+        stamped = with_anchors(None, WITNESS) or with_anchors(None, TIMESTAMP)
+        return stamped or oldest, False
+    both = with_anchors(quorum, WITNESS, TIMESTAMP)
+    return both if both and both.at - first.at <= _STAMPED_WITHIN else first, True
+
+
+@lru_cache(maxsize=16)
+def _anchored(quorum: Policy | None, *kinds: str) -> Select[Any]:
+    """The oldest checkpoint over an entry that meets the quorum, with an anchor of each kind."""
+    own = anchors.c.log_id == _OF_LOG, anchors.c.size > bindparam("index")
+    found = select(anchors.c.size).where(*own).group_by(anchors.c.size)
+    found = found.having(*(_any(anchors.c.kind == kind) == 1 for kind in kinds))
+    if quorum is not None:
+        found = found.having(_meets(quorum) == 1)
+    size = found.order_by(anchors.c.size).limit(1).scalar_subquery()
+    return _OLDEST.where(checkpoints.c.size == size)
 
 
 def cosigned(
@@ -248,8 +271,7 @@ def _meets(policy: Policy) -> ColumnElement[int]:
 
 def anchors_of(connection: Connection, log_id: int, size: int) -> Sequence[Anchor]:
     """The anchors of one checkpoint, by kind and name, oldest first."""
-    own = select(anchors).where(anchors.c.log_id == log_id, anchors.c.size == size)
-    return rows(connection, own.order_by(anchors.c.kind, anchors.c.name, anchors.c.at), Anchor)
+    return rows(connection, _IN_ORDER, Anchor, {"log_id": log_id, "size": size})
 
 
 def newest_anchor(

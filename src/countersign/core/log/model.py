@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
 from countersign.base.values import Mode
@@ -30,6 +31,9 @@ class Log:
     keys_revision: int
 
 
+_verifier: Final = lru_cache(maxsize=256)(partial(Verifier.parse, any_kind=True))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogKey:
     """A key that signs, or signed, a log's checkpoints.
@@ -47,7 +51,7 @@ class LogKey:
     @property
     def verifier(self) -> Verifier:
         """Its public half."""
-        return Verifier.parse(self.vkey, any_kind=True)
+        return _verifier(self.vkey)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +24,7 @@ from countersign_evidence.note import COSIGNATURE, ED25519, Verifier, parse_note
 from countersign_evidence.policy import NONE, Policy, Witness, parse_policy
 
 _NO_WITNESSES: Final = b"quorum none\n"
+_parsed: Final = lru_cache(maxsize=8)(partial(parse_policy, any_kind=True))
 
 
 def read_witnesses(file: bytes) -> tuple[bytes, Sequence[Witness]]:
@@ -133,7 +135,7 @@ class LogPolicy:
 
     async def without_quorum(self, mode: Mode) -> Policy:
         """The same, parsed, without a quorum: existing cosignatures must still be valid."""
-        return replace(parse_policy(await self.text(mode), any_kind=True), quorum=NONE)
+        return replace(_parsed(await self.text(mode)), quorum=NONE)
 
     def quorum(self, mode: Mode) -> Policy | None:
         """The witnesses that evidence of this mode needs; None: no cosignature is needed."""

@@ -113,6 +113,28 @@ WHERE run IN ({others}) AND key < ? ORDER BY key, record_id
 -- name: runs_merged
 DELETE FROM blind_runs WHERE run IN ({others}) AND key < ?
 
+-- Parts of proofs.
+
+-- name: places
+SELECT record_id, log_id, leaf_index FROM log_entries WHERE record_id {}
+
+-- name: origin
+SELECT origin FROM logs WHERE id = ?
+
+-- name: tile
+SELECT hashes, root FROM log_tiles WHERE log_id = ? AND level = ? AND tile_index = ?
+
+-- name: roots
+SELECT root FROM log_tiles WHERE log_id = ? AND level = ? AND tile_index >= ? AND tile_index < ?
+ORDER BY tile_index
+
+-- name: entries
+SELECT record_id, digest FROM log_entries WHERE log_id = ? AND leaf_index >= ? AND leaf_index < ?
+ORDER BY leaf_index
+
+-- name: is_anchored
+SELECT EXISTS (SELECT 1 FROM anchors WHERE log_id = ? AND size > ?)
+
 -- Checks of records.
 
 -- name: records_in

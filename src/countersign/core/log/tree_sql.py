@@ -9,14 +9,13 @@ from typing import Final
 from sqlalchemy import Connection, case, select, type_coerce
 from sqlalchemy.types import NullType
 
-from countersign.base.db.statements import chunks
+from countersign.base.db.statements import DriverStatement, SelectAmong, chunks, statements_of
 from countersign.base.db.tables import (
     checkpoints,
     deployment_records,
     log_entries,
     log_heads,
     log_tiles,
-    logs,
     records,
 )
 from countersign_evidence.entry import leaves_of
@@ -24,17 +23,19 @@ from countersign_evidence.tiles import HEIGHT, GrowingTree, TileId, TileReader, 
 from countersign_evidence.tree import consistency_path, inclusion_path
 
 _TILE: Final = log_tiles.c
+_SQL: Final = statements_of(__package__)
+_places: Final = SelectAmong(_SQL["places"])
+_origin: Final = DriverStatement(_SQL["origin"])
+_tile: Final = DriverStatement(_SQL["tile"])
+_roots: Final = DriverStatement(_SQL["roots"])
+_entries: Final = DriverStatement(_SQL["entries"])
 _SURPLUS_MAX: Final = 100
 
 
 def sealed(connection: Connection, record_ids: Sequence[str]) -> Mapping[str, tuple[int, int]]:
     """For records with an entry: the id of the log, and the index in it."""
-    found: dict[str, tuple[int, int]] = {}
-    e = log_entries.c
-    for chunk in chunks(record_ids):
-        places = select(e.record_id, e.log_id, e.leaf_index).where(e.record_id.in_(chunk))
-        found |= {row[0]: (row[1], row[2]) for row in connection.execute(places)}
-    return found
+    places = (_places(connection, chunk) for chunk in chunks(record_ids))
+    return {row[0]: (row[1], row[2]) for chunk in places for row in chunk}
 
 
 def tile_hashes(connection: Connection, log_id: int, tile: TileId) -> bytes:
@@ -47,7 +48,7 @@ def tile_hashes(connection: Connection, log_id: int, tile: TileId) -> bytes:
         return full[0][: tile.width * 32]
     start = tile.index << HEIGHT
     if tile.level == 0:
-        origin = connection.execute(select(logs.c.origin).where(logs.c.id == log_id)).scalar_one()
+        [origin] = _origin(connection, log_id).fetchone()
         found = digests(connection, log_id, start, start + tile.width)
         return b"".join(leaves_of(origin, found))
     return b"".join(tile_roots(connection, log_id, tile.level - 1, start, start + tile.width))
@@ -57,13 +58,7 @@ def tile_roots(
     connection: Connection, log_id: int, level: int, start: int, end: int
 ) -> list[bytes]:
     """The roots of the complete tiles of a level from `start` to before `end`."""
-    roots = connection.execute(
-        select(_TILE.root)
-        .where(_TILE.log_id == log_id, _TILE.level == level)
-        .where(_TILE.tile_index >= start, _TILE.tile_index < end)
-        .order_by(_TILE.tile_index)
-    )
-    return [bytes(root) for root in roots.scalars()]
+    return [bytes(root) for (root,) in _roots(connection, log_id, level, start, end)]
 
 
 def tree_at(connection: Connection, log_id: int, size: int) -> GrowingTree:
@@ -89,12 +84,7 @@ def entries(
     connection: Connection, log_id: int, start: int, end: int
 ) -> Sequence[tuple[str, bytes]]:
     """Record id and digest of each entry from `start` to before `end`."""
-    rows = connection.execute(
-        select(log_entries.c.record_id, log_entries.c.digest)
-        .where(log_entries.c.log_id == log_id)
-        .where(log_entries.c.leaf_index >= start, log_entries.c.leaf_index < end)
-        .order_by(log_entries.c.leaf_index)
-    )
+    rows = _entries(connection, log_id, start, end)
     return [(row[0], bytes(row[1])) for row in rows]
 
 
@@ -107,8 +97,7 @@ def stored_tile(
     connection: Connection, log_id: int, level: int, index: int
 ) -> tuple[bytes, bytes] | None:
     """A complete stored tile: its hashes, and the root stored with them."""
-    own = select(_TILE.hashes, _TILE.root).filter_by(log_id=log_id, level=level, tile_index=index)
-    found = connection.execute(own).one_or_none()
+    found = _tile(connection, log_id, level, index).fetchone()
     return None if found is None else (bytes(found[0]), bytes(found[1]))
 
 

@@ -10,10 +10,10 @@ from typing import Final, TypeAlias
 from zoneinfo import ZoneInfo
 
 import msgspec
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, insert, select
 
 from countersign.base.db.database import Database
-from countersign.base.db.statements import of_row
+from countersign.base.db.statements import DriverStatement, of_row
 from countersign.base.db.tables import notice_events, notice_versions
 from countersign.base.errors import NoticeNotFound, NoticeNotReviewed, Refusal
 from countersign.base.snapshot import Snapshot
@@ -33,6 +33,7 @@ AllVersions: TypeAlias = Mapping[str, tuple[NoticeEdition, ...]]
 """Every version of each notice, oldest first."""
 
 _decode: Final = msgspec.json.Decoder(NoticeContent).decode
+_REVISION: Final = DriverStatement("SELECT count(*) FROM notice_events")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,8 @@ class KnownNotices:
 
 def revision_of(connection: Connection) -> int:
     """A number that grows with every lifecycle event."""
-    return connection.execute(select(func.count()).select_from(notice_events)).scalar_one()
+    [revision] = _REVISION(connection).fetchone()
+    return int(revision)
 
 
 def published_versions(connection: Connection) -> Sequence[PublishedVersion]:

@@ -163,12 +163,10 @@ async def show(visit: Visit) -> Reply:
     if url is not None and (is_for_device or not is_fetched):
         qr = await qr_code(visit.room.looks, url, words_of(visit.locale)["identity_qr"])
     zip_help = _zip_help(content, names, words_of(visit.locale))
-    alike = None
-    if stage is Stage.BEGIN and not zip_help:
-        alike = (names, provider, down, is_unavailable)
+    is_alike = stage is Stage.BEGIN and not zip_help
     return visit.show(
         "identity.html",
-        alike=alike,
+        alike=(names, provider, down, is_unavailable) if is_alike else None,
         stage=stage.value,
         attempts=content.attempts,
         may_begin=content.attempts < ATTEMPTS_MAX,
