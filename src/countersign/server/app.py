@@ -65,7 +65,6 @@ from countersign.hosted.toolkit.screens import failed
 from countersign.operate.bootstrap import Deployment
 from countersign.operate.doctor.promises import PromiseWatch
 from countersign.server.console_host import ConsoleHost
-from countersign.server.documents import missing
 from countersign.server.extension import Around
 from countersign.server.limits import Arrivals, Held, Visits
 from countersign.server.metrics import Metrics
@@ -254,13 +253,16 @@ class App:
 
     async def _admit(self, call: Call, incoming: Incoming, route: Route[Any]) -> Reply:
         """Pass the gates behind authentication, and the handler."""
-        is_audited = route.console or route.audited
-        room = self._room_for(route, call) if is_audited else self._rooms[route.address]
+        room = self._rooms[route.address]
         if route.scope is not None:
             # For a key at an operation of vendors the scope is all: a call less on the hot path.
             who = call.principal
             if route.console or who.person is not None or route.scope not in who.scopes:
                 judge(route, route.scope, call)
+            if (route.console or route.audited) and who.person is None:
+                # Entries about a key's act name the key.
+                call.audit = self._access.audit.of(who.actor, who.reach)
+                room = acting(room, call.audit)
             if self._limiter:
                 wait, left, seconds = await self._limiter.count(who.key_id)
                 quota = f'"default";r={left};t={seconds}'.encode()
@@ -298,14 +300,6 @@ class App:
         if key is None:
             return await route.handler(room, call)
         return await self._once(route, room, call, key)
-
-    def _room_for(self, route: Route[Any], call: Call) -> Any:  # noqa: ANN401 - that of the route
-        """The room of a route; of a key's acts that are audited, one whose entries name the key."""
-        room = self._rooms[route.address]
-        if route.scope is not None and call.principal.person is None:
-            call.audit = self._access.audit.of(call.principal.actor, call.principal.reach)
-            return acting(room, call.audit)
-        return room
 
     async def _admit_stranger(self, call: Call, incoming: Incoming, route: Route[Any]) -> Reply:
         """Let the handler name the quotas of an unauthenticated request before its body is read."""
@@ -384,7 +378,10 @@ class App:
             shown = StorageUnavailable(retry_after=error.retry_after)
         reply = self._refused(shown, call)
         if reply.status in {401, 403} or reply.status >= 500:
-            self._log_refusal(error.code, request_id, call.method, reply.status)
+            # A line a second for each code, and how many there were since the last one.
+            said = {"code": error.code, "status": reply.status, "method": call.method}
+            if (unsaid := self._throttle(error.code)) is not None:
+                _log.warning("refused", request_id=request_id, **said, unsaid=unsaid)
         return reply
 
     def _refused(self, refusal: Refusal, call: Call) -> Reply:
@@ -392,15 +389,10 @@ class App:
             accepted, is_form = call.headers.get(b"accept-language", b""), call.method == "POST"
             return failed(refusal, accepted, call.locale, call.path, is_form=is_form)
         if isinstance(refusal, NotFound) and b"text/html" in call.headers.get(b"accept", b""):
+            from countersign.server.documents import missing  # noqa: PLC0415 - slow to load
+
             return missing()
         return error_reply(refusal, self._help)
-
-    def _log_refusal(self, code: str, request_id: str, method: str, status: int) -> None:
-        """A line a second for each code, and how many there were since the last one."""
-        unsaid = self._throttle(code)
-        if unsaid is not None:
-            named = {"request_id": request_id, "code": code, "status": status, "method": method}
-            _log.warning("refused", **named, unsaid=unsaid)
 
 
 def _is_from_strangers(route: Route[Any]) -> bool:

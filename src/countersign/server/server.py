@@ -98,7 +98,6 @@ async def serve(
     host, port, *_ = listening.getsockname()  # the service manager's may be another one
     server = _Server(
         app,
-        listening,
         address=settings.host,
         port=settings.port,
         interface=Interfaces.ASGINL,
@@ -111,6 +110,7 @@ async def serve(
         ),
         log_enabled=False,
     )
+    server.listening = listening
     # It is not ready before its first write: usually that is done when the first caller comes.
     with suppress(TimeoutError):
         async with asyncio.timeout(TRY_SECONDS):
@@ -208,21 +208,13 @@ async def _serve_metrics(app: App, host: str, port: int, worker: Worker | None) 
 class _Server(Server):
     """Granian, whose own options leave a client that never reads connected indefinitely."""
 
+    listening: socket.socket
     _shd: Any
     _sfd: Any
 
-    def __init__(
-        self,
-        app: App,
-        listening: socket.socket,
-        **options: Any,  # noqa: ANN401 - those of Granian
-    ) -> None:
-        super().__init__(app, **options)
-        self._listening = listening
-
     def _init_shared_socket(self) -> None:
         """Take the listening socket."""
-        fileno = self._listening.detach()
+        fileno = self.listening.detach()
         self._shd = SocketHolder(fileno, uds=False, backlog=BACKLOG)  # type: ignore[call-arg]
         self._sfd = self._shd.get_fd()
 
