@@ -269,7 +269,8 @@ class Settings:
     Example: `5000`."""
     workers: int = _setting(number(1, _WORKERS_MAX), "1")
     """Number of serving processes, from 1 to 64. With 2 or more, another process supervises them:
-    see [several processes](install.md). Example: `2`."""
+    see [several processes](install.md). One process fills almost two cores, and on fewer than three
+    a second one makes each request dearer. Example: `2`."""
     traces_url: str | None = _setting(
         expecting(
             "the URL of an OTLP/HTTP receiver, such as http://127.0.0.1:4318",
