@@ -19,14 +19,16 @@ from platforms import PLATFORMS, Bought, Platform, Refused
 from countersign_client import Countersign, CountersignError, InvalidSignature
 from countersign_client.types import CartInput, DestinationInput
 
-DAY: Final = 24 * 60 * 60
+HOUR: Final = 60 * 60
+DAY: Final = 24 * HOUR
 REMINDERS: Final = (1 * DAY, 3 * DAY)
 """Seconds after the order was placed."""
 UNFINISHED: Final = ("placed", "held", "waiting")
 BODY_MAX: Final = 1 << 20
 _SCHEMA: Final = """CREATE TABLE IF NOT EXISTS orders (
     id TEXT PRIMARY KEY, token TEXT UNIQUE, placed REAL, state TEXT DEFAULT 'placed',
-    mails INTEGER DEFAULT 0, links INTEGER DEFAULT 0, session TEXT, url TEXT, clearance TEXT)"""
+    mails INTEGER DEFAULT 0, links INTEGER DEFAULT 0, session TEXT, url TEXT, asked REAL,
+    clearance TEXT)"""
 
 
 class Order(NamedTuple):
@@ -40,11 +42,16 @@ class Order(NamedTuple):
     links: int
     session: str | None
     url: str | None
+    asked: float | None
+    """When a clearance of this link was last refused."""
     clearance: str | None
 
 
 class Bridge:
-    """Each step is noted after it was done: a process that was killed does it again."""
+    """A step is noted after it was done: a process that was killed does it again.
+
+    But that an order is held is noted before: what is noted as held is held again, and released.
+    """
 
     def __init__(
         self,
@@ -105,7 +112,8 @@ class Bridge:
                 return None
             if order.session:
                 status = self.client.checkout_sessions.retrieve(order.session).status
-                if status in {"open", "completed"}:
+                # A buyer who was not cleared may do it again.
+                if status == "open" or (status == "completed" and order.asked is None):
                     return order.url
             return self._new_link(order).url
 
@@ -114,28 +122,33 @@ class Bridge:
         if order.state == "waiting":
             return self._wait(order)
         bought = self.shop.read(order.id)
-        if not self._classes(bought):
-            return self._note(order, state="plain")
-        try:
-            needed = self.client.requirements.retrieve(**self._cart(bought))
-        except CountersignError:
+        if order.state == "held":
+            self.shop.hold(order.id)
+        warnings: set[str] = set()
+        needed = "not_required"
+        if self._classes(bought):
+            try:
+                found = self.client.requirements.retrieve(**self._cart(bought))
+                needed, warnings = found.decision, {one.type for one in found.warnings}
+            except CountersignError:
+                if order.state == "held":
+                    raise
+                needed = "unknown"  # no service: the order is held, and the service asked again
+        if needed == "not_required":
             if order.state == "held":
-                raise
-            needed = None  # no service: the order is held, and the service asked again
-        if needed and needed.decision == "not_required":
-            self.shop.release(order.id)  # nothing, if it was not held
+                self.shop.release(order.id)  # else it may be held by somebody else
             return self._note(order, state="plain")
-        self.shop.hold(order.id)
-        if needed is None:
+        if order.state == "placed":
             return self._note(order, state="held")
-        if any(warning.type == "not_sufficient" for warning in needed.warnings):
+        if "not_sufficient" in warnings:
             print(f"{order.id}: no notice suffices. It stays held: refund it.", file=sys.stderr)
             return self._note(order, state="refused")
         return self._note(order, state="waiting")
 
     def _wait(self, order: Order) -> Order | None:
         done = self.client.checkout_sessions.retrieve(order.session) if order.session else None
-        if done and done.status == "completed" and done.ack_id and done.cbid:
+        rested = order.asked is None or self.now() - order.asked >= HOUR  # each is a record
+        if done and done.status == "completed" and done.ack_id and done.cbid and rested:
             bought = self.shop.read(order.id)
             decision = self.client.clearances.create(
                 ack_id=done.ack_id,
@@ -148,6 +161,7 @@ class Bridge:
             if decision.cleared:
                 self.shop.release(order.id)
                 return self._note(order, state="released", clearance=decision.clearance_id)
+            order = self._note(order, asked=self.now())
         age = self.now() - order.placed
         if age >= self.days * DAY:
             if done and done.status == "open":
@@ -173,7 +187,7 @@ class Bridge:
             expires_in_seconds=DAY,
             idempotency_key=f"{order.token}-{order.links}",
         )
-        made = {"session": session.checkout_session_id, "url": session.url}
+        made = {"session": session.checkout_session_id, "url": session.url, "asked": None}
         return self._note(order, links=order.links + 1, **made)
 
     def _classes(self, bought: Bought) -> list[str]:
@@ -225,6 +239,9 @@ def handler_of(bridge: Bridge, wake: threading.Event) -> type[BaseHTTPRequestHan
             self.send_header("Location", url)
             self.send_header("Content-Length", "0")
             return self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name
+            """Log no request: the address of a link is a secret."""
 
         def _say(self, status: int, words: str = "") -> None:
             self.send_response(status)

@@ -8,6 +8,7 @@ import base64
 import hmac
 import json
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, Final, NamedTuple, Protocol
 
 import httpx2
@@ -75,6 +76,7 @@ class BigCommerce(_Rest):
     """Orders V2. The webhook has the header `Authorization: Bearer <secret>`, as it was made."""
 
     held, released, cancelled = 12, 11, 5  # verification required, awaiting fulfilment, cancelled
+    new = frozenset({1, 7, 8, 9, 11})  # pending, and awaiting payment, pickup, shipment, fulfilment
 
     def __init__(self, url: str, token: str, secret: str) -> None:
         super().__init__(url, secret, {"X-Auth-Token": token})
@@ -93,16 +95,16 @@ class BigCommerce(_Rest):
         return Bought(order, payer["email"], lives, state, to.get("zip", ""), skus)
 
     def hold(self, order: str) -> None:
-        self.call("PUT", f"/orders/{order}", {"status_id": self.held})
+        self._move(order, self.new, self.held)
 
     def release(self, order: str) -> None:
-        self._move(order, self.released)
+        self._move(order, {self.held}, self.released)
 
     def cancel(self, order: str) -> None:
-        self._move(order, self.cancelled)
+        self._move(order, {self.held}, self.cancelled)
 
-    def _move(self, order: str, status: int) -> None:
-        if self.call("GET", f"/orders/{order}")["status_id"] == self.held:
+    def _move(self, order: str, before: AbstractSet[int], status: int) -> None:
+        if self.call("GET", f"/orders/{order}")["status_id"] in before:
             self.call("PUT", f"/orders/{order}", {"status_id": status})
 
 
@@ -128,11 +130,11 @@ class Magento(_Rest):
         return Bought(number, email, lives, state, to["postcode"], skus)
 
     def hold(self, order: str) -> None:
-        if not self._is_held(order):
+        if self._state(order) in {"new", "pending_payment", "processing"}:
             self._act(order, "hold")
 
     def release(self, order: str) -> None:
-        if self._is_held(order):
+        if self._state(order) == "holded":
             self._act(order, "unhold")
 
     def cancel(self, order: str) -> None:
@@ -144,8 +146,8 @@ class Magento(_Rest):
             self.hold(order)
             raise
 
-    def _is_held(self, order: str) -> bool:
-        return bool(self.call("GET", f"/V1/orders/{order}")["state"] == "holded")
+    def _state(self, order: str) -> str:
+        return str(self.call("GET", f"/V1/orders/{order}")["state"])
 
     def _act(self, order: str, act: str) -> None:
         if self.call("POST", f"/V1/orders/{order}/{act}") is not True:

@@ -39,10 +39,27 @@ def test_a_message_that_is_not_the_platforms_is_refused(between: Between) -> Non
     assert between.shop.acts == []
 
 
-def test_goods_without_a_class_are_left_alone(between: Between) -> None:
-    between.shop.sku = "APRON"
+@pytest.mark.parametrize("state", ["new", "held"])
+def test_goods_without_a_class_are_left_alone(between: Between, state: str) -> None:
+    """Also where somebody else holds them."""
+    between.shop.sku, between.shop.state = "APRON", state
     between.place()
     assert (between.shop.acts, between.mails) == ([], [])
+
+
+def test_an_order_that_is_not_cleared_stays_held(between: Between) -> None:
+    """It is asked about once an hour; the buyer can do it again, for the address as it is now."""
+    between.place()
+    between.finish()
+    between.shop.ship_to = ("California", "CA", "90210")
+    for _ in range(5):
+        between.bridge.advance()
+    # The first decision is that of the buyer's last page.
+    assert [one.cleared for one in between.client.clearances.list()] == [False, True]
+    assert between.shop.acts == ["held"]
+    between.finish()
+    between.bridge.advance()
+    assert between.shop.acts == ["held", "released"]
 
 
 def test_a_buyer_of_another_state_needs_nothing_where_the_shop_says_where_buyers_live(
@@ -106,6 +123,19 @@ def test_without_the_service_an_order_is_held(between: Between) -> None:
     between.open()
     between.bridge.advance()
     assert (between.shop.acts, len(between.mails)) == (["held"], 1)
+
+
+def test_an_order_that_needed_nothing_is_released_when_the_service_is_back(
+    between: Between,
+) -> None:
+    between.shop.ship_to, between.shop.residence = ("Nevada", "NV", "89501"), "NV"
+    nowhere = f"http://127.0.0.1:{free_port()}"
+    with Countersign(api_key="test", base_url=nowhere, retries=Retries(attempts=1)) as away:
+        between.open(client=away, lives_at_billing=True)
+        between.place()
+    between.open(lives_at_billing=True)
+    between.bridge.advance()
+    assert (between.shop.acts, between.mails) == (["held", "released"], [])
 
 
 def test_an_order_that_staff_moved_on_is_theirs(between: Between) -> None:

@@ -26,7 +26,7 @@ def test_a_bridge_that_was_killed_resumes(started: Started) -> None:
         assert shop.held_up.wait(30)
         process.kill()
         process.wait()
-    assert (started.state(), shop.acts, started.mails.mails) == ("placed", ["held"], [])
+    assert (started.state(), shop.acts, started.mails.mails) == ("held", ["held"], [])
     with held_up(shop), started.running() as process, shopper.client:
         # It asks by itself about what it left.
         wait_until(lambda: bool(started.mails.mails), "the mail")
