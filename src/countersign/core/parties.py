@@ -159,8 +159,7 @@ def record_in_force(
 ) -> PartyRecord | None:
     """The newest record of a party."""
     kept = "deployment_records" if type_ is PartyType.OPERATOR else "records"
-    values = scope, mode.value, type_.value
-    row = _select_newest[kept](connection, *values).fetchone()
+    row = _select_newest[kept](connection, scope, mode.value, type_.value).fetchone()
     return None if row is None else PartyRecord(*row)
 
 

@@ -106,8 +106,7 @@ def of_reference(connection: Connection, reference: str) -> Sequence[StartedChec
 
 def _stored(row: Sequence[Any]) -> StartedCheck:
     """A check from its columns as the driver returns them."""
-    reference, session_index, zip_index, *found, revision = row
-    attempt, provider, cbid, status, reasons, verification = found
+    *named, attempt, provider, cbid, status, reasons, verification, revision = row
     check = IdentityCheck(
         attempt=attempt,
         provider=provider,
@@ -116,7 +115,7 @@ def _stored(row: Sequence[Any]) -> StartedCheck:
         reasons=decoded_reasons(reasons) if reasons else (),
         verification=verification,
     )
-    return StartedCheck(reference, session_index, zip_index, check, revision)
+    return StartedCheck(named[0], named[1], named[2], check, revision)
 
 
 def settle(

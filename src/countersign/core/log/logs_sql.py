@@ -50,6 +50,7 @@ _STANDING: Final = DriverStatement(_SQL["standing"])
 KEPT: Final = timedelta(days=1)
 """How much older than its log's newest checkpoint a checkpoint must be to be deleted."""
 _AGED: Final = DriverStatement(_SQL["aged"])
+_NEWEST_ANCHOR: Final = DriverStatement(_SQL["newest_anchor"])
 _IS_ANCHORED: Final = DriverStatement(_SQL["is_anchored"])
 
 
@@ -278,13 +279,8 @@ def newest_anchor(
     connection: Connection, log_id: int, kind: str, name: str
 ) -> tuple[int, datetime] | None:
     """Size and time of the largest checkpoint of a log that this third party anchored."""
-    row = connection.execute(
-        select(anchors.c.size, anchors.c.at)
-        .filter_by(log_id=log_id, kind=kind, name=name, renews=None)
-        .order_by(anchors.c.size.desc(), anchors.c.at.desc())
-        .limit(1)
-    ).one_or_none()
-    return None if row is None else (row.size, row.at)
+    found = _NEWEST_ANCHOR(connection, log_id, kind, name).fetchone()
+    return None if found is None else (found[0], from_ms(found[1]))
 
 
 def to_renew(connection: Connection, now: datetime, before: datetime) -> Anchor | None:

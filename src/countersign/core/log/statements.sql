@@ -132,8 +132,32 @@ ORDER BY tile_index
 SELECT record_id, digest FROM log_entries WHERE log_id = ? AND leaf_index >= ? AND leaf_index < ?
 ORDER BY leaf_index
 
+-- name: newest_anchor
+SELECT size, at FROM anchors WHERE log_id = ? AND kind = ? AND name = ? AND renews IS NULL
+ORDER BY size DESC, at DESC LIMIT 1
+
 -- name: is_anchored
 SELECT EXISTS (SELECT 1 FROM anchors WHERE log_id = ? AND size > ?)
+
+-- What is beyond the size of a log, which each statement asks for: the log may be growing.
+
+-- name: surplus_entries
+SELECT 'entry ' || leaf_index FROM log_entries WHERE log_id = ? AND (leaf_index < 0
+    OR leaf_index >= (SELECT size FROM log_heads WHERE log_id = ?))
+ORDER BY leaf_index LIMIT 100
+
+-- Of the level after the last of these, no tile is ever complete.
+
+-- name: surplus_tiles
+SELECT 'tile ' || tile_index || ' of level ' || level FROM log_tiles WHERE log_id = ?
+AND (level NOT IN (0, 1, 2, 3, 4, 5, 6) OR tile_index < 0
+    OR tile_index >= (SELECT size FROM log_heads WHERE log_id = ?) >> (8 * (level + 1)))
+ORDER BY level, tile_index LIMIT 100
+
+-- name: surplus_checkpoints
+SELECT 'the checkpoint of size ' || size FROM checkpoints WHERE log_id = ?
+AND size > (SELECT size FROM log_heads WHERE log_id = ?)
+ORDER BY size LIMIT 100
 
 -- Checks of records.
 

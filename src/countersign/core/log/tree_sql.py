@@ -6,30 +6,26 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from sqlalchemy import Connection, case, select, type_coerce
+from sqlalchemy import Connection, select, type_coerce
 from sqlalchemy.types import NullType
 
 from countersign.base.db.statements import DriverStatement, SelectAmong, chunks, statements_of
 from countersign.base.db.tables import (
-    checkpoints,
     deployment_records,
-    log_entries,
-    log_heads,
-    log_tiles,
     records,
 )
 from countersign_evidence.entry import leaves_of
 from countersign_evidence.tiles import HEIGHT, GrowingTree, TileId, TileReader, tree_of
 from countersign_evidence.tree import consistency_path, inclusion_path
 
-_TILE: Final = log_tiles.c
 _SQL: Final = statements_of(__package__)
 _places: Final = SelectAmong(_SQL["places"])
 _origin: Final = DriverStatement(_SQL["origin"])
 _tile: Final = DriverStatement(_SQL["tile"])
 _roots: Final = DriverStatement(_SQL["roots"])
 _entries: Final = DriverStatement(_SQL["entries"])
-_SURPLUS_MAX: Final = 100
+_SURPLUS: Final = "surplus_entries", "surplus_tiles", "surplus_checkpoints"
+_surplus: Final = [DriverStatement(_SQL[name]) for name in _SURPLUS]
 
 
 def sealed(connection: Connection, record_ids: Sequence[str]) -> Mapping[str, tuple[int, int]]:
@@ -103,31 +99,7 @@ def stored_tile(
 
 def surplus(connection: Connection, log_id: int) -> Sequence[str]:
     """Entries, complete tiles and checkpoints beyond the size of the log; at most 100 of each."""
-    # Asked in each statement: the log may be growing.
-    size = select(log_heads.c.size).where(log_heads.c.log_id == log_id).scalar_subquery()
-    indexes = connection.execute(
-        select(log_entries.c.leaf_index)
-        .where(log_entries.c.log_id == log_id)
-        .where((log_entries.c.leaf_index >= size) | (log_entries.c.leaf_index < 0))
-        .order_by(log_entries.c.leaf_index)
-        .limit(_SURPLUS_MAX)
-    ).scalars()
-    found = [f"entry {index}" for index in indexes]
-    # Of the last level that there can be, no tile is ever complete.
-    levels = range(64 // HEIGHT - 1)
-    complete = case({n: size // (1 << HEIGHT * (n + 1)) for n in levels}, value=_TILE.level)
-    tiles = connection.execute(
-        select(_TILE.level, _TILE.tile_index)
-        .where(_TILE.log_id == log_id)
-        .where(_TILE.level.not_in(levels) | (_TILE.tile_index >= complete) | (_TILE.tile_index < 0))
-        .order_by(_TILE.level, _TILE.tile_index)
-        .limit(_SURPLUS_MAX)
-    )
-    found += (f"tile {index} of level {level}" for level, index in tiles)
-    own = checkpoints.c.log_id == log_id
-    sizes = select(checkpoints.c.size).where(own, checkpoints.c.size > size)
-    late = connection.execute(sizes.order_by(checkpoints.c.size).limit(_SURPLUS_MAX)).scalars()
-    return [*found, *(f"the checkpoint of size {size}" for size in late)]
+    return [one for part in _surplus for (one,) in part(connection, log_id, log_id)]
 
 
 def record_bodies(connection: Connection, ids: Sequence[str]) -> Mapping[str, bytes]:

@@ -70,8 +70,7 @@ class KnownNotices:
 
 def revision_of(connection: Connection) -> int:
     """A number that grows with every lifecycle event."""
-    [revision] = _REVISION(connection).fetchone()
-    return int(revision)
+    return int(_REVISION(connection).fetchone()[0])
 
 
 def published_versions(connection: Connection) -> Sequence[PublishedVersion]:

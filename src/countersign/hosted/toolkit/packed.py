@@ -13,6 +13,7 @@ from countersign.core.gate.route import Call, Reply
 _OURS: Final = re.compile(rb"(?<=<style>).*?(?=</style>)|(?<=<script>).*?(?=</script>)", re.DOTALL)
 _TAKEN: Final = re.compile(rb"(?:^|[,\s])gzip(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))", re.IGNORECASE)
 _HEAD: Final = b"\x1f\x8b\x08\0\0\0\0\0\x02\xff"
+_LAST: Final = b"\x01\0\0\xff\xff"
 _BLOCK_MAX: Final = 0xFFFF
 _ENCODED: Final = ((b"content-encoding", b"gzip"), (b"vary", b"accept-encoding"))
 
@@ -33,18 +34,14 @@ def packed(reply: Reply, call: Call) -> Reply:
     if not at:  # no page
         return reply
     ends = struct.pack("<II", zlib.crc32(body), len(body))
-    made += _stored(body[at:]), _block(b"", last=True), ends
+    made += _stored(body[at:]), _LAST, ends
     return reply._replace(body=b"".join(made), headers=(*reply.headers, *_ENCODED))
 
 
 def _stored(text: bytes) -> bytes:
-    starts = range(0, len(text), _BLOCK_MAX)
-    return b"".join([_block(text[start : start + _BLOCK_MAX]) for start in starts])
-
-
-def _block(text: bytes, *, last: bool = False) -> bytes:
-    """A block without compression (RFC 1951 §3.2.4)."""
-    return struct.pack("<BHH", last, len(text), len(text) ^ _BLOCK_MAX) + text
+    """Blocks without compression (RFC 1951 §3.2.4)."""
+    parts = [text[at : at + _BLOCK_MAX] for at in range(0, len(text), _BLOCK_MAX)]
+    return b"".join([struct.pack("<BHH", 0, len(x), len(x) ^ _BLOCK_MAX) + x for x in parts])
 
 
 @lru_cache(maxsize=256)
