@@ -140,35 +140,37 @@ CREATE TRIGGER disclosures_are_forgotten AFTER DELETE ON disclosures BEGIN
     AND record_id = OLD.record_id;
 END""",  # noqa: S608 - our own names
 )
-# The embedded database finds kept responses by the start of their slots, in sorted levels. A slot is
-# random: one insert of 256 moves level 0 to level 1, a 16th of that, with the same first half of a
-# byte, to level 2, and a 256th of that, with the same first byte, to level 3. The newest of a slot
-# replaces those below it, whose rows are gone.
-_START: Final = "substr(NEW.slot, 1, 8)"
-_HALF: Final = "substr(hex(NEW.slot), 1, 1)"
-_BYTE: Final = "substr(NEW.slot, 1, 1)"
-_SOME: Final = (
+# The embedded database finds kept responses by the start of their slots, in sorted levels. They are
+# random: one insert of 256 moves level 0 to level 1, a 16th of that, which has the same first half
+# of a byte, to level 2, and a 256th of that, which has the same first byte, to level 3. What has
+# the same slot below has no response any more, and is replaced.
+_MOVED: Final = (
     "level = 0",
-    f"level = 1 AND slot BETWEEN unhex({_HALF} || '0') AND unhex({_HALF} || '{'F' * 17}')",
-    f"level = 2 AND slot BETWEEN {_BYTE} AND {_BYTE} || x'{'F' * 16}'",
+    *(
+        f"level = {level} AND slot\n    BETWEEN unhex(substr(hex(NEW.slot), 1, {level}) || '{low}')"
+        f"\n    AND unhex(substr(hex(NEW.slot), 1, {level}) || '{'F' * (18 - level)}')"
+        for level, low in ((1, "0"), (2, ""))
+    ),
+)
+_MOVES: Final = "".join(
+    f"  INSERT OR REPLACE INTO kept_slots SELECT {level}, slot, expires_at FROM kept_slots\n"  # noqa: S608 - our own names
+    f"    WHERE {moved}\n    ORDER BY slot;\n"
+    f"  DELETE FROM kept_slots WHERE {moved};\n"
+    for level, moved in enumerate(_MOVED, 1)
 )
 _KEPT_SLOTS: Final = (
-    f"""\
+    """\
 CREATE TRIGGER idempotency_keys_are_found AFTER INSERT ON idempotency_keys BEGIN
-  INSERT INTO kept_slots VALUES (0, {_START}, NEW.expires_at);
+  INSERT INTO kept_slots VALUES (0, substr(NEW.slot, 1, 8), NEW.expires_at);
 END""",
     """\
 CREATE TRIGGER idempotency_keys_are_forgotten AFTER DELETE ON idempotency_keys BEGIN
   DELETE FROM kept_slots WHERE level = 0 AND slot = substr(OLD.slot, 1, 8);
 END""",
-    "CREATE TRIGGER kept_slots_move AFTER INSERT ON idempotency_keys"
-    " WHEN substr(NEW.slot, 8, 1) = x'00' BEGIN\n"
-    + "".join(
-        f"  INSERT OR REPLACE INTO kept_slots SELECT {level}, slot, expires_at FROM kept_slots"  # noqa: S608 - our own names
-        f" WHERE {some} ORDER BY slot;\n  DELETE FROM kept_slots WHERE {some};\n"
-        for level, some in enumerate(_SOME, 1)
-    )
-    + "END",
+    f"""\
+CREATE TRIGGER kept_slots_move AFTER INSERT ON idempotency_keys
+WHEN substr(NEW.slot, 8, 1) = x'00' BEGIN
+{_MOVES}END""",
 )
 
 

@@ -109,9 +109,10 @@ def delete_expired(connection: Connection, now: datetime, limit: int) -> int:
     zip_key = ("account_id", "mode", "subject_index", "zip_index")
     message_key = ("account_id", "message_index")
     numbers = []
+    levels = (kept_slots, ("level", "slot"), kept_slots.c.expires_at <= now)
     for table, key, outdated in (
+        *([levels] if connection.dialect.name == "sqlite" else []),
         (idempotency_keys, ("expires_at", "slot"), idempotency_keys.c.expires_at <= now),
-        (kept_slots, ("level", "slot"), kept_slots.c.expires_at <= now),
         (zip_attempts, zip_key, zip_attempts.c.at <= now - ZIP_WINDOW),
         (rate_shares, ("name",), rate_shares.c.empty_at <= to_ms(now - _SHARES_KEPT) * 1000),
         (provider_messages, message_key, provider_messages.c.at <= now - MESSAGES_KEPT),

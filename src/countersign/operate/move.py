@@ -34,22 +34,15 @@ from countersign.base.cli import Report
 from countersign.base.db import schema
 from countersign.base.db.engine import Purpose
 from countersign.base.db.schema import FILLING, MOVED, connected
-from countersign.base.db.tables import (
-    blind_recent,
-    blind_runs,
-    deployment,
-    idempotency_keys,
-    kept_slots,
-    metadata,
-)
+from countersign.base.db.tables import deployment, metadata
 from countersign.base.errors import MoveFailed, NotInitialised
 
 _Row: TypeAlias = tuple[Any, ...]
 
 _SLICE_ROWS: Final = 5000
-_INDEXES: Final = {blind_recent, blind_runs, kept_slots}
-"""Of the embedded database; PostgreSQL has its own."""
-_TABLES: Final = tuple(t for t in metadata.sorted_tables if t not in _INDEXES)
+_INDEXES: Final = {"blind_recent", "blind_runs", "kept_slots"}
+"""Tables by which the embedded database looks up; PostgreSQL has indexes instead."""
+_TABLES: Final = tuple(t for t in metadata.sorted_tables if t.name not in _INDEXES)
 _DIALECT: Final = postgresql()  # type: ignore[no-untyped-call]
 _OWN: Final = (MOVED, FILLING)
 """Rows of `deployment` with the state of this module; they are not moved."""
@@ -72,7 +65,7 @@ class _Plan:
         """By the primary key, or by a unique constraint."""
         unique = (c for c in table.constraints if isinstance(c, UniqueConstraint))
         key = [c.name for c in table.primary_key] or [c.name for c in next(unique).columns]
-        if table is idempotency_keys:  # by the index that the embedded database has
+        if table.name == "idempotency_keys":  # by the index that the embedded database has
             key = ["expires_at", "slot"]
         columns = [c.name for c in table.columns]
         types = [c.type.compile(_DIALECT).partition("(")[0].lower() for c in table.columns]

@@ -49,13 +49,13 @@ def allow_deferred(connection: Connection) -> None:
     connection.execution_options(**{_DEFERRED: Deferred()})
 
 
-def deferred_statements(connection: Connection) -> Deferred | None:
+def deferred_statements(connection: Connection) -> Deferred:
     """Statements to run with the commit, whose results the act does not need.
 
     On the embedded database they do not block the event loop; on PostgreSQL they are sent with the
-    commit. None: the connection is not one that writes.
+    commit. Raises KeyError if the connection is not one that writes.
     """
-    deferred: Deferred | None = connection.get_execution_options().get(_DEFERRED)
+    deferred: Deferred = connection.get_execution_options()[_DEFERRED]
     return deferred
 
 

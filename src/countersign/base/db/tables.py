@@ -438,10 +438,10 @@ idempotency_keys: Final = _in_mode(
     Index(None, "about", info={WHERE: "about IS NOT NULL"}),
 )
 
-# The first 8 bytes of each slot, on the embedded database, in sorted levels 0 to 3. Triggers write a
-# new one to level 0, and move 256 on average together from each level to the next, which so has few
-# changed pages for each. A row of `idempotency_keys` that is deleted stays here until it expires,
-# except in level 0.
+# The first 8 bytes of each slot, on the embedded database, in sorted levels 0 to 3. Triggers write
+# it to level 0, and move some 256 at a time from each level to the next, where they are near each
+# other: so few pages change. A slot whose response is deleted before its time stays until then in
+# levels 1 to 3.
 kept_slots: Final = _of_deployment(
     "kept_slots",
     Column("level", Integer, primary_key=True, autoincrement=False),

@@ -312,9 +312,8 @@ class WritingWorker(BatchWorker):
                 warnings = warnings_of(connection)
                 warnings.clear()
                 running.end()
-                deferred = deferred_statements(connection)
-                if deferred is not None and self._answers:
-                    deferred.statements.append(_COVERING)
+                if self._answers:
+                    deferred_statements(connection).statements.append(_COVERING)
                 run_deferred(connection, commit=True)
         except DBAPIError as error:
             if running.is_ending and is_unknown_end(error):

@@ -11,13 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from msgspec import Struct
 from sqlalchemy import Connection, delete, select
 
-from countersign.base.db.statements import (
-    BulkInsert,
-    Deferred,
-    DriverStatement,
-    SelectAmong,
-    statements_of,
-)
+from countersign.base.db.statements import BulkInsert, DriverStatement, SelectAmong, statements_of
 from countersign.base.db.tables import idempotency_keys
 from countersign.base.errors import (
     CountersignError,
@@ -75,7 +69,8 @@ class IdempotencyEntry(NamedTuple):
     about: str | None = None
 
 
-_INSERT: Final = BulkInsert(idempotency_keys, *IdempotencyEntry._fields)
+INSERT_ANSWERS: Final = BulkInsert(idempotency_keys, *IdempotencyEntry._fields)
+"""Of responses whose slots the same transaction has seen free."""
 Remember: TypeAlias = Callable[[T], IdempotencyEntry] | None
 """Makes the stored response for the request's Idempotency-Key, if there is one."""
 
@@ -105,41 +100,31 @@ def keep_answers(connection: Connection, entries: Sequence[IdempotencyEntry]) ->
     PostgreSQL the insert may also find that.
     """
     if entries:
-        now = {entry.slot: entry.created_at for entry in entries}
-        kept = entries_in(connection, now).values()
-        if any(entry.expires_at > now[entry.slot] for entry in kept):
+        kept = kept_entries(connection, [entry.slot for entry in entries])
+        if any(k and k.expires_at > e.created_at for k, e in zip(kept, entries, strict=True)):
             raise IdempotencyInProgress
-        _DELETE.for_each(connection, [(entry.expires_at, entry.slot) for entry in kept])
-        _INSERT(connection, entries)
+        _delete(connection, kept)
+        INSERT_ANSWERS(connection, entries)
 
 
 def replace_answer(connection: Connection, entry: IdempotencyEntry) -> None:
     """Replace the response that the act stored in its transaction."""
-    kept = entries_in(connection, [entry.slot]).values()
-    _DELETE.for_each(connection, [(old.expires_at, old.slot) for old in kept])
-    _INSERT(connection, [entry])
+    _delete(connection, kept_entries(connection, [entry.slot]))
+    INSERT_ANSWERS(connection, [entry])
+
+
+def _delete(connection: Connection, kept: Iterable[IdempotencyEntry | None]) -> None:
+    _DELETE.for_each(connection, [(one.expires_at, one.slot) for one in kept if one is not None])
 
 
 def kept_entries(connection: Connection, slots: Sequence[bytes]) -> list[IdempotencyEntry | None]:
-    """An act for `read_batched`: the stored response of each slot, expired or not."""
-    found = entries_in(connection, slots)
-    return [found.get(slot) for slot in slots]
-
-
-def entries_in(connection: Connection, slots: Iterable[bytes]) -> dict[bytes, IdempotencyEntry]:
-    """The stored responses of these slots, expired ones included."""
+    """The stored response of each slot, expired or not; also an act for `read_batched`."""
     if connection.dialect.name == "sqlite":
         found = _select_on_sqlite(connection, [slot[:8] for slot in slots])
     else:
         found = _select(connection, slots)
-    return {row[0]: IdempotencyEntry(*row) for row in found}
-
-
-def defer_answers(
-    connection: Connection, deferred: Deferred, entries: Sequence[IdempotencyEntry]
-) -> None:
-    """Leave these responses, whose slots are free, for the end of the transaction."""
-    _INSERT.defer(connection, deferred, entries)
+    entries = {row[0]: IdempotencyEntry(*row) for row in found}
+    return [entries.get(slot) for slot in slots]
 
 
 def slot_taken(entry: IdempotencyEntry) -> IdempotencyInProgress:
@@ -196,22 +181,18 @@ def taken(
 
     Expired responses are deleted, which frees their slots.
     """
-    slots = [keep.slot for keep in requests if keep is not None]
-    found = entries_in(connection, slots) if slots else {}
     outcomes: list[CountersignError | None] = [None] * len(requests)
+    given = [(place, keep) for place, keep in enumerate(requests) if keep is not None]
+    found = kept_entries(connection, [keep.slot for _, keep in given]) if given else []
     expired = []
-    for place, keep in enumerate(requests):
-        if keep is None:
-            continue
-        entry = found.get(keep.slot)
-        if entry is not None and entry.expires_at > (now := keep.idempotency.now()):
+    for (place, keep), entry in zip(given, found, strict=True):
+        if entry is not None and entry.expires_at > keep.idempotency.now():
             # Its own insert was in conflict: another server did it at the same time.
             outcomes[place] = IdempotencyInProgress() if keep.was_free else slot_taken(entry)
-            continue
-        keep.was_free = True
-        if entry is not None:
-            expired.append((entry.expires_at, entry.slot))
-    _DELETE.for_each(connection, expired)
+        else:
+            keep.was_free = True
+            expired.append(entry)
+    _delete(connection, expired)
     return outcomes
 
 

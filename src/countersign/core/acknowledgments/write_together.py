@@ -142,8 +142,6 @@ def write_together(
 def defer(connection: Connection, new: Sequence[NewAcknowledgment]) -> None:
     """Leave them to be written with the commit, and give them their places in the log."""
     sequencer, deferred = new[0].room.log.journal.sequencer, deferred_statements(connection)
-    if deferred is None:
-        raise ValueError("this connection defers no statements")
     rows: list[tuple[object, ...]] = []
     for mode in {one.mode for one in new}:
         own = [one for one in new if one.mode is mode]

@@ -28,7 +28,7 @@ from countersign.base.values import (
     timed_id,
     to_ms,
 )
-from countersign.core.access.idempotency import NONCE_BYTES, Keep, defer_answers, taken
+from countersign.core.access.idempotency import INSERT_ANSWERS, NONCE_BYTES, Keep, taken
 from countersign.core.access.key import Principal
 from countersign.core.acknowledgments.acknowledge import of_another_order, reference_index
 from countersign.core.buyers.model import BuyerStatus, best_proof, status_view
@@ -203,8 +203,6 @@ def clear_together(
     by `run_deferred` before the same transaction reads it.
     """
     room, deferred = items[0].room, deferred_statements(connection)
-    if deferred is None:
-        raise ValueError("this connection defers no statements")
     outcomes: list[Cleared | CountersignError | None] = [
         *taken(connection, [item.entry for item in items])
     ]
@@ -243,7 +241,7 @@ def clear_together(
         outcomes[place] = cleared = _cleared(item, result)
         if item.entry is not None:
             kept.append(item.entry(cleared.body, drawn.read(NONCE_BYTES)))
-    defer_answers(connection, deferred, kept)
+    INSERT_ANSWERS.defer(connection, deferred, kept)
     return outcomes
 
 

@@ -85,8 +85,6 @@ def _end_of_slice(key: bytes) -> bytes:
 def do_step(connection: Connection, step: Step) -> None:
     """Leave it to the commit, which does not block the event loop."""
     deferred = deferred_statements(connection)
-    if deferred is None:
-        raise ValueError("nothing would do what is left on this connection")
     for statement, values in step:
         statement.defer(connection, deferred, *values)
 

@@ -108,8 +108,6 @@ def within(reach: Reach, table: Table = order_acts) -> ColumnElement[bool]:
 def write_acts(connection: Connection, acts: Iterable[OrderAct]) -> None:
     """Write these acts with the commit."""
     deferred = deferred_statements(connection)
-    if deferred is None:
-        raise ValueError("this connection defers no statements")
     for account_id, mode, at, key, member_id, notice_id, state, due_at in acts:
         place = (account_id, mode.value, at, key, member_id)
         _join.defer(connection, deferred, *place, notice_id, state and state.value, due_at)
