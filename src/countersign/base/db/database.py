@@ -380,14 +380,6 @@ class Database:
         late = StorageUnavailable(retry_after=RETRY_SECONDS) if is_late else None
         return self.damage or full or late or self._writes.refusal(time.monotonic())
 
-    @property
-    def written(self) -> float:
-        """Another number after each durable write.
-
-        Writes of others count: on PostgreSQL each time, on SQLite after `TRY_SECONDS` at most.
-        """
-        return self._writes.cells[DONE] if is_embedded(self.url) else time.monotonic()
-
     async def try_writing(self) -> None:
         """Write something small if nobody has tried to for a while, which notes how it ended."""
         cells = self._writes.cells

@@ -81,7 +81,6 @@ class SealLog:
         """Whether a caller waits for a record that is not sealed yet."""
         self._still = _NEVER
         """The state of the logs when nothing was left to do, and when it expires."""
-        self._written = 0.0
         self.gauges: Mapping[Mode, tuple[int, int]] = {}
         """For each mode, as last seen: entries in the newest log, and waiting records."""
         self._sealed_soon = SharedQuestion(self._places, _POLL_SECONDS)
@@ -298,13 +297,9 @@ class SealLog:
         await forever("sealing", self._seal, PERIOD_SECONDS)
 
     async def _seal(self) -> None:
-        (known, until), before = self._still, self._written
-        self._written = self._database.written
-        is_still = self._clock.monotonic() < until
-        if is_still and self._written == before:
-            return
         found = await self._database.read(logs_sql.standing)
-        if is_still and found == known:
+        known, until = self._still
+        if found == known and self._clock.monotonic() < until:
             return
         early = bool(self.gauges) and not self._wanted and self._is_early(found)
         is_due = self.suspended or self._clock.monotonic() - self._turned_at >= _IDLE_SECONDS
