@@ -253,36 +253,34 @@ class App:
 
     async def _admit(self, call: Call, incoming: Incoming, route: Route[Any]) -> Reply:
         """Pass the gates behind authentication, and the handler."""
-        room = self._rooms[route.address]
-        if route.scope is not None:
-            # For a key at an operation of vendors the scope is all: a call less on the hot path.
-            who = call.principal
-            if route.console or who.person is not None or route.scope not in who.scopes:
-                judge(route, route.scope, call)
-            if (route.console or route.audited) and who.person is None:
-                # Entries about a key's act name the key.
-                call.audit = self._access.audit.of(who.actor, who.reach)
-                room = acting(room, call.audit)
-            if self._limiter:
-                wait, left, seconds = await self._limiter.count(who.key_id)
-                quota = f'"default";r={left};t={seconds}'.encode()
-                call.also = (self._limiter.policy, (b"ratelimit", quota))
-                if wait:
-                    raise RateLimited(retry_after=wait)
-        if call.query_string and (route.scope is not None or route.client_token or route.query):
+        if route.scope is None:
+            return await self._admit_stranger(call, incoming, route)
+        room, who = self._rooms[route.address], call.principal
+        # For a key at an operation of vendors the scope is all: a call less on the hot path.
+        if route.console or who.person is not None or route.scope not in who.scopes:
+            judge(route, route.scope, call)
+        if (route.console or route.audited) and who.person is None:
+            # Entries about a key's act name the key.
+            call.audit = self._access.audit.of(who.actor, who.reach)
+            room = acting(room, call.audit)
+        if self._limiter:
+            wait, left, seconds = await self._limiter.count(who.key_id)
+            quota = f'"default";r={left};t={seconds}'.encode()
+            call.also = (self._limiter.policy, (b"ratelimit", quota))
+            if wait:
+                raise RateLimited(retry_after=wait)
+        if call.query_string:
             call.query = read_query(call.query_string, route.query)
         elif route.query is not None:
             call.query = left_out(route.query)
-        if route.scope is None:
-            return await self._admit_stranger(call, incoming, route)
         act: Handler[Any] = (
             route.handler if route.request is None else partial(self._with_body, incoming, route)
         )
-        if call.principal.person is not None:
+        if who.person is not None:
             return await by_person(call, route, act, room)
         reply = await act(room, call)
-        if route.personal and call.principal.made_by is not None:
-            self._access.key_reads(call.principal.key_id)
+        if route.personal and who.made_by is not None:
+            self._access.key_reads(who.key_id)
         return reply
 
     async def _with_body(
@@ -303,6 +301,10 @@ class App:
 
     async def _admit_stranger(self, call: Call, incoming: Incoming, route: Route[Any]) -> Reply:
         """Let the handler name the quotas of an unauthenticated request before its body is read."""
+        if call.query_string and (route.client_token or route.query):
+            call.query = read_query(call.query_string, route.query)
+        elif route.query is not None:
+            call.query = left_out(route.query)
         if self._visits:
             call.count_visit = self._visits.count
         held, room = self._held.get(route.address), self._rooms[route.address]
