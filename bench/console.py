@@ -69,7 +69,8 @@ class Browser:
         self.headers[b"content-type"] = b"application/x-www-form-urlencoded"
 
     async def ask(self, path: str, form: Mapping[str, str] | None = None) -> Reply:
-        """Open a page, or send a form of one."""
+        """Open a page, or send a form of one and open the page that it leads to."""
+        path, _, query = path.partition("?")
         body = urlencode({"code": self.code, **form}).encode() if form else b""
         parts = iter([body])
 
@@ -79,7 +80,7 @@ class Browser:
         call = Call(
             method="POST" if form else "GET",
             path=path,
-            query_string=b"",
+            query_string=query.encode(),
             headers=self.headers,
             raw_headers=list(self.headers.items()),
             peer="127.0.0.1",
@@ -87,7 +88,7 @@ class Browser:
         reply = await self.app.handle(call, Incoming(receive))
         if reply.status not in {200, 303}:
             raise SystemExit(f"{path}: {reply.status}")
-        return reply
+        return await self.ask(dict(reply.headers)[b"location"].decode()) if form else reply
 
 
 def main() -> None:
@@ -140,12 +141,14 @@ async def _pages(environment: Mapping[str, str], rounds: int) -> dict[str, Cost]
         app = App(deployment)
         browser = Browser(app, token, Host(deployment, app.handle).form_code(token))
         here = f"{ROOT}/{account.id}/test"
-        search = f"{here}/search"
+        search = f"{here}/orders"
         asked: dict[str, tuple[str, Mapping[str, str] | None]] = {
             "search by session": (f"{search}/-/find", {"query": SESSION_ID}),
             "search by identifier": (f"{search}/-/find", {"query": made.id}),
             "search for what is not there": (f"{search}/-/find", {"query": "nothing"}),
             "an order": (f"{search}/{made.id}", None),
+            "orders that wait": (f"{search}?waiting=true", None),
+            "refused orders of a day": (f"{search}?state=refused&day=2026-11-24", None),
         }
         may = Host(deployment, app.handle).scopes(Role.COMPLIANCE, staff=True)
         for (is_all, name), scope in SCOPES.items():

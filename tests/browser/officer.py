@@ -133,10 +133,13 @@ class Officer:
     def sees(self, text: str) -> None:
         expect(self.page.get_by_text(text).first).to_be_visible()
 
-    def take(self, name: str) -> bytes:
-        """Press the button that gives a file."""
+    def take(self, name: str, *, is_link: bool = False) -> bytes:
+        """Press the button, or the link, that gives a file."""
         with self.page.expect_download() as given:
-            self.press(name)
+            if is_link:
+                self._press(self.page.get_by_role("link", name=EN[name]))
+            else:
+                self.press(name)
         return Path(given.value.path()).read_bytes()
 
     def _press(self, target: Locator) -> None:
@@ -167,14 +170,17 @@ def read(one: Officer) -> None:
 def hand_over(one: Officer) -> None:
     one.follow("back_to_order")
     one.write("#why", REASON)
-    assert one.take("certificate").startswith(b"%PDF-")
-    assert one.take("dossier").startswith(b"PK")
+    assert one.take("evidence_certificate").startswith(b"%PDF-")
+    one.press("evidence_cover")
+    one.sees(EN["cover_what"])
+    assert one.take("save_dossier", is_link=True).startswith(b"PK")
 
 
 def hold(one: Officer) -> None:
-    one.write("[name=reason]", REASON, form="/place_hold")
+    one.follow("back_to_order")
+    one.write("[name=reason]", REASON, form="/hold")
     one.press("act_place_hold")
-    one.sees(EN["said_place_hold"])
+    one.sees(EN["said_hold"])
     one.sees(EN["verdict_held"])
 
 
@@ -223,7 +229,7 @@ def see_state(one: Officer) -> None:
 
 
 def see_who_looked(one: Officer) -> None:
-    one.go("search", f"{one.account_id}/live")
+    one.go("orders", f"{one.account_id}/live")
     one.follow("to_test")
     one.go("audit")
     one.sees(REASON)
@@ -256,10 +262,10 @@ def a_desk(folder: Path, browser: Browser) -> Iterator[Desk]:
 
 @contextmanager
 def an_officer(desk: Desk, page: Page, manner: Manner) -> Iterator[Officer]:
-    """Open the search of a shop that has one order and one waiting buyer."""
+    """Open the orders of a shop that has one order and one waiting buyer."""
     with desk.operator.vendor(desk.server) as shop:
         an_order(shop.test)
-        page.goto(f"{desk.console}/{shop.account_id}/test/search")
+        page.goto(f"{desk.console}/{shop.account_id}/test/orders")
         yield Officer(page, shop.account_id, manner)
 
 

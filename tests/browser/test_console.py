@@ -24,8 +24,8 @@ from tests.support.service import Server, running, start_server
 pytestmark = [pytest.mark.browser, pytest.mark.npm, pytest.mark.usefixtures("patient")]
 EN: Final = WORDS["en"]
 OF_ACCOUNT: Final = (
-    *("today", "search", "orders", "reviews", "holds", "matters", "erasures", "retention"),
-    *("webhooks", "links", "audit"),
+    *("orders", "today", "reviews", "holds", "matters", "erasures", "retention"),
+    *("webhooks", "audit"),
 )
 OF_SERVICE: Final = (
     "accounts",
@@ -105,7 +105,7 @@ def come_in(
     role: str,
     account: str = "",
     *,
-    start: str = "page_today",
+    start: str = "page_orders",
 ) -> str:
     """Come in by an invitation, with a new passkey; gives where the console is."""
     authenticator(page)
@@ -131,7 +131,7 @@ def test_an_order_is_found_read_and_held(
     order = an_order(client)
     page = windows.open()
     console = come_in(page, server, "Cora", "compliance")
-    page.goto(f"{console}/{account}/test/search")
+    page.goto(f"{console}/{account}/test/orders")
     page.locator("#query").fill("order 1001")
     press(page, "search_button")
     expect(page.get_by_text(EN["verdict_cleared"])).to_be_visible()
@@ -143,15 +143,15 @@ def test_an_order_is_found_read_and_held(
     expect(page.get_by_text("JD", exact=True).first).to_be_visible()
     assert_accessible_in_every_look(page)
 
-    page.goto(f"{console}/{account}/test/search/{order['ack_id']}")
+    page.goto(f"{console}/{account}/test/orders/{order['ack_id']}")
     page.locator("#why").fill("letter of counsel")
     with page.expect_download() as given:
-        press(page, "certificate")
+        press(page, "evidence_certificate")
     assert Path(given.value.path()).read_bytes().startswith(b"%PDF-")
 
-    page.locator("#field-reason").fill("Case 26-2")
+    page.locator("#hold-reason").fill("Case 26-2")
     press(page, "act_place_hold")
-    expect(page.get_by_text(EN["said_place_hold"])).to_be_visible()
+    expect(page.get_by_text(EN["said_hold"])).to_be_visible()
 
     page.goto(f"{console}/{account}/test/audit")
     expect(page.get_by_text("letter of counsel").first).to_be_visible()
@@ -194,9 +194,9 @@ def test_every_page_is_readable(
     page.locator("#why").fill("case 24-1187")
     press(page, "act_read")
     expect(page.get_by_text(EN["evidence_none"])).to_be_visible()
-    page.goto(f"{console}/{account}/test/search?lang=es")
-    page.goto(f"{console}/{account}/test/search")
-    expect(page.get_by_role("heading", level=1)).to_have_text(WORDS["es"]["page_search"])
+    page.goto(f"{console}/{account}/test/orders?lang=es")
+    page.goto(f"{console}/{account}/test/orders")
+    expect(page.get_by_role("heading", level=1)).to_have_text(WORDS["es"]["page_orders"])
 
 
 def test_a_developer_makes_a_key_and_sees_no_personal_data(
@@ -217,7 +217,7 @@ def test_a_developer_makes_a_key_and_sees_no_personal_data(
     page.goto(f"{console}/{account}/test/webhooks")
     page.locator("#field-url").fill("https://shop.example/hooks")
     press(page, "act_add_endpoint")
-    for name in ("keys", "links", "webhooks"):
+    for name in ("keys", "orders/new", "webhooks"):
         page.goto(f"{console}/{account}/test/{name}")
         assert_accessible(page)
     page.get_by_role("link", name=EN["open"]).click()
@@ -229,7 +229,7 @@ def test_a_developer_makes_a_key_and_sees_no_personal_data(
     press(page, "act_revoke_key")
     expect(page.get_by_text(EN["tick_sure"])).to_be_visible()
 
-    page.goto(f"{console}/{account}/test/search/{order['ack_id']}")
+    page.goto(f"{console}/{account}/test/orders/{order['ack_id']}")
     expect(page.get_by_text(EN["no_personal"])).to_be_visible()
 
 
@@ -243,13 +243,13 @@ def test_an_order_is_found_and_held_without_javascript(
     console = come_in(signed, server, "Cora", "compliance")
     state = signed.context.storage_state()
     page = windows.open(java_script_enabled=False, storage_state=state)
-    page.goto(f"{console}/{account}/test/search")
+    page.goto(f"{console}/{account}/test/orders")
     page.locator("#query").fill("order 1001")
     press(page, "search_button")
     expect(page.get_by_text(EN["verdict_cleared"])).to_be_visible()
-    page.locator("#field-reason").fill("Case 26-2")
+    page.locator("#hold-reason").fill("Case 26-2")
     press(page, "act_place_hold")
-    expect(page.get_by_text(EN["said_place_hold"])).to_be_visible()
+    expect(page.get_by_text(EN["said_hold"])).to_be_visible()
 
 
 def test_the_proofs_of_an_order_are_checked_in_the_browser(
@@ -262,12 +262,12 @@ def test_the_proofs_of_an_order_are_checked_in_the_browser(
     client.get(proof, headers={"Prefer": "wait=10"}).raise_for_status()
     page = windows.open(timezone_id="America/Los_Angeles")
     console = come_in(page, server, "Cora", "compliance")
-    place = f"{console}/{account}/test/search/{order['ack_id']}"
+    place = f"{console}/{account}/test/orders/{order['ack_id']}"
     page.goto(place)
     expect(page.locator(".timeline time").first).to_contain_text(re.compile(r"UTC \(.+ P[SD]T\)"))
     assert_accessible_in_every_look(page)
     page.locator("#why").fill("letter of counsel")
-    press(page, "check")
+    press(page, "evidence_check")
     expect(page.locator("#verdict")).to_have_class("verdict good")
     assert 4 <= page.locator("#verdict p").count() <= 6
     expect(page.get_by_text("Checked against the test policy of this site")).to_be_visible()
@@ -275,7 +275,7 @@ def test_the_proofs_of_an_order_are_checked_in_the_browser(
 
     page.goto(place)
     page.locator("#why").fill("letter of counsel")
-    press(page, "cover_title")
+    press(page, "evidence_cover")
     expect(page.get_by_text(EN["cover_signature_line"])).to_be_visible()
     assert_accessible_in_every_look(page)
     page.emulate_media(media="print")
@@ -289,7 +289,7 @@ def test_the_proofs_of_an_order_are_checked_in_the_browser(
     plain = windows.open(java_script_enabled=False, storage_state=state)
     plain.goto(place)
     plain.locator("#why").fill("letter of counsel")
-    press(plain, "check")
+    press(plain, "evidence_check")
     expect(plain.locator("noscript .note")).to_be_visible()
     with plain.expect_download() as given:
         plain.get_by_role("link", name=EN["save_dossier"]).click()
@@ -304,10 +304,10 @@ def test_staff_reach_an_account_that_the_menu_does_not_name(
         newest = [operator.account() for _ in range(101)][-1]
     page = windows.open()
     console = come_in(page, server, "Cora", "compliance")
-    shown = page.goto(f"{console}/{newest}/test/search")
+    shown = page.goto(f"{console}/{newest}/test/orders")
     assert shown is not None
     assert shown.status == 200
-    expect(page.get_by_role("heading", level=1)).to_have_text(EN["page_search"])
+    expect(page.get_by_role("heading", level=1)).to_have_text(EN["page_orders"])
 
 
 def test_a_signed_out_person_sees_nothing(

@@ -95,16 +95,16 @@ class Staffed:
 def pictures(account: str, order: str, attempt: str, buyer: str) -> dict[str, Picture]:
     """Each picture by its name."""
     here, there = f"{account}/test", DEPLOYMENT
-    its = f"{here}/search/{order}"
+    its = f"{here}/orders/{order}"
     notice = f"{there}/notices/example-storage~2026-10-01"
     return {
         "today": Picture(page=f"{here}/today"),
-        "search": Picture(page=f"{here}/search", is_phone=True),
+        "orders": Picture(page=f"{here}/orders"),
         "reason": Picture(page=its, part="section:has(#why)"),
         "personal": Picture(page=its, action="/read", fields={"reason": _REASON}),
         "cover": Picture(page=its, action="/cover", fields={"reason": _REASON}),
-        "held": Picture(page=its, action="/place_hold", fields={"reason": "Case 26-114"}),
-        "order": Picture(page=f"{here}/search", action="/find", fields={"query": REFERENCE}),
+        "held": Picture(page=its, action="/hold", fields={"reason": "Case 26-114"}),
+        "order": Picture(page=f"{here}/orders", action="/find", fields={"query": REFERENCE}),
         "review": Picture(page=f"{here}/reviews/{attempt}"),
         "erasure": Picture(page=f"{here}/erasures", action="/preview", fields={"subject": buyer}),
         "notice": Picture(page=notice),

@@ -13,6 +13,7 @@ import countersign_console
 from countersign_console import view
 from countersign_console.lists import ListPage
 from countersign_console.menu import Signed
+from countersign_console.orders import Orders
 from countersign_console.pages import PAGES
 from countersign_console.view import WORDS
 from tests.unit.house import modules_of
@@ -82,8 +83,8 @@ def test_no_list_is_filtered_by_a_buyer() -> None:
     filters = {
         field.name
         for page in PAGES.values()
-        if isinstance(page, ListPage)
+        if isinstance(page, ListPage | Orders)
         for field in page.filters
     }
-    of_orders = {"state", "held", "opened_after", "opened_before"}
+    of_orders = {"state", "waiting", "held", "day", "notice_id"}
     assert filters == {"matter_id", "until"} | of_orders

@@ -172,7 +172,7 @@ def test_a_page_shows_what_its_reader_may_see(tmp_path: Path) -> None:
             assert (waiting in text) is console.host.scopes(str(role), staff=False).issuperset(
                 {"buyers:review"}
             )
-            assert await page(console, person, "") == f"/console/{account}/live/today"
+            assert await page(console, person, "") == f"/console/{account}/test/orders"
         staff = await console.person("Ada", Role.COMPLIANCE)
         text = await page(console, staff, here)
         assert text.count(EN["standing_sealing"]) == 2

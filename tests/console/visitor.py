@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
@@ -19,6 +20,7 @@ from tests.people.crew import Console
 from tests.remembered.device import ORIGIN
 from tests.support.acts import done
 
+KEPT: Final = re.compile(r"[?&](v|found)=")
 COOKIE: Final = "csc-session"
 NOTICE: Final = "/v1/notices/ab1263"
 
@@ -45,9 +47,17 @@ class Visitor:
         return Page(await self.raw("GET", path))
 
     async def send(self, path: str, **fields: str) -> httpx2.Response:
-        """Send a form as a page of this console does."""
+        """Send a form as a page of this console does; the page that shows what was kept of it."""
         form = {"code": self.console.host.form_code(self.session)} | fields
-        return await self.post(path, form, Origin=self.origin, **{"Sec-Fetch-Site": "same-origin"})
+        own = {"Origin": self.origin, "Sec-Fetch-Site": "same-origin"}
+        return await self.led(await self.post(path, form, **own))
+
+    async def led(self, reply: httpx2.Response) -> httpx2.Response:
+        """Where a form leads that was kept; another reply as it is."""
+        while KEPT.search(to := reply.headers.get("location", "")):
+            assert reply.status_code == 303
+            reply = await self.raw("GET", to)
+        return reply
 
     async def press(self, form: Form, **fields: str) -> httpx2.Response:
         """Send a form of a page."""

@@ -65,9 +65,14 @@ class Console:
         passkey = Passkey()
         return Person(id_, passkey, await self.come_in(link, passkey))
 
+    async def link_options(self, link: str) -> dict[str, Any] | None:
+        """The options for the passkey of a link; None: the link does not work."""
+        says = await self.host.link_says(link)
+        return None if says is None else says.options
+
     async def come_in(self, link: str, passkey: Passkey) -> str:
         """The session token of a person who comes in."""
-        options = await self.host.link_options(link)
+        options = await self.link_options(link)
         assert options is not None
         signed = await self.host.use_link(link, passkey.create(dict(options), origin=self.host.url))
         assert signed is not None
@@ -81,6 +86,12 @@ class Console:
         options, state = asked
         signed = await self.host.sign_in(state, passkey.sign(dict(options), **changes))
         return None if signed is None else signed.token
+
+    async def sign_out(self, session: str) -> None:
+        """End this session."""
+        own = (await self.ask(session, "/v1/me/sessions")).data["data"]
+        this = next(one["session_id"] for one in own if one["is_this"])
+        assert (await self.ask(session, f"/v1/me/sessions/{this}/end", "POST", body={})).ok
 
     async def ask(self, session: str, path: str, method: str = "GET", **given: Any) -> Answer:  # noqa: ANN401 - as `call` takes
         """Ask the API as a page does."""

@@ -75,7 +75,7 @@ def test_without_a_known_proxy_no_stranger_blocks_signed_in_people(tmp_path: Pat
             code = console.host.form_code(ada.session)
             form = urlencode({"code": code, "name": "x" * DOOR_BYTES_MAX * 2}).encode()
             call = form_of("/console/all/accounts/-/new", cookie=f"csc-session={ada.session}")
-            assert (await console.app.handle(call, whole(form))).status == 200
+            assert (await console.app.handle(call, whole(form))).status == 303
             assert (await console.app.handle(form_of(DOORS[0]), whole(b"a=1"))).status == 503
 
         replies = await besieged(console, DOORS[0], PLACES + 5, others)

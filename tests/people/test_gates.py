@@ -262,7 +262,7 @@ def test_a_console_with_its_own_host_is_nowhere_else(tmp_path: Path) -> None:
     """The public host responds as if there were none."""
 
     async def work(console: Console) -> list[int]:
-        console.app._console._pages = _echo
+        console.app._console.pages = _echo
         hosts = ["localhost:4711", "console.example", "CONSOLE.example", "", "console.example."]
         return [
             (await console.http("GET", "/console", {"Host": host})).status for host in hosts
@@ -286,7 +286,7 @@ def test_a_form_of_another_site_is_refused(tmp_path: Path) -> None:
             {"Origin": ORIGIN, "Sec-Fetch-Site": "same-origin"},
         ]
         installed = console.app._console
-        installed._pages = _echo
+        installed.pages = _echo
         replies = [await console.http("POST", "/console/x", form | each, b"a=1") for each in said]
         return [code_of(reply) if reply.status >= 400 else "" for reply in replies]
 

@@ -46,7 +46,7 @@ def compliance(desk: Desk, shop: Vendor) -> Iterator[tuple[Person, Browser]]:
 
 
 def ask(pages: Browser, order: Bought, action: str, why: str = WHY) -> httpx2.Response:
-    place = f"search/{order.ack_id}"
+    place = f"orders/{order.ack_id}"
     return pages.send(f"{place}/{action}", {"code": pages.codes(place)[-1], "reason": why})
 
 
@@ -124,7 +124,7 @@ def test_a_refused_order_gives_the_reasons_in_words(
     ack_id = acknowledge(shop.test, **named).json()["ack_id"]
     asked = {"ack_id": ack_id, "shipping_zip": "10001", "order_reference": "r", **named}
     assert not shop.test.post("/v1/clearances", json=asked).json()["cleared"]
-    page = pages.page(f"search/{ack_id}")
+    page = pages.page(f"orders/{ack_id}")
     top = page.partition('class="verdict is-bad"')[2].partition("</div>")[0]
     for said in ("verdict_refused", "refused_zip_mismatch", "missing_granted_clearance"):
         assert WORDS["en"][said] in top

@@ -13,6 +13,7 @@ import pytest
 
 from countersign.core.access.role import Role
 from countersign.server.console_host import ROOT
+from tests.console.visitor import KEPT
 from tests.http.backstage import Vendor, make_client
 from tests.staff.conftest import Desk, Person
 from tests.staff.test_orders import buy
@@ -49,7 +50,10 @@ class Browser:
             return [*(one.result() for one in sent), send()]
 
     def send(self, to: str, form: Mapping[str, str]) -> httpx2.Response:
-        return self._client.post(f"{self._root}/{to}", data=dict(form))
+        reply = self._client.post(f"{self._root}/{to}", data=dict(form))
+        while KEPT.search(led := reply.headers.get("location", "")):
+            reply = self._client.get(led)
+        return reply
 
 
 @contextmanager

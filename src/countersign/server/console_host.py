@@ -16,8 +16,8 @@ from __future__ import annotations
 import json
 from asyncio import Lock, to_thread
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from hmac import compare_digest
 from importlib.metadata import entry_points
 from typing import Any, Final, TypeAlias, cast
@@ -47,7 +47,7 @@ from countersign.core.notices.notice_file import parse_notice_file
 from countersign.core.orders.model import OrderState
 from countersign.hosted.toolkit.screens import CONTRAST, address_of, contrast, read_door, read_form
 from countersign.operate.bootstrap import Deployment
-from countersign.staff.people import by_provider, sign_in, sql
+from countersign.staff.people import by_provider, kept, sign_in, sql
 from countersign_evidence.disclosure import b64url
 
 GROUP: Final = "countersign.console"
@@ -83,8 +83,6 @@ class Answer:
     status: int
     data: Any
     """The decoded JSON; of another media type the bytes, of an empty body None."""
-    headers: Mapping[str, str]
-    """By their names in lower case."""
 
     @property
     def ok(self) -> bool:
@@ -112,8 +110,8 @@ class PageRequest:
     query: Mapping[str, str]
     """If a parameter is repeated, its last value."""
     form: Mapping[str, str]
-    """The fields of a POST; its origin was checked: see `_refuse_foreign`. Without a session,
-    bodies are read only at `DOORS`."""
+    """The fields of a POST; its origin was checked: see `_refuse_foreign`. Without a session, which
+    may have ended, bodies are read only at `DOORS`."""
     cookies: Mapping[str, str]
     headers: Mapping[str, str]
     """By their names in lower case."""
@@ -153,14 +151,18 @@ class Host:
         self._reading = Lock()
         self.who: Final = partial(sign_in.signed_in, people)
         """The person signed in with this session; None: no one."""
+        self.owner: Final = partial(sign_in.owner, people)
+        """The id of the person of a session, also of one that has ended by itself; or None."""
+        self.keep: Final = partial(kept.keep, people)
+        """Keep what a form led to, sealed, for ten minutes: its name in an address."""
+        self.kept: Final = partial(kept.find, people)
+        """What is kept for a person under a name; None: nothing, or no longer."""
         self.link_says: Final = partial(sign_in.link_says, people)
         """The holder of a link; None: the link is unknown, used, replaced or expired.
 
         The token of a link stands behind the # of its URL (`/console/link#csign_pl_…`), where no
         server sees it: the page sends it by a POST.
         """
-        self.link_options: Final = partial(sign_in.link_options, people)
-        """The options of `navigator.credentials.create`, with bytes as base64url; None as above."""
         self.use_link: Final = partial(sign_in.use_link, people)
         """Come in by a link with a new passkey, the response as JSON; None: refused.
 
@@ -176,8 +178,6 @@ class Host:
         """Sign in: a new session, whose token goes into a cookie. None: refused."""
         self.freshen: Final = partial(sign_in.freshen, people)
         """Use the passkey again, where the API answered `passkey_required`."""
-        self.sign_out: Final = partial(sign_in.sign_out, people)
-        """End this session."""
         self.go_to_provider: Final = partial(by_provider.begin, people)
         """The redirect for the browser, and the value that it keeps meanwhile: see `ProviderUse`.
 
@@ -209,10 +209,9 @@ class Host:
         """
         headers = {b"authorization": f"Bearer {session}".encode()}
         said = {ACCOUNT: account, MODE: mode, REASON: reason, b"idempotency-key": idempotency_key}
+        said[b"content-type"] = None if body is None else _JSON
         headers |= {name: value.encode() for name, value in said.items() if value}
         sent = b"" if body is None else json.dumps(body).encode()
-        if body is not None:
-            headers |= {b"content-type": _JSON.encode()}
         call = Call(
             method=method,
             path=path,
@@ -258,27 +257,25 @@ class Host:
         """The host of the provider of OpenID Connect where people sign in; "": not configured."""
         return self._people.provider.host if self._people.provider else ""
 
-    def form_code(self, session: str) -> str:
+    def form_code(self, session: str, key: str = "") -> str:
         """A token for one form of a signed-in person, sent back with the form: see `is_form`.
 
         It begins with a random key: see `form_key`.
         """
-        return self._form_code(session, b64url(self._people.access.entropy(_FORM_KEY_BYTES)))
+        access = self._people.access
+        digest = access.sessions.digest(session.encode()) or b""
+        key = key or b64url(access.entropy(_FORM_KEY_BYTES))
+        return f"{key}.{b64url(access.secret.page_code('person form', key, digest))}"
 
     def is_form(self, session: str, sent: str) -> bool:
         """Whether a form is of a page that was served in this session."""
-        code = self._form_code(session, self.form_key(sent))
+        code = self.form_code(session, self.form_key(sent))
         return compare_digest(code.encode(), sent.encode())
 
     @staticmethod
     def form_key(sent: str) -> str:
         """The `Idempotency-Key` of a form, from its token: a form sent twice acts once."""
         return sent.partition(".")[0]
-
-    def _form_code(self, session: str, key: str) -> str:
-        access = self._people.access
-        digest = access.sessions.digest(session.encode()) or b""
-        return f"{key}.{b64url(access.secret.page_code('person form', key, digest))}"
 
     def cookie_name(self, name: str) -> str:
         """The name of a cookie of the console: `__Host-` where browsers reach it by https."""
@@ -295,7 +292,7 @@ class Host:
         return "set-cookie", own
 
 
-@dataclass(slots=True)
+@dataclass
 class ConsoleHost:
     """The pages of the console for its routes, loaded on first use.
 
@@ -304,20 +301,18 @@ class ConsoleHost:
 
     deployment: Deployment
     handle: Handle
-    host: Host = field(init=False)
-    _pages: Pages | None = field(default=None, init=False)
 
-    def __post_init__(self) -> None:
-        self.host = Host(self.deployment, self.handle)
+    @cached_property
+    def host(self) -> Host:
+        return Host(self.deployment, self.handle)
 
-    @property
+    @cached_property
     def pages(self) -> Pages | None:
         """The pages below /console; None: the package is not installed."""
-        if self._pages is None:
-            for entry in entry_points(group=GROUP, name=ENTRY):
-                factory: Factory = entry.load()
-                self._pages = factory(self.host)
-        return self._pages
+        for entry in entry_points(group=GROUP, name=ENTRY):
+            factory: Factory = entry.load()
+            return factory(self.host)
+        return None
 
 
 async def show(room: ConsoleHost, call: Call) -> Reply:
@@ -331,22 +326,22 @@ async def show(room: ConsoleHost, call: Call) -> Reply:
     text = {name.decode("latin-1"): value.decode("latin-1") for name, value in call.raw_headers}
     lines = b";".join(value for name, value in call.raw_headers if name == b"cookie")
     pairs = (one.strip().partition("=") for one in lines.decode("latin-1").split(";"))
-    kept = {name: value for name, _, value in pairs}
+    cookies = {name: value for name, _, value in pairs}
     path, checkout = call.path.removeprefix(ROOT).removeprefix("/"), room.deployment.checkout
     form: Mapping[str, str] = {}
     if call.method == "POST":
         _refuse_foreign(room, call)
-        session = kept.get(room.host.cookie_name(SESSION), "")
+        session = cookies.get(room.host.cookie_name(SESSION), "")
         if path in DOORS:
             form = await read_door(checkout, call)
-        elif session and await room.host.who(session) is not None:
+        elif session and await room.host.owner(session) is not None:
             form = await read_form(call, BODY_BYTES_MAX, (session,))
     request = PageRequest(
         method=call.method,
         path=path,
         query=dict(parse_qsl(call.query_string.decode("latin-1"), errors="replace")),
         form=form,
-        cookies=kept,
+        cookies=cookies,
         headers=text,
         address=address_of(checkout, call),
     )
@@ -377,10 +372,9 @@ def _refuse_foreign(room: ConsoleHost, call: Call) -> None:
 
 
 def _answer(reply: Reply) -> Answer:
-    headers = {name.decode(): value.decode("latin-1") for name, value in reply.headers}
-    is_json = headers.get("content-type", "").startswith(_JSON)
+    is_json = dict(reply.headers).get(b"content-type", b"").startswith(_JSON.encode())
     data: Any = json.loads(reply.body) if is_json and reply.body else reply.body or None
-    return Answer(status=reply.status, data=data, headers=headers)
+    return Answer(status=reply.status, data=data)
 
 
 ROUTES: Final[tuple[Route[Any], ...]] = grouped(

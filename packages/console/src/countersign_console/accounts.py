@@ -23,6 +23,8 @@ def _is(*statuses: str) -> Any:  # noqa: ANN401 - whether an account has one of 
 class Accounts(ListPage):
     """`accounts`, for the staff of the deployment."""
 
+    looks = frozenset({"closing"})
+
     async def extras(self, visit: Visit, item: Mapping[str, Any]) -> Mapping[str, Any]:
         """Contrast of the colour, and further acts of the person."""
         is_open = visit.may_do("accounts:manage") and item["status"] != "closed"
@@ -35,19 +37,19 @@ class Accounts(ListPage):
             "closing": None,
         }
 
-    async def do(self, visit: Visit, action: str) -> PageReply:
-        """Also: a test page of the buyer, and what closing would end."""
-        try:
-            if visit.parameter and action == "preview" and visit.may_do(_PREVIEW):
-                return await self._preview(visit)
-            if visit.parameter and action == "closing":
-                return await self._closing(visit)
-        except Refused as refused:
-            return await self.show_item(visit, refused.message, refused.status)
+    async def show_item(self, visit: Visit) -> PageReply:
+        """Also: what closing would end."""
+        is_closing = visit.kept.action == "closing"
+        return await (self._closing(visit) if is_closing else super().show_item(visit))
+
+    async def do(self, visit: Visit, action: str) -> str:
+        """Also: a test page of the buyer."""
+        if visit.parameter and action == "preview" and visit.may_do(_PREVIEW):
+            return await self._preview(visit)
         return await super().do(visit, action)
 
-    async def _preview(self, visit: Visit) -> PageReply:
-        """Redirect to the page that buyers see, by a link in test mode for this preview."""
+    async def _preview(self, visit: Visit) -> str:
+        """The page that buyers see, by a link in test mode for this preview."""
         there = visit.of(Place(account_id=visit.parameter, mode="test"))
         notices = await there.page_of("/v1/notices", limit="1")
         if not notices["data"]:
@@ -58,13 +60,8 @@ class Accounts(ListPage):
             "notice_id": notices["data"][0]["notice_id"],
         }
         made = await there.call("POST", "/v1/checkout_sessions", body=body)
-        return visit.show(
-            "once.html",
-            visit.words["brand_preview"],
-            page=self,
-            act=_PREVIEWED,
-            once={"url": made["url"], "expires_at": made["expires_at"]},
-        )
+        once = {"url": made["url"], "expires_at": made["expires_at"]}
+        return await visit.keep("preview", result=once)
 
     async def _closing(self, visit: Visit) -> PageReply:
         closing = await visit.call("GET", f"/v1/accounts/{visit.parameter}/close")
@@ -77,7 +74,6 @@ class Accounts(ListPage):
         )
 
 
-_PREVIEWED: Final = _act(name="preview", path="/v1/checkout_sessions")
 _ORIGIN: Final = (Field(name="origin", required=True),)
 ACCOUNTS: Final = Accounts(
     name="accounts",

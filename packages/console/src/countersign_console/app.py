@@ -11,18 +11,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from countersign.server.console_host import ROOT, SESSION, Host, PageReply, PageRequest
+from countersign.server.console_host import SESSION, Host, PageReply, PageRequest
 from countersign_console import provider, sessions, sign_in
-from countersign_console.menu import DEPLOYMENT, Place
-from countersign_console.pages import PAGES, SCOPES
-from countersign_console.view import WORDS, keep_locale, lead, locale_of
-from countersign_console.visit import Refused, Visit
+from countersign_console.menu import DEPLOYMENT, Place, Signed
+from countersign_console.pages import PAGES, SCOPES, Page
+from countersign_console.view import keep_locale, lead, locale_of
+from countersign_console.visit import MODES, Refused, Visit, to_sign_in, way_back
 
-_MODES: Final = frozenset({"test", "live"})
 _NO_ITEM: Final = "-"
 _OWN: Final = {"passkey": sign_in.freshen, "sessions": sessions.answer}
 """Pages about the person alone."""
 _SIGN_IN_AGAIN: Final = 401
+_REST: Final = 2
+"""Parts of an address after the page: a parameter and an action."""
 
 
 def open_console(host: Host) -> Console:
@@ -48,51 +49,95 @@ class Console:
             return await provider.answer(self._host, request, locale)
         session = request.cookies.get(self._host.cookie_name(SESSION), "")
         person = await sign_in.who(self._host, session) if session else None
-        if person is None:
-            return lead(f"{ROOT}/sign-in")
-        visit = Visit(
-            host=self._host,
-            request=request,
-            session=session,
-            person=person,
-            locale=locale,
-            pages=SCOPES,
-            place=Place(),
+        visit = _placed(
+            Visit(
+                host=self._host,
+                request=request,
+                session=session,
+                person=person or Signed(id=await self._host.owner(session) or ""),
+                locale=locale,
+                pages=SCOPES,
+                place=Place(),
+            )
         )
-        if request.method == "POST" and not self._host.is_form(
-            session, request.form.get("code", "")
-        ):
-            return visit.failed(403, WORDS[locale]["old_form"])
-        return await self._page(visit)
+        if person is not None:
+            return await self._page(visit)
+        back = visit.address
+        if request.method == "POST":
+            back = visit.at(visit.here)
+            page = PAGES.get((visit.place.is_deployment, visit.page))
+            if visit.person.id and page and visit.is_own_form:
+                back = await _unsent(page, visit, visit.words["session_over"])
+        return lead(to_sign_in(back))
 
     async def _page(self, visit: Visit) -> PageReply:
-        match visit.request.path.split("/"):
-            case ["sign-out"] if visit.request.method == "POST":
-                return await sign_in.sign_out(visit)
-            case [own] if own in _OWN:
-                return await _OWN[own](visit)
-            case [""]:
-                return visit.first()
-            case [place, page, *rest] if place == DEPLOYMENT and len(rest) <= 2:
-                return await self._at(visit, page, rest)
-            case [account, mode, page, *rest] if mode in _MODES and len(rest) <= 2:
-                name = await sign_in.name_of(visit, account)
-                if name is not None:
-                    here = Place(account_id=account, name=name, mode=mode)
-                    return await self._at(visit.of(here), page, rest)
-        return visit.failed(404, visit.words["no_such_page"])
-
-    async def _at(self, visit: Visit, name: str, rest: list[str]) -> PageReply:
-        page = PAGES.get((visit.place.is_deployment, name))
-        parameter, action = (*rest, "", "")[:2]
+        path, is_sent = visit.request.path, visit.request.method == "POST"
+        if path in {"", "sign-out", *_OWN}:
+            return await self._own(visit, path, is_sent=is_sent)
+        page = PAGES.get((visit.place.is_deployment, visit.page))
+        if account := visit.place.account_id:
+            name = await sign_in.name_of(visit, account)
+            page = page if name is not None else None
+            visit = visit.of(Place() if name is None else replace(visit.place, name=name))
+        if is_sent:
+            return lead(await _press(page, visit) if page else way_back(path))
         if page is None:
             return visit.failed(404, visit.words["no_such_page"])
-        own = replace(visit, parameter="" if parameter == _NO_ITEM else parameter)
-        try:
-            if visit.request.method == "POST":
-                return await page.do(own, action)
-            return await (page.show_item(own) if own.parameter else page.show(own))
-        except Refused as refused:
-            if refused.status == _SIGN_IN_AGAIN:
-                return lead(f"{ROOT}/sign-in")
-            return own.failed(refused.status, refused.message)
+        return await _show(page, await visit.with_kept())
+
+    @staticmethod
+    async def _own(visit: Visit, path: str, *, is_sent: bool) -> PageReply:
+        if is_sent and not visit.is_own_form:
+            return lead(way_back(path, problem="old_form"))
+        if path in _OWN:
+            return await _OWN[path](visit)
+        is_out = path and is_sent
+        return await (sign_in.sign_out(visit) if is_out else visit.first())
+
+
+def _placed(visit: Visit) -> Visit:
+    """The visit at the place and page that its address names, if it names one."""
+    match visit.request.path.split("/"):
+        case [place, page, *rest] if place == DEPLOYMENT and len(rest) <= _REST:
+            here = Place()
+        case [account, mode, page, *rest] if mode in MODES and len(rest) <= _REST:
+            here = Place(account_id=account, mode=mode)
+        case _:
+            return visit
+    parameter, action = (*rest, "", "")[:_REST]
+    item = "" if parameter == _NO_ITEM else parameter
+    return replace(visit, place=here, page=page, parameter=item, action=action)
+
+
+async def _press(page: Page, visit: Visit) -> str:
+    """The address to which a form leads: nothing is ever shown as the answer to a form."""
+    if not visit.is_own_form:
+        return await _unsent(page, visit, visit.words["old_form"], 403)
+    if visit.action in page.looks:
+        return await visit.keep(visit.action)
+    try:
+        return await page.do(visit, visit.action)
+    except Refused as refused:
+        if refused.needs_passkey:
+            return visit.passkey_first(await _unsent(page, visit))
+        if refused.status == _SIGN_IN_AGAIN:
+            return to_sign_in(await _unsent(page, visit, visit.words["session_over"]))
+        return await _unsent(page, visit, refused.message, refused.status)
+
+
+async def _unsent(page: Page, visit: Visit, problem: str = "", status: int = 200) -> str:
+    """The address of the form with what was typed, which is not sent again by itself."""
+    action = "" if visit.action in page.looks else visit.action
+    return await visit.keep(action, problem=problem, status=status)
+
+
+async def _show(page: Page, visit: Visit) -> PageReply:
+    try:
+        return await (page.show_item(visit) if visit.parameter else page.show(visit))
+    except Refused as refused:
+        if refused.status == _SIGN_IN_AGAIN:
+            return lead(to_sign_in(visit.address))
+        if not visit.kept.action:
+            return visit.failed(refused.status, refused.message)
+        found = replace(visit.kept, action="", problem=refused.message, status=refused.status)
+        return await _show(page, replace(visit, kept=found))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from json import dumps
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from countersign.server.console_host import PageReply
 from countersign_console.lists import Field
@@ -32,68 +32,64 @@ _FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r")
 class Audit:
     """`audit`. The subject may be a buyer, so a filter is sent as a form."""
 
-    async def show(self, visit: Visit, problem: str = "", status: int = 200) -> PageReply:
-        """Audit entries, newest first."""
-        form = visit.form
-        try:
-            query = _query(form)
-            found = await visit.page_of(_PATH, after=form.get("after", ""), **query)
-        except Refused as refused:
-            problem, status, found = refused.message, refused.status, _NOTHING
+    looks: ClassVar = frozenset({"find", "csv"})
+
+    async def show(self, visit: Visit) -> PageReply:
+        """Audit entries, newest first; or the filtered ones as a file."""
+        form = visit.form if visit.kept.action in self.looks else {}
+        if visit.kept.action == "csv":
+            return await self._file(visit)
+        found = await visit.page_of(_PATH, after=form.get("after", ""), **_query(form))
         actors = sorted({one["actor"] for one in found["data"]})
         return visit.show(
             "audit.html",
             visit.words["page_audit"],
-            status=status,
-            problem=problem,
             fields=_FIELDS,
             rows=found["data"],
             names=await visit.host.names([one for one in actors if one.startswith("per_")]),
             more=found["next_cursor"],
-            form=form,
         )
 
     async def show_item(self, visit: Visit) -> PageReply:
         """There are no items."""
         return await self.show(visit)
 
-    async def do(self, visit: Visit, action: str) -> PageReply:
-        """Show the filtered entries, or return them as a file."""
-        if action != "csv":
-            return await self.show(visit)
-        try:
-            rows = await visit.all_of(_PATH, _query(visit.form), _ROWS_MAX)
-        except Refused as refused:
-            return await self.show(visit, refused.message, refused.status)
+    async def do(self, visit: Visit, action: str) -> str:  # noqa: ARG002 - a page's form
+        """No acts are possible here."""
+        return visit.at(visit.here)
+
+    @staticmethod
+    async def _file(visit: Visit) -> PageReply:
+        rows = await visit.all_of(_PATH, _query(visit.form), _ROWS_MAX)
         if len(rows) >= _ROWS_MAX:
-            return await self.show(visit, visit.words["audit_too_many"], 422)
-        return PageReply(
-            body=_csv(rows).encode(),
-            headers=[
-                ("content-type", "text/csv; charset=utf-8"),
-                ("content-disposition", 'attachment; filename="audit.csv"'),
-                ("cache-control", "no-store"),
-            ],
-        )
-
-
-_NOTHING: Final[Mapping[str, Any]] = {"data": (), "next_cursor": None}
+            raise Refused(422, "too_many", visit.words["audit_too_many"])
+        return table("audit.csv", _COLUMNS, rows)
 
 
 def _query(form: Mapping[str, str]) -> dict[str, str]:
     return {one.name: str(one.read(form) or "") for one in _FIELDS}
 
 
-def _csv(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Lines of CSV (RFC 4180), safe to open in a spreadsheet, with a line of names first."""
+def table(name: str, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> PageReply:
+    """A file of CSV (RFC 4180), safe to open in a spreadsheet, with a line of names first."""
     target = StringIO()
     writer = csv.writer(target, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
-    writer.writerow(_COLUMNS)
+    writer.writerow(columns)
     for row in rows:
-        shown = {**row, "details": dumps(row["details"], ensure_ascii=False, sort_keys=True)}
-        writer.writerow(_safe([str(shown[name]) for name in _COLUMNS]))
-    return target.getvalue()
+        writer.writerow([_cell(row[column]) for column in columns])
+    return PageReply(
+        body=target.getvalue().encode(),
+        headers=[
+            ("content-type", "text/csv; charset=utf-8"),
+            ("content-disposition", f'attachment; filename="{name}"'),
+            ("cache-control", "no-store"),
+        ],
+    )
 
 
-def _safe(fields: Sequence[str]) -> list[str]:
-    return [f"'{text}" if text.startswith(_FORMULAS) else text for text in fields]
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    is_text = isinstance(value, str)
+    text = str(value) if is_text else dumps(value, ensure_ascii=False, sort_keys=True)
+    return f"'{text}" if text.startswith(_FORMULAS) else text

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, ClassVar, Final
 
 from countersign.server.console_host import PageReply
-from countersign_console.visit import Refused, Visit
+from countersign_console.visit import Visit
 
 _REASONS: Final = ("request", "retention", "court_order", "other")
 
@@ -15,62 +16,49 @@ _REASONS: Final = ("request", "retention", "court_order", "other")
 class Erasures:
     """`erasures`. A buyer is named in a form, never in an address."""
 
-    async def show(self, visit: Visit, problem: str = "", status: int = 200) -> PageReply:
-        """The requests that wait, and the form. The cursor names a buyer: it is sent as a form."""
-        found = await visit.page_of("/v1/erasures/requests", after=visit.form.get("after", ""))
+    looks: ClassVar = frozenset({"preview", "more"})
+
+    async def show(self, visit: Visit) -> PageReply:
+        """The requests that wait, and the form; what would be erased; or what was.
+
+        The cursor names a buyer: it is sent as a form.
+        """
+        found: Mapping[str, Any] = {"data": (), "next_cursor": None}
+        preview, done = None, visit.kept.result
+        if visit.kept.action == "preview":
+            body = _body(visit)
+            preview = await visit.call("POST", "/v1/erasures/preview", body=body)
+        elif done is None:
+            found = await visit.page_of("/v1/erasures/requests", after=visit.form.get("after", ""))
         return visit.show(
             "erasures.html",
             visit.words["page_erasures"],
-            status=status,
-            problem=problem,
             requests=found["data"],
             more=found["next_cursor"],
-            preview=None,
-            done=None,
+            preview=preview,
+            may_erase=visit.may_do("erasure:write"),
+            done=done,
             reasons=_REASONS,
-            form=visit.form,
         )
 
     async def show_item(self, visit: Visit) -> PageReply:
         """There are no items."""
         return await self.show(visit)
 
-    async def do(self, visit: Visit, action: str) -> PageReply:
-        """Show what would be erased; or erase; or show the next page of requests."""
-        if action == "more":
-            return await self.show(visit)
-        body = {
-            "subject": visit.form.get("subject", "").strip(),
-            "with_acknowledgments": bool(visit.form.get("with_acknowledgments")),
-        }
-        try:
-            if action != "erase":
-                preview = await visit.call("POST", "/v1/erasures/preview", body=body, is_look=True)
-                return self._shown(visit, preview=preview)
-            if not visit.form.get("sure"):
-                preview = await visit.call("POST", "/v1/erasures/preview", body=body, is_look=True)
-                problem = visit.words["tick_sure"]
-                return self._shown(visit, preview=preview, problem=problem)
-            why = {"reason": visit.form.get("why", "request")}
-            done = await visit.call("POST", "/v1/erasures", body=body | why)
-            return self._shown(visit, done=done)
-        except Refused as refused:
-            if refused.needs_passkey:
-                return visit.lead_to_passkey("erasures")
-            return await self.show(visit, refused.message, refused.status)
+    async def do(self, visit: Visit, action: str) -> str:
+        """Erase."""
+        if action != "erase":
+            return visit.at(visit.here)
+        if not visit.form.get("sure"):
+            problem = visit.words["tick_sure"]
+            return await visit.keep("preview", problem=problem, status=422)
+        body = _body(visit) | {"reason": visit.form.get("why", "request")}
+        return await visit.keep(action, result=await visit.call("POST", "/v1/erasures", body=body))
 
-    def _shown(
-        self, visit: Visit, preview: object = None, done: object = None, problem: str = ""
-    ) -> PageReply:
-        return visit.show(
-            "erasures.html",
-            visit.words["page_erasures"],
-            requests=(),
-            more=None,
-            reasons=_REASONS,
-            form=visit.form,
-            preview=preview,
-            may_erase=visit.may_do("erasure:write"),
-            done=done,
-            problem=problem,
-        )
+
+def _body(visit: Visit) -> dict[str, Any]:
+    subject = visit.form.get("subject", "").strip()
+    return {
+        "subject": subject,
+        "with_acknowledgments": bool(visit.form.get("with_acknowledgments")),
+    }

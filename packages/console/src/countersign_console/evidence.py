@@ -18,6 +18,7 @@ from countersign_evidence.dossier import VERIFY_HTML, VERIFY_PY, read_container,
 from countersign_evidence.verification import verify_file
 
 ZIP: Final = "application/zip"
+LOOKS: Final = frozenset({"cover", "certificate", "check"})
 _RECORD: Final = re.compile(r"records/([a-z]+_[0-9a-z]+)\.json")
 _VERIFIER: Final = re.compile(
     r"<main>\n<h1>.*?</h1>\n(?P<page>.*?)</main>\n"
@@ -46,13 +47,24 @@ class Dossier:
         return f"data:{ZIP};base64,{b64encode(self.data).decode()}"
 
 
-async def read_dossier(visit: Visit, ack_id: str, reason: str) -> Dossier:
-    """The dossier of an order; the look at it is in the audit. Raises Refused."""
-    data = await visit.call("GET", f"/v1/acknowledgments/{ack_id}/dossier", reason=reason)
-    return Dossier(name=f"{ack_id}-dossier.zip", data=data)
+async def show(visit: Visit, order: Any, look: str, reason: str) -> PageReply:  # noqa: ANN401 - JSON
+    """The evidence of an order; the look at it is in the audit. Raises Refused."""
+    ack_id, name = order["ack_id"], "certificate" if look == "certificate" else "dossier"
+    data = await visit.call("GET", f"/v1/acknowledgments/{ack_id}/{name}", reason=reason)
+    if look == "certificate":
+        return PageReply(
+            body=data,
+            headers=[
+                ("content-type", "application/pdf"),
+                ("content-disposition", f'attachment; filename="{ack_id}.pdf"'),
+                ("cache-control", "no-store"),
+            ],
+        )
+    dossier = Dossier(name=f"{ack_id}-dossier.zip", data=data)
+    return await (_check(visit, dossier) if look == "check" else _cover(visit, order, dossier))
 
 
-async def check(visit: Visit, order: Any, dossier: Dossier) -> PageReply:  # noqa: ANN401 - JSON
+async def _check(visit: Visit, dossier: Dossier) -> PageReply:
     """The dossier with its own verifier, which checks it in the browser.
 
     It is the page at /verify of this service, with the service's own policies.
@@ -67,7 +79,7 @@ async def check(visit: Visit, order: Any, dossier: Dossier) -> PageReply:  # noq
         script="check.js",
         verifier=found["script"],
         reach=f"'self' {visit.host.public_url}",
-        order=order,
+        back=visit.back(),
         dossier=dossier,
         verify_page=Markup(found["page"] + found["policies"]),  # noqa: S704 - of this service
     )
@@ -81,7 +93,7 @@ class Held(NamedTuple):
     """The name of the text that describes it."""
 
 
-async def cover(visit: Visit, order: Any, dossier: Dossier) -> PageReply:  # noqa: ANN401 - JSON
+async def _cover(visit: Visit, order: Any, dossier: Dossier) -> PageReply:  # noqa: ANN401 - JSON
     """A page to print, which goes on top of the dossier.
 
     About the evidence it repeats the printed verdict, and no more.
@@ -95,6 +107,7 @@ async def cover(visit: Visit, order: Any, dossier: Dossier) -> PageReply:  # noq
         "cover.html",
         visit.words["cover_title"],
         order=order,
+        back=visit.back(),
         named={
             f"cover_{name}": next(filter(None, (one.shown.get(name) for one in records)), None)
             for name in ("order_reference", "session_id")

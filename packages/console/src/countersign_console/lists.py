@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from countersign.server.console_host import PageReply
 from countersign_console.visit import Refused, Visit
@@ -118,8 +118,6 @@ class ListPage:
     columns: Sequence[str]
     item_path: str = ""
     """The path of one item, with `{id}`; "": the list has all of it."""
-    item_page: str = ""
-    """The page of an item; "": this list's own."""
     new: Sequence[Act] = ()
     acts: Sequence[Act] = ()
     filters: Sequence[Field] = ()
@@ -133,8 +131,13 @@ class ListPage:
     note: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
     """A row of the list, with the page's additions."""
 
-    async def show(self, visit: Visit, problem: str = "", status: int = 200) -> PageReply:
+    looks: ClassVar[frozenset[str]] = frozenset()
+    """Forms that only look: they are carried out by the page that they lead to."""
+
+    async def show(self, visit: Visit) -> PageReply:
         """The list, and forms for new items."""
+        if visit.kept.result is not None:
+            return self._once(visit)
         wanted = {one.name: visit.request.query.get(one.name, "") for one in self.filters}
         read = {one.name: str(one.read(wanted) or "") for one in self.filters}
         after = visit.request.query.get("after", "")
@@ -142,23 +145,20 @@ class ListPage:
         return visit.show(
             "list.html",
             visit.words[f"page_{self.name}"],
-            status=status,
-            problem=problem,
             page=self,
             wanted=wanted,
             rows=await _named(visit, [self.note(one) for one in found["data"]]),
             more=_more(visit, self.name, wanted, found["next_cursor"]),
             begun=bool(after),
             acts=[act.of(visit) for act in self.new if visit.may_do(act.scope)],
-            form=visit.form,
             machine=self._line(self.machine, visit),
-            passkey=visit.passkey_for(self._here(visit)),
+            passkey=visit.passkey,
         )
 
-    async def show_item(self, visit: Visit, problem: str = "", status: int = 200) -> PageReply:
+    async def show_item(self, visit: Visit) -> PageReply:
         """One item with all its members and acts; the list, if it has no pages of items."""
-        if self.item_page:
-            return visit.lead(f"{self.item_page}/{visit.parameter}")
+        if visit.kept.result is not None:
+            return self._once(visit)
         if not (self.acts or self.item_path):
             return await self.show(visit)
         (item,) = await _named(visit, [await self._item(visit)])
@@ -166,8 +166,6 @@ class ListPage:
         return visit.show(
             self.template,
             visit.words[f"item_{self.name}"],
-            status=status,
-            problem=problem,
             page=self,
             item=item,
             acts=[
@@ -175,9 +173,8 @@ class ListPage:
                 for act in self.acts
                 if visit.may_do(act.scope) and not act.hidden and act.when(item)
             ],
-            form=visit.form,
             machine=self._line(self.item_machine, visit),
-            passkey=visit.passkey_for(self._here(visit)),
+            passkey=visit.passkey,
             **extras,
         )
 
@@ -185,30 +182,25 @@ class ListPage:
         """Further values for an item's template."""
         return {}
 
-    async def do(self, visit: Visit, action: str) -> PageReply:
+    async def do(self, visit: Visit, action: str) -> str:
         """Carry out a form of the list or of an item."""
         acts = self.acts if visit.parameter else self.new
         act = next((one for one in acts if one.name == action and visit.may_do(one.scope)), None)
-        show = self.show_item if visit.parameter else self.show
         if act is None:
-            return await show(visit)
+            return visit.at(visit.here)
         if act.danger and not visit.form.get("sure"):
-            return await show(visit, visit.words["tick_sure"], 422)
-        try:
-            made = await _carry_out(visit, act)
-        except Refused as refused:
-            if refused.needs_passkey:
-                return visit.lead_to_passkey(self._here(visit))
-            return await show(visit, refused.message, refused.status)
+            raise Refused(422, "not_sure", visit.words["tick_sure"])
+        made = await carry_out(visit, act)
         once = {name: made[name] for name in act.shows if made.get(name) is not None}
         if once:
-            title = visit.words[f"act_{act.name}"]
-            return visit.show("once.html", title, page=self, act=act, once=once)
+            return await visit.keep(action, result=once)
         stays = visit.parameter and not act.danger
-        return visit.lead(f"{self.name}/{visit.parameter}" if stays else self.name, said=act.name)
+        return visit.at(visit.here if stays else self.name, said=act.name)
 
-    def _here(self, visit: Visit) -> str:
-        return f"{self.name}/{visit.parameter}".rstrip("/")
+    def _once(self, visit: Visit) -> PageReply:
+        act, once = visit.kept.action, visit.kept.result
+        title, back = visit.words[f"act_{act}"], visit.at(self.name)
+        return visit.show("once.html", title, act=act, once=once, back=back)
 
     def _line(self, line: str, visit: Visit) -> str:
         return line.format(account=visit.place.account_id, id=visit.parameter)
@@ -238,7 +230,7 @@ async def _named(visit: Visit, items: Sequence[Mapping[str, Any]]) -> Sequence[M
     ]
 
 
-async def _carry_out(visit: Visit, act: Act) -> Any:  # noqa: ANN401 - JSON
+async def carry_out(visit: Visit, act: Act) -> Any:  # noqa: ANN401 - JSON
     """The API's response to an act. A deleted object was deleted by the same form."""
     path = act.path.replace("{id}", visit.parameter)
     try:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeAlias
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from countersign.server.console_host import ROOT
 
@@ -23,16 +23,17 @@ Scopes: TypeAlias = Mapping[tuple[bool, str], str]
 class Signed:
     """The person who is signed in."""
 
-    name: str
-    roles: Mapping[str, str]
+    id: str = ""
+    name: str = ""
+    roles: Mapping[str, str] = field(default_factory=dict)
     """Account ("" for the deployment) → role."""
-    scopes: Mapping[str, frozenset[str]]
+    scopes: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Account ("" for the deployment) → the person's scopes there."""
-    acts: Mapping[str, frozenset[str]]
+    acts: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """The same, without scopes that only read."""
-    accounts: Mapping[str, str]
+    accounts: Mapping[str, str] = field(default_factory=dict)
     """The accounts that the menu names: identifier → name."""
-    is_fresh: bool
+    is_fresh: bool = False
     """Whether the passkey was used in the last minutes."""
 
     def may(self, account_id: str, scope: str) -> bool:
@@ -72,11 +73,11 @@ class Place:
     def at(self, page: str, **query: str) -> str:
         """The address of a page here."""
         here = f"{self.account_id}/{self.mode}" if self.account_id else DEPLOYMENT
-        return f"{ROOT}/{here}/{page}" + (f"?{urlencode(query)}" if query else "")
+        return f"{ROOT}/{here}/{quote(page)}" + (f"?{urlencode(query)}" if query else "")
 
     def other_mode(self, path: str, pages: Scopes) -> str:
         """The address of this path's page in the other mode."""
-        page = next((one for one in path.split("/")[_PAGE:][:1] if (False, one) in pages), "today")
+        page = next((one for one in path.split("/")[_PAGE:][:1] if (False, one) in pages), "orders")
         return replace(self, mode="live" if self.is_test else "test").at(page)
 
 
@@ -113,7 +114,7 @@ def menu(
     if not place.is_deployment:
         groups.append(Group(place.name, entries(place)))
     others = [
-        Entry(Place(account_id=account, mode=place.mode).at("search"), name, current=False)
+        Entry(Place(account_id=account, mode=place.mode).at("orders"), name, current=False)
         for account, name in person.accounts.items()
         if account != place.account_id
     ]

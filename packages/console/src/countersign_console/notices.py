@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from countersign.server.console_host import PageReply
 from countersign_console.lists import Act, Field
@@ -43,27 +43,23 @@ _ACTS: Final = (
 class Notices:
     """`notices`, and `notices/{notice}~{version}`."""
 
-    async def show(
-        self,
-        visit: Visit,
-        problem: str = "",
-        status: int = 200,
-        checked: Any = None,  # noqa: ANN401 - JSON
-    ) -> PageReply:
-        """All versions, and a form for a new one."""
+    looks: ClassVar = frozenset({"check"})
+
+    async def show(self, visit: Visit) -> PageReply:
+        """All versions, a form for a new one, and what was found in it."""
+        checked = None
+        if visit.kept.action == "check":
+            checked = await visit.call("POST", "/v1/notices/check", body=await _body(visit))
         return visit.show(
             "notices.html",
             visit.words["page_notices"],
-            status=status,
-            problem=problem,
             notices=await visit.all_of("/v1/notices/lifecycle"),
             checked=checked,
             may_publish=visit.may_do("notices:manage"),
-            passkey=visit.passkey_for("notices"),
-            form=visit.form,
+            passkey=visit.passkey,
         )
 
-    async def show_item(self, visit: Visit, problem: str = "", status: int = 200) -> PageReply:
+    async def show_item(self, visit: Visit) -> PageReply:
         """One version: its history, difference from its predecessor, and acts."""
         notice_id, _, version = visit.parameter.partition(_VERSION)
         query = {"notice_id": notice_id}
@@ -80,47 +76,27 @@ class Notices:
         return visit.show(
             "notice.html",
             f"{notice_id} {version}",
-            status=status,
-            problem=problem,
             notice=own,
             compared=compared,
             acts=[act for act in _ACTS if visit.may_do(act.scope)],
-            passkey=visit.passkey_for(f"notices/{visit.parameter}"),
-            form=visit.form,
+            passkey=visit.passkey,
         )
 
-    async def do(self, visit: Visit, action: str) -> PageReply:
-        """Check or publish a file; review, withdraw or reinstate a version."""
+    async def do(self, visit: Visit, action: str) -> str:
+        """Publish a file; review, withdraw or reinstate a version."""
         if not visit.parameter:
-            return await self._file(visit, action)
+            made = await visit.call("POST", "/v1/notices/publish", body=await _body(visit))
+            place = f"notices/{made['notice_id']}{_VERSION}{made['version']}"
+            return visit.at(place, said="publish_notice")
         notice_id, _, version = visit.parameter.partition(_VERSION)
         act = next((one for one in _ACTS if one.name == action), None)
         if act is None:
-            return await self.show_item(visit)
+            return visit.at(visit.here)
         if act.danger and not visit.form.get("sure"):
-            return await self.show_item(visit, visit.words["tick_sure"], 422)
-        try:
-            body = {"version": version, **act.body(visit.form)}
-            await visit.call("POST", act.path.replace("{id}", notice_id), body=body)
-        except Refused as refused:
-            if refused.needs_passkey:
-                return visit.lead_to_passkey(f"notices/{visit.parameter}")
-            return await self.show_item(visit, refused.message, refused.status)
-        return visit.lead(f"notices/{visit.parameter}", said=act.name)
-
-    async def _file(self, visit: Visit, action: str) -> PageReply:
-        try:
-            body = await _body(visit)
-            if action == "publish":
-                made = await visit.call("POST", "/v1/notices/publish", body=body)
-                place = f"notices/{made['notice_id']}{_VERSION}{made['version']}"
-                return visit.lead(place, said="publish_notice")
-            checked = await visit.call("POST", "/v1/notices/check", body=body, is_look=True)
-        except Refused as refused:
-            if refused.needs_passkey:
-                return visit.lead_to_passkey("notices")
-            return await self.show(visit, refused.message, refused.status)
-        return await self.show(visit, checked=checked)
+            raise Refused(422, "not_sure", visit.words["tick_sure"])
+        body = {"version": version, **act.body(visit.form)}
+        await visit.call("POST", act.path.replace("{id}", notice_id), body=body)
+        return visit.at(visit.here, said=act.name)
 
 
 async def _body(visit: Visit) -> dict[str, Any]:

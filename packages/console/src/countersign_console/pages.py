@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
-from countersign.server.console_host import ORDER_STATES, STAFF_SCOPES, VENDOR_SCOPES, PageReply
+from countersign.server.console_host import STAFF_SCOPES, VENDOR_SCOPES, PageReply
 from countersign_console.accounts import ACCOUNTS
 from countersign_console.audit import Audit
 from countersign_console.erasures import Erasures
-from countersign_console.links import LINKS
 from countersign_console.lists import Act, Field, ListPage
 from countersign_console.notices import Notices
 from countersign_console.orders import Orders
@@ -24,14 +23,17 @@ from countersign_console.webhooks import WEBHOOKS
 class Page(Protocol):
     """The handler of one page of the menu."""
 
+    looks: ClassVar[frozenset[str]]
+    """Forms that only look: they lead to a page that carries them out."""
+
     async def show(self, visit: Visit) -> PageReply:
         """The page itself."""
 
     async def show_item(self, visit: Visit) -> PageReply:
         """The page of the item that the address names."""
 
-    async def do(self, visit: Visit, action: str) -> PageReply:
-        """Carry out a form."""
+    async def do(self, visit: Visit, action: str) -> str:
+        """Carry out a form; gives the address of the page that it leads to."""
 
 
 def _works(key: Mapping[str, Any]) -> bool:
@@ -44,20 +46,6 @@ def _due(record: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**record, "due": f"due_{held}"}
 
 
-_YES_NO: Final = ("true", "false")
-_ORDERS: Final = ListPage(
-    name="orders",
-    path="/v1/orders",
-    identifier="order_id",
-    item_page="search",
-    columns=("opened_at", "state", "notice_id", "hold_id"),
-    filters=(
-        Field(name="state", options=ORDER_STATES),
-        Field(name="held", options=_YES_NO),
-        Field(name="opened_after", kind="day"),
-        Field(name="opened_before", kind="day"),
-    ),
-)
 _WHY: Final = Field(name="key_reason", is_reason=True)
 _KEYS: Final = ListPage(
     name="keys",
@@ -207,9 +195,8 @@ def _people(scope: str, path: str, group: str, of: str) -> ListPage:
 _MEMBERS: Final = _people("people:manage", "/v1/members", "members", " --account {account}")
 _STAFF: Final = _people("staff:manage", "/v1/staff", "staff", "")
 _DECLARED: Final[Mapping[tuple[bool, str], tuple[str, Page]]] = {
+    (False, "orders"): ("orders:read", Orders()),
     (False, "today"): ("search:read", Today()),
-    (False, "search"): ("search:read", Orders()),
-    (False, "orders"): ("orders:read", _ORDERS),
     (False, "reviews"): ("buyers:review", Reviews()),
     (False, "holds"): ("holds:manage", _HOLDS),
     (False, "matters"): ("holds:manage", _MATTERS),
@@ -217,7 +204,6 @@ _DECLARED: Final[Mapping[tuple[bool, str], tuple[str, Page]]] = {
     (False, "retention"): ("retention:read", _RETENTION),
     (False, "keys"): ("keys:manage", _KEYS),
     (False, "webhooks"): ("webhooks:manage", WEBHOOKS),
-    (False, "links"): ("checkout_sessions:create", LINKS),
     (False, "people"): ("people:manage", _MEMBERS),
     (False, "audit"): ("audit:read", Audit()),
     (True, "accounts"): ("accounts:manage", ACCOUNTS),

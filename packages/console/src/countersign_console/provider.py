@@ -12,6 +12,7 @@ from urllib.parse import quote, unquote
 from countersign.server.console_host import ROOT, SESSION, Host, PageReply, PageRequest
 from countersign_console.sign_in import LINK, Door
 from countersign_console.view import lead
+from countersign_console.visit import way_back
 
 _THERE: Final = "provider"
 _BACK: Final = "provider/return"
@@ -20,6 +21,9 @@ _FLOW_SECONDS: Final = 600
 _PAGE_LENGTH_MAX: Final = 300
 _PARAMETERS: Final = ("code", "state", "iss", "error")
 _UNAVAILABLE: Final = "unavailable"
+_REFUSALS: Final = frozenset(
+    {_UNAVAILABLE, "declined", "refused", "link", "unknown", "taken", "not_now"}
+)
 
 
 def is_provider(host: Host, path: str) -> bool:
@@ -34,6 +38,10 @@ async def answer(host: Host, request: PageRequest, locale: str) -> PageReply:
         return await _go(door)
     if request.method == "POST":
         return await _finish(door)
+    if (why := request.query.get("refused", "")) in _REFUSALS:
+        status = 503 if why == _UNAVAILABLE else 403
+        problem = door.words[f"provider_{why}"]
+        return door.show("provider.html", "sign_in", status, came=None, problem=problem)
     came = {name: request.query.get(name, "") for name in _PARAMETERS}
     return door.show("provider.html", "sign_in", script="provider.js", came=came)
 
@@ -44,7 +52,7 @@ async def _go(door: Door) -> PageReply:
         query.get("for", "in"), session=door.cookie(SESSION), link=door.cookie(LINK)
     )
     if isinstance(began, str):
-        return _refused(door, began)
+        return _refused(began)
     address, flow = began
     page = quote(query.get("back", "")[:_PAGE_LENGTH_MAX], safe="")
     return lead(address, door.host.cookie(_FLOW, f"{flow}~{page}", _FLOW_SECONDS))
@@ -60,14 +68,12 @@ async def _finish(door: Door) -> PageReply:
         address=door.request.address,
     )
     if isinstance(done, str):
-        return _refused(door, done)
+        return _refused(done)
     if done is None:
         gone = door.host.cookie(_FLOW, "", 0)
-        return lead(f"{ROOT}/{quote(unquote(page))}?said=provider", gone)
-    return door.let_in(done.token, _FLOW)
+        return lead(way_back(unquote(page), said="provider"), gone)
+    return door.let_in(done.token, unquote(page), _FLOW)
 
 
-def _refused(door: Door, why: str) -> PageReply:
-    status = 503 if why == _UNAVAILABLE else 403
-    problem = door.words[f"provider_{why}"]
-    return door.show("provider.html", "sign_in", status, came=None, problem=problem)
+def _refused(why: str) -> PageReply:
+    return lead(f"{ROOT}/{_BACK}?refused={why}")

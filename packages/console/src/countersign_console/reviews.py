@@ -6,7 +6,7 @@ A page is named by the attempt (`ver_…`); a buyer is in no address.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from countersign.server.console_host import PageReply
 from countersign_console.visit import Refused, Visit
@@ -21,6 +21,8 @@ _SCOPE: Final = "buyers:review"
 class Reviews:
     """`reviews`, and `reviews/{attempt}`."""
 
+    looks: ClassVar = frozenset({"evidence"})
+
     async def show(self, visit: Visit) -> PageReply:
         """Waiting buyers, the longest first."""
         found = await visit.page_of(_PATH, after=visit.request.query.get("after", ""))
@@ -32,60 +34,48 @@ class Reviews:
             more=visit.at("reviews", after=more) if more else "",
         )
 
-    async def show_item(
-        self,
-        visit: Visit,
-        problem: str = "",
-        status: int = 200,
-        evidence: Any = None,  # noqa: ANN401 - JSON
-    ) -> PageReply:
-        """One buyer, with the proposal and a form."""
+    async def show_item(self, visit: Visit) -> PageReply:
+        """One buyer, with the proposal and a form; the provider's findings for a reason."""
         one = await self._waiting(visit)
         by = one.get("proposal", {}).get("by", "")
+        evidence = None
+        if visit.kept.action == "evidence":
+            path, reason = f"/v1/buyers/{one['cbid']}/evidence", _reason(visit)
+            evidence = (await visit.call("GET", path, reason=reason))["checks"]
         names = await visit.host.names([by] if by.startswith("per_") else [])
         return visit.show(
             "review.html",
             visit.words["item_reviews"],
-            status=status,
-            problem=problem,
             one=one,
             by=names.get(by, by),
             evidence=evidence,
             decisions=_DECISIONS if visit.may_do(_SCOPE) else (),
             at_this_shop=_AT_THIS_SHOP if visit.may_do(_SCOPE) else (),
             may_read=visit.sees_personal_data,
-            form=visit.form,
-            passkey=visit.passkey_for(f"reviews/{visit.parameter}"),
+            passkey=visit.passkey,
         )
 
-    async def do(self, visit: Visit, action: str) -> PageReply:
-        """Decide, or show the provider's findings, for a reason that the audit keeps."""
+    async def do(self, visit: Visit, action: str) -> str:
+        """Decide, or refuse at this shop, for a reason that the audit keeps."""
         if not visit.parameter:
-            return await self.show(visit)
-        cbid, reason = (await self._waiting(visit))["cbid"], visit.form.get("reason", "").strip()
-        try:
-            if action == "evidence":
-                path = f"/v1/buyers/{cbid}/evidence"
-                found = await visit.call("GET", path, reason=reason)
-                return await self.show_item(visit, evidence=found["checks"])
-            if action in _AT_THIS_SHOP:
-                await visit.call("POST", f"/v1/buyers/{cbid}/{action}", body={"reason": reason})
-                return visit.lead(f"reviews/{visit.parameter}", said=action)
-            body = {"decision": visit.form.get("decision", ""), "reason": reason}
-            body |= {
-                name: sent
-                for name in ("zip", "document")
-                if (sent := visit.form.get(name, "").strip())
-            }
-            made = await visit.call("POST", f"/v1/buyers/{cbid}/review", body=body)
-        except Refused as refused:
-            if refused.needs_passkey:
-                return visit.lead_to_passkey(f"reviews/{visit.parameter}")
-            return await self.show_item(visit, refused.message, refused.status)
-        return visit.lead("reviews", said="proposed" if made.get("proposed") else "decided")
+            return visit.at(visit.here)
+        cbid, reason = (await self._waiting(visit))["cbid"], _reason(visit)
+        if action in _AT_THIS_SHOP:
+            await visit.call("POST", f"/v1/buyers/{cbid}/{action}", body={"reason": reason})
+            return visit.at(visit.here, said=action)
+        body = {"decision": visit.form.get("decision", ""), "reason": reason}
+        body |= {
+            name: sent for name in ("zip", "document") if (sent := visit.form.get(name, "").strip())
+        }
+        made = await visit.call("POST", f"/v1/buyers/{cbid}/review", body=body)
+        return visit.at("reviews", said="proposed" if made.get("proposed") else "decided")
 
     async def _waiting(self, visit: Visit) -> Any:  # noqa: ANN401 - JSON
         found = await visit.page_of(_PATH, verification_id=visit.parameter)
         if not found["data"]:
             raise Refused(404, "not_found", visit.words["not_waiting"])
         return found["data"][0]
+
+
+def _reason(visit: Visit) -> str:
+    return visit.form.get("reason", "").strip()

@@ -11,21 +11,19 @@ _PATH = "/v1/me/sessions"
 
 async def answer(visit: Visit) -> PageReply:
     """`sessions`: the page, or one of its forms."""
-    try:
-        return await (_end(visit) if visit.request.method == "POST" else _show(visit))
-    except Refused as refused:
-        return visit.failed(refused.status, refused.message)
-
-
-async def _show(visit: Visit) -> PageReply:
+    if visit.request.method == "POST":
+        return await _end(visit)
     found = await visit.all_of(_PATH)
     return visit.show("sessions.html", visit.words["page_sessions"], sessions=found)
 
 
 async def _end(visit: Visit) -> PageReply:
     """End the session named in the form, or all of them, including this one."""
-    one = visit.form.get("session", "")
-    await visit.call("POST", f"{_PATH}/{one}/end" if one else f"{_PATH}/end", body={})
+    one, said = visit.form.get("session", ""), "session_ended"
+    try:
+        await visit.call("POST", f"{_PATH}/{one}/end" if one else f"{_PATH}/end", body={})
+    except Refused:
+        said = "session_unknown"
     if await visit.host.who(visit.session) is None:
         return lead(f"{ROOT}/sign-in?said=signed_out", visit.host.cookie(SESSION, "", 0))
-    return lead(f"{ROOT}/sessions?said=session_ended")
+    return lead(f"{ROOT}/sessions?said={said}")

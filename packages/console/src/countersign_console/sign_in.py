@@ -9,12 +9,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import urlencode
 
 from countersign.server.console_host import ROOT, SESSION, Host, PageReply, PageRequest
 from countersign_console.menu import Signed
 from countersign_console.view import WORDS, lead, render
-from countersign_console.visit import Visit
+from countersign_console.visit import Visit, problem_of, way_back
 
 LINK: Final = "link"
 """The cookie that keeps the token of a link while the browser is at the provider."""
@@ -22,6 +22,10 @@ _STATE: Final = "state"
 _LINK_PAGE: Final = "link"
 _DOORS: Final = frozenset({"sign-in", "link"})
 _STATE_SECONDS: Final = 600
+_OPENED: Final = "opened"
+"""The parameter of the page of a link whose token is in the cookie."""
+_PASSKEY_REFUSED: Final = "passkey_refused"
+_LINK_REFUSED: Final = "link_refused"
 _IN_NUMBERS: Final = "127.0.0.1"
 _BY_NAME: Final = "http://localhost"
 """The same machine: browsers allow passkeys there, and not at an address in numbers."""
@@ -44,6 +48,7 @@ async def who(host: Host, session: str) -> Signed | None:
         if listed.ok:
             accounts |= {one["account_id"]: one["name"] for one in listed.data["data"]}
     return Signed(
+        id=found.id,
         name=found.name,
         roles=roles,
         scopes={where: host.scopes(role, staff=not where) for where, role in roles.items()},
@@ -80,18 +85,20 @@ async def answer(host: Host, request: PageRequest, locale: str) -> PageReply:
 
 async def sign_out(visit: Visit) -> PageReply:
     """End the session here and on the server."""
-    await visit.host.sign_out(visit.session)
+    own = await visit.all_of("/v1/me/sessions")
+    this = next(one["session_id"] for one in own if one["is_this"])
+    await visit.call("POST", f"/v1/me/sessions/{this}/end", body={})
     return lead(f"{ROOT}/sign-in?said=signed_out", visit.host.cookie(SESSION, "", 0))
 
 
 async def freshen(visit: Visit) -> PageReply:
     """Use the passkey again, before something that cannot be undone; then back."""
-    back = visit.request.query.get("back", "")
+    back = visit.form.get("back", visit.request.query.get("back", ""))
     if visit.request.method == "POST":
         state = visit.request.cookies.get(visit.host.cookie_name(_STATE), "")
         if await visit.host.freshen(visit.session, state, visit.form.get("credential", "")):
-            return lead(f"{ROOT}/{quote(visit.form.get('back', ''))}?said=passkey")
-        return visit.failed(403, visit.words["passkey_refused"])
+            return lead(way_back(back, said="passkey"))
+        return lead(way_back("passkey", back=back, problem=_PASSKEY_REFUSED))
     asked = visit.host.passkey_options(visit.session)
     if asked is None and not visit.host.provider:
         return visit.failed(409, visit.words["passkey_address"])
@@ -99,6 +106,7 @@ async def freshen(visit: Visit) -> PageReply:
     page = visit.show(
         "passkey.html",
         visit.words["passkey_title"],
+        status=_status(visit.request),
         script="passkey.js",
         options=json.dumps(options) if options else "",
         back=back,
@@ -131,86 +139,87 @@ class Door:
     ) -> PageReply:
         """A page for someone who is not signed in."""
         said = self.request.query.get("said", "")
+        asked = {n: text for n, text in self.request.query.items() if n in {"back", _OPENED}}
         context: dict[str, Any] = {
             "title": self.words[title],
+            "heading": self.words[title],
             "person": None,
             "place": None,
             "menu": (),
             "base": ROOT,
             "path": f"{ROOT}/{self.request.path}",
             "said": self.words.get(f"said_{said}", "") if said else "",
-            "problem": "",
+            "languages": f"{ROOT}/{self.request.path}?{urlencode({**asked, 'lang': ''})}",
+            "problem": problem_of(self.request, self.words),
             "provider": self.host.provider,
             **values,
         }
         return render(template, self.locale, status, script, **context)
 
-    async def ask(self, problem: str = "") -> PageReply:
-        """The page on which a person signs in."""
-        asked = self.host.passkey_options()
+    async def ask(self) -> PageReply:
+        """The page on which a person signs in, and goes on to where the person was going."""
+        asked, back = self.host.passkey_options(), self.request.query.get("back", "")
         if asked is None and self.host.provider:
-            return self.show("sign_in.html", "sign_in", options="")
+            return self.show("sign_in.html", "sign_in", options="", back=back)
         if asked is None:
-            return self.show(
-                "sign_in.html", "sign_in", 409, options="", problem=self.words["passkey_address"]
-            )
+            problem = self.words["passkey_address"]
+            return self.show("sign_in.html", "sign_in", 409, options="", back=back, problem=problem)
         options, state = asked
         page = self.show(
-            "sign_in.html",
-            "sign_in",
-            403 if problem else 200,
-            options=json.dumps(options),
-            problem=problem,
+            "sign_in.html", "sign_in", _status(self.request), options=json.dumps(options), back=back
         )
         return _with(page, self.host.cookie(_STATE, state, _STATE_SECONDS))
 
     async def sign_in(self) -> PageReply:
         """By the passkey: a new session, whatever the browser had before."""
-        state = self.cookie(_STATE)
-        signed = await self.host.sign_in(state, self.request.form.get("credential", ""))
+        form, state = self.request.form, self.cookie(_STATE)
+        signed = await self.host.sign_in(state, form.get("credential", ""))
         if signed is None:
-            return await self.ask(self.words["passkey_refused"])
-        return self.let_in(signed.token)
+            again = {"back": form.get("back", ""), "problem": _PASSKEY_REFUSED}
+            return lead(way_back("sign-in", **again))
+        return self.let_in(signed.token, form.get("back", ""))
 
     async def link(self) -> PageReply:
-        """The page of a link: it has no token, which is after the #."""
-        return self.show("link.html", "link_title", says=None, options="", link="")
-
-    async def use_link(self) -> PageReply:
-        """First show the purpose of the link, then sign in with a new passkey."""
-        link = self.request.form.get("link", "")
-        if credential := self.request.form.get("credential", ""):
-            signed = await self.host.use_link(link, credential)
-            if signed is not None:
-                return self.let_in(signed.token)
-        says, options = await self.host.link_says(link), await self.host.link_options(link)
-        if says is None or (options is None and not self.host.provider):
-            return self.show(
-                "link.html",
-                "link_title",
-                403,
-                says=None,
-                options="",
-                link="",
-                problem=self.words["link_refused"],
-            )
-        page = self.show(
+        """The page of a link: it has no token, which is after the #, or then in a cookie."""
+        problem = problem_of(self.request, self.words)
+        if _OPENED not in self.request.query:
+            status = _status(self.request)
+            return self.show("link.html", "link_title", status, says=None, options="", link="")
+        link = self.cookie(LINK)
+        says = await self.host.link_says(link)
+        if says is None or (says.options is None and not self.host.provider):
+            return lead(way_back(_LINK_PAGE, problem=_LINK_REFUSED))
+        return self.show(
             "link.html",
             "link_title",
             says=says,
             until=says.expires_at.isoformat(),
-            options=json.dumps(options) if options else "",
+            options=json.dumps(says.options) if says.options else "",
             link=link,
-            problem=self.words["passkey_refused"] if credential else "",
+            problem=problem,
         )
-        if not self.host.provider:
-            return page
-        return _with(page, self.host.cookie(LINK, link, _STATE_SECONDS))
 
-    def let_in(self, token: str, *used: str) -> PageReply:
-        """To the first page, with the session; the cookies with these names are used up."""
+    async def use_link(self) -> PageReply:
+        """First show the purpose of the link, then sign in with a new passkey."""
+        link, problem = self.request.form.get("link", ""), {}
+        if credential := self.request.form.get("credential", ""):
+            signed = await self.host.use_link(link, credential)
+            if signed is not None:
+                return self.let_in(signed.token)
+            problem = {"problem": _PASSKEY_REFUSED}
+        if await self.host.link_says(link) is None:
+            return lead(way_back(_LINK_PAGE, problem=_LINK_REFUSED))
+        kept = self.host.cookie(LINK, link, _STATE_SECONDS)
+        return lead(way_back(_LINK_PAGE, **{_OPENED: "1"}, **problem), kept)
+
+    def let_in(self, token: str, back: str = "", *used: str) -> PageReply:
+        """To where the person was going, with the session; these cookies are used up."""
         gone = (self.host.cookie(name, "", 0) for name in (_STATE, LINK, *used))
-        return lead(f"{ROOT}/", self.host.cookie(SESSION, token), *gone)
+        return lead(way_back(back), self.host.cookie(SESSION, token), *gone)
+
+
+def _status(request: PageRequest) -> int:
+    return 403 if "problem" in request.query else 200
 
 
 def _with(page: PageReply, *headers: tuple[str, str]) -> PageReply:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from countersign.server.console_host import PageReply
 from countersign_console.visit import Visit
@@ -26,6 +26,8 @@ ON_THE_MACHINE: Final = {
 class State:
     """`state`: no acts here; the page shows the commands to type on the machine."""
 
+    looks: ClassVar = frozenset[str]()
+
     async def show(self, visit: Visit) -> PageReply:
         """The state as the API has it now."""
         standing = await visit.call("GET", "/v1/deployment")
@@ -42,6 +44,6 @@ class State:
         """There are no items."""
         return await self.show(visit)
 
-    async def do(self, visit: Visit, action: str) -> PageReply:  # noqa: ARG002 - a page's form
+    async def do(self, visit: Visit, action: str) -> str:  # noqa: ARG002 - a page's form
         """No acts are possible."""
-        return await self.show(visit)
+        return visit.at(visit.here)

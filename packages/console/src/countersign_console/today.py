@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from countersign.server.console_host import PageReply
 from countersign_console.charts import HEIGHT, WIDTH, Period, draw
@@ -19,13 +19,13 @@ CHARTS: Final = {
 }
 """The figures that are drawn together: chart → series."""
 FIGURES: Final = tuple(one for series in CHARTS.values() for one in series)
-_WAITING: Final = {
-    "buyers_waiting": "reviews",
-    "open_checkout_sessions": "links",
-    "deliveries_repeated": "webhooks",
-    "endpoints_disabled": "webhooks",
+_WAITING: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
+    "buyers_waiting": ("reviews", {}),
+    "open_checkout_sessions": ("orders", {"waiting": "true"}),
+    "deliveries_repeated": ("webhooks", {}),
+    "endpoints_disabled": ("webhooks", {}),
 }
-"""Kind of waiting work → the page to act on it."""
+"""Kind of waiting work → the page to act on it, and its filter."""
 _OF_SERVICE: Final = "deployment:read"
 
 
@@ -42,6 +42,8 @@ class Tile:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Today:
     """`today`: figures, charts with the same numbers in a table, and why orders were refused."""
+
+    looks: ClassVar = frozenset[str]()
 
     async def show(self, visit: Visit) -> PageReply:
         """The page as the API has its numbers now."""
@@ -67,9 +69,9 @@ class Today:
         """There are no items."""
         return await self.show(visit)
 
-    async def do(self, visit: Visit, action: str) -> PageReply:  # noqa: ARG002 - a page's form
+    async def do(self, visit: Visit, action: str) -> str:  # noqa: ARG002 - a page's form
         """No acts are possible here."""
-        return await self.show(visit)
+        return visit.at(visit.here)
 
     @staticmethod
     def _period(visit: Visit, found: Mapping[str, Any], name: str) -> Period:
@@ -87,9 +89,9 @@ def _tiles(visit: Visit, found: Mapping[str, Any], period: Period) -> list[Tile]
         Tile(
             name=name,
             number=period.shown(found[name]),
-            href=visit.at(page) if visit.may(visit.pages[False, page]) else "",
+            href=visit.at(page, **query) if visit.may(visit.pages[False, page]) else "",
         )
-        for name, page in _WAITING.items()
+        for name, (page, query) in _WAITING.items()
     ]
 
 

@@ -69,7 +69,7 @@ def render(
     style, style_digest = _part("style.css")
     scripts = [*([_part(script)] if script else ()), *([_digested(verifier)] if verifier else ())]
     context: dict[str, object] = {
-        "languages": [(name, words["language_name"]) for name, words in WORDS.items()],
+        "locales": [(name, words["language_name"]) for name, words in WORDS.items()],
         "words": WORDS[locale],
         "locale": locale,
         "style": Markup(style),  # noqa: S704 - a file of this package

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from typing import Any, Final
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 from countersign.server.console_host import ROOT, Host, PageReply, PageRequest
 from countersign_console.menu import DEPLOYMENT, Place, Scopes, Signed, menu
@@ -24,7 +26,36 @@ _LOOKS: Final = 100
 _LOOK_SECONDS: Final = 0.1
 _BOTH_MODES: Final = ("/v1/accounts", "/v1/members")
 """Addresses that change an account: always in live mode, whichever mode the page shows."""
+HOME: Final = "orders"
+MODES: Final = frozenset({"test", "live"})
+GONE: Final = "gone"
+_FINE: Final = 200
 _SEES_PERSONAL_DATA: Final = frozenset({"compliance", "auditor"})
+_KEPT: Final = "v"
+"""The parameter of an address with the name of what is kept: see `Kept`."""
+FOUND: Final = "found"
+"""The same, of a search: it gives an order its name."""
+_NAME: Final = re.compile("[A-Za-z0-9_-]{16}")
+_NEVER_KEPT: Final = frozenset({"code", "credential"})
+_OF_NOW: Final = frozenset({"said", "problem", "lang"})
+"""Parameters that say what just happened."""
+_PROBLEMS: Final = frozenset({"passkey_refused", "link_refused", "old_form"})
+_LAST_PLACE: Final = "place"
+"""The cookie with the account and mode of the last page."""
+_LAST_SECONDS: Final = 365 * 86_400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What a form led to: the answer to each form is the address of a page that shows this."""
+
+    form: Mapping[str, str]
+    action: str = ""
+    """Of the form."""
+    problem: str = ""
+    status: int = 200
+    result: Any = None
+    """Of an act with a result that is shown."""
 
 
 class Refused(Exception):
@@ -72,8 +103,12 @@ class Visit:
     place: Place
     locale: str
     pages: Scopes
+    page: str = ""
     parameter: str = ""
     """The item in the address, such as an order."""
+    action: str = ""
+    """The action of the form that was sent."""
+    kept: Kept = Kept(form={})
 
     @property
     def words(self) -> Mapping[str, str]:
@@ -81,7 +116,24 @@ class Visit:
 
     @property
     def form(self) -> Mapping[str, str]:
-        return self.request.form
+        """What was typed, now or into the form that led here."""
+        return self.request.form or self.kept.form
+
+    @property
+    def is_own_form(self) -> bool:
+        """Whether the form is of a page that was served in this session."""
+        return self.host.is_form(self.session, self.form.get("code", ""))
+
+    @property
+    def address(self) -> str:
+        """The address of the request, without what it says of the moment."""
+        asked = {n: text for n, text in self.request.query.items() if n not in _OF_NOW}
+        return f"{ROOT}/{self.request.path}" + (f"?{urlencode(asked)}" if asked else "")
+
+    @property
+    def here(self) -> str:
+        """This page or item, for `at`."""
+        return f"{self.page}/{self.parameter}".rstrip("/")
 
     def may(self, scope: str) -> bool:
         """Whether the role of the person allows this here."""
@@ -99,6 +151,12 @@ class Visit:
         """The address of another page of this account and mode."""
         return self.place.at(page, **query)
 
+    def back(self, **query: str) -> str:
+        """The address of this page or item, which keeps the name that an order was found by."""
+        found = self.request.query.get(FOUND, "") or self.form.get(FOUND, "")
+        is_name = _NAME.fullmatch(found)  # nothing else that a form says is in an address
+        return self.at(self.here, **({FOUND: found} if is_name else {}), **query)
+
     async def call(
         self,
         method: str,
@@ -107,17 +165,17 @@ class Visit:
         body: Mapping[str, Any] | None = None,
         query: Mapping[str, str] | None = None,
         reason: str | None = None,
-        is_look: bool = False,
+        nth: str = "",
     ) -> Any:  # noqa: ANN401 - JSON
         """The API's response to this call, made as this person.
 
         A call made by a form has the key of the form, so that a form sent again gets the first
-        response; `is_look`: a POST that changes nothing, and needs no key.
+        response; `nth` tells several calls of one form apart. Others only look.
 
         Raises Refused if it refuses.
         """
-        is_act = self.request.method == "POST" and method != "GET" and not is_look
-        key = self.host.form_key(self.form.get("code", "")) if is_act else None
+        is_act = self.request.method == "POST" and method != "GET"
+        key = self.host.form_key(self.form.get("code", "")) + nth if is_act else None
         ask = partial(
             self.host.call,
             method,
@@ -161,6 +219,28 @@ class Visit:
                 break
         return items
 
+    async def keep(self, action: str = "", **outcome: Any) -> str:  # noqa: ANN401 - of Kept
+        """Keep what was typed for this person, sealed; gives the address that shows it here."""
+        form = {n: text for n, text in self.request.form.items() if n not in _NEVER_KEPT}
+        outcome |= {"form": form, "action": action}
+        content = json.dumps({"at": self.at(self.here), "outcome": outcome}).encode()
+        place = self.place
+        name = await self.host.keep(self.person.id, place.account_id, place.mode, content)
+        return self.back(**{_KEPT: name})
+
+    async def kept_as(self, name: str, page: str = "") -> Kept | None:
+        """What is kept under this name for this person at this page, or another one."""
+        found = await self.host.kept(self.person.id, name)
+        known: Any = json.loads(found) if found else {"at": ""}
+        return Kept(**known["outcome"]) if known["at"] == self.at(page or self.here) else None
+
+    async def with_kept(self) -> Visit:
+        """This visit, with what the address names; after ten minutes it says that it is gone."""
+        name = self.request.query.get(_KEPT, "")
+        if not name:
+            return self
+        return replace(self, kept=await self.kept_as(name) or Kept(form={}, action=GONE))
+
     def show(
         self,
         template: str,
@@ -173,34 +253,55 @@ class Visit:
         **values: object,
     ) -> PageReply:
         """A page for this person; see `render`."""
-        said = self.request.query.get("said", "")
-        return render(
+        query, place, last = self.request.query, self.place, self.host.cookie_name(_LAST_PLACE)
+        said = GONE if self.kept.action == GONE else query.get("said", "")
+        page = render(
             template,
             self.locale,
-            status,
+            self.kept.status if status == _FINE else status,
             script,
             verifier=verifier,
             reach=reach,
             title=title,
             person=self.person,
-            place=self.place,
-            menu=menu(self.person, self.place, self.words, self.request.path, self.pages),
+            place=place,
+            menu=menu(self.person, place, self.words, self.request.path, self.pages),
             pages=self.pages,
             base=ROOT,
             path=f"{ROOT}/{self.request.path}",
+            languages=f"{self.address}{'&' if '?' in self.address else '?'}lang=",
             code=FormCode(self.host, self.session),
             said=self.words.get(f"said_{said}", "") if said else "",
-            **{"problem": "", "form": {}, **values},
+            **{
+                "heading": title,
+                "problem": self.kept.problem or problem_of(self.request, self.words),
+                "form": self.form,
+                **values,
+            },
         )
+        here = f"{place.account_id}/{place.mode}"
+        if place.is_deployment or self.request.cookies.get(last) == here:
+            return page
+        kept = self.host.cookie(_LAST_PLACE, here, _LAST_SECONDS)
+        return replace(page, headers=[*page.headers, kept])
 
     def failed(self, status: int, problem: str) -> PageReply:
         """An error page with the menu."""
         return self.show("failed.html", self.words["failed"], status=status, problem=problem)
 
-    def first(self) -> PageReply:
-        """The start page of a person: the first account's day, or the state of the service."""
-        for account_id in self.person.accounts:
-            return lead(Place(account_id=account_id).at("today"))
+    async def first(self) -> PageReply:
+        """Where the person was last; else the orders of the first account, or the service.
+
+        It begins in test if there was no order yet in live.
+        """
+        last = self.request.cookies.get(self.host.cookie_name(_LAST_PLACE), "")
+        account_id, _, mode = last.partition("/")
+        if account_id in self.person.accounts and mode in MODES:
+            return lead(Place(account_id=account_id, mode=mode).at(HOME))
+        for first in self.person.accounts:
+            live = self.of(Place(account_id=first))
+            found = await live.page_of("/v1/orders", limit="1")
+            return lead(replace(live.place, mode="live" if found["data"] else "test").at(HOME))
         return lead(f"{ROOT}/{DEPLOYMENT}/state")
 
     @property
@@ -209,23 +310,35 @@ class Visit:
         roles = self.person.roles
         return bool(_SEES_PERSONAL_DATA & {roles.get(self.place.account_id), roles.get("")})
 
-    def to_passkey(self, page: str) -> str:
-        """The address that asks for the passkey first and then redirects here."""
-        back = self.at(page).removeprefix(f"{ROOT}/")
-        return f"{ROOT}/passkey?{urlencode({'back': back})}"
+    def passkey_first(self, address: str = "") -> str:
+        """The address that asks for the passkey first and then leads to this address, or here."""
+        back = (address or self.address).removeprefix(f"{ROOT}/")
+        return way_back("passkey", back=back)
 
-    def passkey_for(self, page: str) -> str:
+    @property
+    def passkey(self) -> str:
         """The same; "": the passkey was used just now."""
-        return "" if self.person.is_fresh else self.to_passkey(page)
-
-    def lead_to_passkey(self, page: str) -> PageReply:
-        """To the page that asks for the passkey, and then here."""
-        return lead(self.to_passkey(page))
-
-    def lead(self, page: str, said: str = "") -> PageReply:
-        """Redirect to another page, which confirms the act."""
-        return lead(self.at(page, said=said) if said else self.at(page))
+        return "" if self.person.is_fresh else self.passkey_first()
 
     def of(self, place: Place) -> Visit:
         """This visit, about another account or mode."""
         return replace(self, place=place)
+
+
+def problem_of(request: PageRequest, words: Mapping[str, str]) -> str:
+    """Why the form that led to a page about the person was refused; "": it was not."""
+    why = request.query.get("problem", "")
+    return words[why] if why in _PROBLEMS else ""
+
+
+def way_back(to: str, /, **query: str) -> str:
+    """The address of a page below /console, which may have a query; "": the first page."""
+    path, _, asked = to.partition("?")
+    given = dict(parse_qsl(asked)) | query
+    return f"{ROOT}/{quote(path)}" + (f"?{urlencode(given)}" if given else "")
+
+
+def to_sign_in(address: str) -> str:
+    """The address of the page that signs in, and leads to this address."""
+    back = address.removeprefix(f"{ROOT}/")
+    return way_back("sign-in", **({"back": back} if back else {}))

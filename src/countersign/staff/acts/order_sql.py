@@ -94,17 +94,18 @@ def find(
 
     Second, what it is: `identifier`, `buyer`, or `text`, a session or an order reference.
     """
-    if is_id(ORDER, text):
-        return {*keys_of_id(text)}, "identifier"
-    if any(is_id(kind, text) for kind in _MEMBERS):
-        return order_keys(connection, who.reach, [text]), "identifier"
-    if is_id(FACT, text):
-        return order_keys(connection, who.reach, _erased_by(connection, who, text)), "identifier"
-    if is_id(BUYER, text) or is_id(SANDBOX_BUYER, text):
-        cbids = identifiers_of(connection, text)
+    id_ = text.lower()
+    if is_id(ORDER, id_):
+        return {*keys_of_id(id_)}, "identifier"
+    if any(is_id(kind, id_) for kind in (FACT, *_MEMBERS)):
+        members = _erased_by(connection, who, id_) if is_id(FACT, id_) else [id_]
+        return order_keys(connection, who.reach, members), "identifier"
+    if is_id(BUYER, id_) or is_id(SANDBOX_BUYER, id_):
+        cbids = identifiers_of(connection, id_)
         return keys_by(connection, secret, who, [CBID_FIELD], cbids), "buyer"
     named = keys_of_session(connection, secret, who, text)
-    return named | keys_by(connection, secret, who, [REFERENCE_FIELD], [text]), "text"
+    cases = sorted({text, text.upper(), id_})
+    return named | keys_by(connection, secret, who, [REFERENCE_FIELD], cases), "text"
 
 
 def keys_of_session(

@@ -252,12 +252,8 @@ async def _views(
     database, secret = privacy.access.database, privacy.access.secret
     kept = await database.scan(find_held, secret, ids, who.reach)
     held = {id_: hold for id_, (hold, _) in kept.items()}
-    views = []
-    for one in found:
-        first = one.order.first
-        now = await privacy.access.test_clocks.now(first.account_id, first.mode)
-        views.append(_view(one, held, to_ms(now)))
-    return views
+    clocks = privacy.access.test_clocks
+    return [_view(one, held, to_ms(await clocks.now(*one.order.first[:2]))) for one in found]
 
 
 def _view(one: sql.ReadOrder, held: Mapping[str, str], now: int) -> FoundOrder:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
@@ -107,7 +107,6 @@ class LinkRow(Struct, frozen=True, kw_only=True):
 
     id: str
     person_id: str
-    kind: LinkKind
     digest: bytes
     expires_at: datetime
 
@@ -117,7 +116,6 @@ class Link(NamedTuple):
 
     person_id: str
     url: str
-    kind: LinkKind
     expires_at: datetime
 
 
@@ -133,9 +131,11 @@ class LinkSays(NamedTuple):
     """The text of the page before a link is used."""
 
     name: str
-    kind: LinkKind
     places: Sequence[HeldRole]
     expires_at: datetime
+    options: dict[str, Any] | None = None
+    """Of `navigator.credentials.create`, with bytes as base64url; None: no passkeys are possible
+    here."""
 
 
 class SignedIn(NamedTuple):
@@ -149,9 +149,6 @@ class SignedInPerson(NamedTuple):
 
     id: str
     name: str
-    session_id: str
     places: Sequence[HeldRole]
     is_fresh: bool
     """Whether the passkey was used in the last minutes."""
-    ends_at: datetime
-    """The end of the session without further activity."""

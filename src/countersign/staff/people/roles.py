@@ -244,4 +244,4 @@ def _new_link(connection: Connection, room: People, person_id: str, kind: LinkKi
     }
     connection.execute(insert(person_links), row)
     # After the #, so that no server and no log on the way sees it.
-    return Link(person_id, f"{room.url}{LINK_PATH}#{token}", kind, now + _LASTS[kind])
+    return Link(person_id, f"{room.url}{LINK_PATH}#{token}", now + _LASTS[kind])

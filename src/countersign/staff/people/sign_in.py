@@ -6,7 +6,6 @@ a keyed hash of its purpose, and a passkey signs one only once.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -116,21 +115,16 @@ async def link_says(room: People, token: str) -> LinkSays | None:
     link = await find_link(room, token)
     if link is None:
         return None
-    return await room.access.database.read(_says, link)
-
-
-async def link_options(room: People, token: str) -> dict[str, Any] | None:
-    """The options of `navigator.credentials.create` for a link; None if the link does not work."""
-    link = await find_link(room, token)
-    if link is None or room.party is None:
-        return None
     said = await room.access.database.read(_says, link)
-    return creation_options(
+    if room.party is None:
+        return said
+    options = creation_options(
         room.party,
         user_handle=_handle(room, link.person_id),
         challenge=_challenge(room, "link", link.id, link.digest),
         name=said.name,
     )
+    return said._replace(options=options)
 
 
 async def use_link(room: People, token: str, response: str) -> SignedIn | None:
@@ -191,17 +185,15 @@ async def freshen(room: People, session: str, state: str, response: str) -> bool
     return await room.access.database.write(_freshen, digest, passkey, count, _now(room))
 
 
-async def sign_out(room: People, session: str) -> None:
-    """End the session, if it exists."""
-    own = await room.access.database.read(session_at, _bound(room, session), _now(room))
-    if own is not None:
-        with suppress(UnknownSession):
-            await room.access.database.write(end_session, room, own.person_id, own.id)
-
-
 async def signed_in(room: People, session: str) -> SignedInPerson | None:
     """The person signed in with this session; None: no one."""
     return await room.access.database.read(_who, _bound(room, session), _now(room))
+
+
+async def owner(room: People, session: str) -> str | None:
+    """The person of a session, also of one that has ended by itself; None: there is none."""
+    own = select(_s.person_id).where(_s.digest == _bound(room, session))
+    return await room.access.database.read(lambda connection: connection.execute(own).scalar())
 
 
 def _now(room: People) -> datetime:
@@ -224,7 +216,6 @@ async def find_link(room: People, token: str) -> LinkRow | None:
 def _says(connection: Connection, link: LinkRow) -> LinkSays:
     return LinkSays(
         name=sql.name_of(connection, link.person_id) or "",
-        kind=link.kind,
         places=sql.places_of(connection, link.person_id),
         expires_at=link.expires_at,
     )
@@ -353,8 +344,6 @@ def _who(connection: Connection, digest: bytes, now: datetime) -> SignedInPerson
     return SignedInPerson(
         id=own.person_id,
         name=sql.name_of(connection, own.person_id) or "",
-        session_id=own.id,
         places=sql.places_of(connection, own.person_id),
         is_fresh=own.is_fresh(now),
-        ends_at=own.ends_at,
     )

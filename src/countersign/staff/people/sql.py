@@ -54,8 +54,7 @@ def members_of(connection: Connection, reach: Reach) -> Sequence[Member]:
 
 def name_of(connection: Connection, person_id: str) -> str | None:
     """The name of a person; it stays after removal, so that the audit remains readable."""
-    query = select(people.c.name).where(people.c.id == person_id)
-    return connection.execute(query).scalar_one_or_none()
+    return names_of(connection, [person_id]).get(person_id)
 
 
 def names_of(connection: Connection, person_ids: Sequence[str]) -> dict[str, str]:

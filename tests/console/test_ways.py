@@ -1,0 +1,306 @@
+"""Where forms lead: Back, reload and links work on each page, and nothing typed is lost or sent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from sqlalchemy import Connection, select
+
+from countersign.base.db.tables import idempotency_keys
+from countersign.core.access.role import Role
+from countersign.core.access.sessions import IDLE_MAX
+from countersign.staff.people.kept import LASTS
+from countersign_console.view import WORDS
+from tests.checkout.surfer import Form, Page
+from tests.console.visitor import Vendor, Visitor, places
+from tests.http.backstage import notice_file
+from tests.people.crew import Console, in_console
+from tests.remembered.device import ORIGIN, Passkey
+
+pytestmark = pytest.mark.one_engine
+EN: Final = WORDS["en"]
+TYPED: Final = "typed-by-a-person"
+OWN: Final = {"Origin": ORIGIN, "Sec-Fetch-Site": "same-origin"}
+
+
+async def press(own: Visitor, to: str, /, **fields: str) -> str:
+    """Send a form; gives the address that it leads to."""
+    form = {"code": own.console.host.form_code(own.session)} | fields
+    reply = await own.post(to, form, **OWN)
+    assert (reply.status_code, reply.content) == (303, b""), (to, reply.status_code)
+    return str(reply.headers["location"])
+
+
+async def sign_in(console: Console, passkey: Passkey, page: Page) -> tuple[str, str]:
+    """Sign in on this page; gives the new session, and where it leads."""
+    console.clock.seconds += 1
+    asked = console.host.passkey_options()
+    assert asked is not None
+    options, state = asked
+    fields = page.forms[0].fields | {"credential": passkey.sign(dict(options))}
+    reply = await Visitor(console, "").post(
+        "/console/sign-in", fields, **OWN, Cookie=f"csc-state={state}"
+    )
+    cookies = [one.partition(";")[0] for one in reply.headers.get_list("set-cookie")]
+    (session,) = (one.partition("=")[2] for one in cookies if one.startswith("csc-session="))
+    return session, str(reply.headers["location"])
+
+
+def test_no_page_is_the_response_to_a_form(tmp_path: Path) -> None:
+    """Each form of each page leads to an address that holds, without what was typed in it."""
+
+    async def work(console: Console) -> set[str]:
+        account = await console.account("vendor")
+        vendor = await Vendor.of(console, account)
+        order = await vendor.order("cs_1", "order 1001")
+        made = await vendor.ask(
+            "POST",
+            "/v1/checkout_sessions",
+            {"session_id": "cs_2", "notice_id": "ab1263", "return_url": "https://shop.example/"},
+        )
+        await vendor.ask("POST", "/v1/webhook_endpoints", {"url": "https://shop.example/hooks"})
+        person = await console.person("Ada", Role.OWNER)
+        officer = await console.person("Cora", Role.COMPLIANCE)
+        where = places(account)
+        orders = where[False, "orders"]
+        below = [f"{orders}/{order['ack_id']}", f"{orders}/{made['checkout_session_id']}"]
+        below += [f"{orders}/new", f"{where[True, 'accounts']}/{account}", "/console/sessions"]
+        below.append(f"{where[True, 'notices']}/ab1263~2026-01-01-incomplete")
+        pressed = set()
+        for one in (person, officer):
+            own = Visitor(console, one.session)
+            for path in [*where.values(), *below]:
+                page = await own.open(path)
+                items = [have["href"] for _, have in page.elements if "href" in have]
+                known = {path, *(one for one in items if one.startswith(f"{path}/"))}
+                for place in sorted(known)[:3]:
+                    pressed |= await check_forms(own, await own.open(place))
+        return pressed
+
+    pressed = in_console(tmp_path, work)
+    assert {"find", "export", "read", "hold", "create_key", "preview", "csv", "check"} <= pressed
+
+
+async def check_forms(own: Visitor, page: Page) -> set[str]:
+    """Send each form of a page, empty and filled; gives the actions."""
+    buttons = [have["formaction"] for _, have in page.elements if "formaction" in have]
+    forms = [one for one in page.forms if one.method == "post" and "sign-out" not in one.action]
+    actions = set()
+    for form in forms:
+        for action in {form.action, *buttons}:
+            for fields in ({}, filled(form)):
+                await check_led(own, action, fields)
+            actions.add(action.rpartition("/")[2])
+    return actions
+
+
+def filled(form: Form) -> dict[str, str]:
+    return {name: value or TYPED for name, value in form.fields.items() if name != "code"}
+
+
+async def check_led(own: Visitor, action: str, fields: dict[str, str]) -> None:
+    to = await press(own, action, **fields)
+    assert to.startswith("/console/")
+    assert TYPED not in to
+    if to.startswith("/console/sign-in"):
+        return
+    shown = [await own.raw("GET", to) for _ in range(2)]
+    assert shown[0].status_code == shown[1].status_code < 500, (action, to)
+    assert shown[0].status_code != 303 or shown[0].headers["location"] != to
+
+
+def test_what_was_typed_survives_an_ended_session_for_the_same_person(tmp_path: Path) -> None:
+    """It is shown after signing in, and not sent; nobody else sees it, nor after ten minutes."""
+
+    async def work(console: Console) -> None:
+        account = await console.account("vendor")
+        order = await (await Vendor.of(console, account)).order("cs_1", "order 1001")
+        cora = await console.person("Cora", Role.COMPLIANCE, account)
+        eve = await console.person("Eve", Role.COMPLIANCE, account)
+        old = Visitor(console, cora.session)
+        path = f"{places(account)[False, 'orders']}/{order['ack_id']}"
+        form = next(one for one in (await old.open(path)).forms if one.action.endswith("/hold"))
+        console.clock.seconds += IDLE_MAX.total_seconds() + 1
+        reply = await old.post(form.action, form.fields | {"reason": TYPED}, **OWN)
+        door = str(reply.headers["location"])
+        assert (reply.status_code, TYPED in door) == (303, False)
+        page = await old.open(door)
+        assert EN["sign_in_back"] in page.text
+        session = there = ""
+        for one, is_own in ((eve, False), (cora, True)):
+            session, there = await sign_in(console, one.passkey, page)
+            assert there.startswith(form.action.removesuffix("/hold"))
+            shown = await Visitor(console, session).open(there)
+            assert (f'value="{TYPED}"' in shown.response.text) is is_own
+            assert (EN["session_over"] in shown.text) is is_own
+        holds = await console.ask(session, "/v1/holds", account=account, mode="test")
+        assert holds.data["data"] == []
+        console.clock.seconds += LASTS.total_seconds()
+        later = await Visitor(console, session).open(there)
+        assert (TYPED in later.response.text, EN["said_gone"] in later.text) == (False, True)
+
+    in_console(tmp_path, work)
+
+
+def test_a_link_leads_there_after_signing_in(tmp_path: Path) -> None:
+    """With its filter; and so does a step-up, with what was typed before it."""
+
+    async def work(console: Console) -> None:
+        account = await console.account("vendor")
+        ada = await console.person("Ada", Role.OWNER, account)
+        wanted = f"{places(account)[False, 'orders']}?state=refused&day=2026-11-24"
+        stranger = Visitor(console, "")
+        led = await stranger.raw("GET", wanted)
+        session, there = await sign_in(
+            console, ada.passkey, await stranger.open(led.headers["location"])
+        )
+        assert there == wanted
+        own = Visitor(console, session)
+        keys = places(account)[False, "people"]
+        form = next(one for one in (await own.open(keys)).forms if one.action.endswith("/invite"))
+        console.clock.seconds += 301
+        led = await own.post(form.action, form.fields | {"name": TYPED, "role": "support"}, **OWN)
+        door = await own.open(led.headers["location"])
+        assert "passkey" in led.headers["location"]
+        asked = console.host.passkey_options(session)
+        assert asked is not None
+        options, state = asked
+        fields = door.forms[-1].fields | {"credential": ada.passkey.sign(dict(options))}
+        cookie = f"csc-session={session}; csc-state={state}"
+        done = await own.post("/console/passkey", fields, **OWN, Cookie=cookie)
+        back = await own.open(done.headers["location"])
+        assert f'value="{TYPED}"' in back.response.text
+        assert EN["said_passkey"] in back.text
+        members = await console.ask(session, "/v1/members", account=account, mode="live")
+        assert [one["name"] for one in members.data["data"]] == ["Ada"]
+
+    in_console(tmp_path, work)
+
+
+def test_what_is_kept_is_sealed(tmp_path: Path) -> None:
+    """Nothing that was typed is in the database to read, and an erased buyer's goes too."""
+
+    def rows(connection: Connection) -> list[Any]:
+        return [*connection.execute(select(idempotency_keys))]
+
+    async def work(console: Console) -> tuple[str, int]:
+        account = await console.account("vendor")
+        order = await (await Vendor.of(console, account)).order("cs_1", "order 1001")
+        own = Visitor(console, (await console.person("Cora", Role.COMPLIANCE)).session)
+        where = places(account)
+        read = console.deployment.database.read
+        before = len(await read(rows))
+        await press(own, f"{where[False, 'orders']}/-/find", query=TYPED)
+        there = await press(own, f"{where[False, 'erasures']}/-/preview", subject=order["cbid"])
+        kept = await read(rows)
+        assert len(kept) == before + 2
+        erase = {"subject": order["cbid"], "with_acknowledgments": "1", "sure": "1"}
+        await press(own, f"{where[False, 'erasures']}/-/erase", **erase)
+        gone = await own.open(there)
+        assert EN["said_gone"] in gone.text
+        return repr(kept), len(await read(rows))
+
+    kept, _ = in_console(tmp_path, work)
+    assert TYPED not in kept
+
+
+def test_orders_are_filtered_by_address_and_found_by_a_form(tmp_path: Path) -> None:
+    """A found order has the name that was typed, on its page too, in the title nowhere."""
+
+    async def work(console: Console) -> None:
+        account = await console.account("vendor")
+        vendor = await Vendor.of(console, account)
+        order = await vendor.order("cs_1", "ORD-00042")
+        owner = Visitor(console, (await console.person("Ada", Role.OWNER)).session)
+        orders = places(account)[False, "orders"]
+        links = [have.get("href", "") for _, have in (await owner.open(orders)).elements]
+        (item,) = (one for one in links if one.startswith(f"{orders}/ord_"))
+        for query, is_there in (
+            *(("state=cleared", True), ("state=refused", False), ("held=true", False)),
+            *(("waiting=true", False), ("notice_id=ab1263", True), ("notice_id=other", False)),
+            *(("day=2026-01-01", False), ("state=cleared&held=false&waiting=false", True)),
+        ):
+            assert (item in (await owner.open(f"{orders}?{query}")).response.text) is is_there, (
+                query
+            )
+        for text in ("ord-00042", "ORD-00042", order["ack_id"].upper(), order["cbid"], "cs_1"):
+            led = await owner.send(f"{orders}/-/find", query=text)
+            there = led.headers.get("location", str(led.request.url))
+            assert there.partition("?")[0].endswith(item), text
+            page = await owner.open(there.removeprefix(ORIGIN))
+            is_name = text.lower().startswith(("ord-", "cs_"))
+            assert (text in page.heading) is is_name, page.heading
+            assert text not in page.response.text.partition("<title>")[2].partition("</title>")[0]
+        other = places(await console.account("other"))[False, "orders"]
+        assert EN["first_title"] in (await owner.open(other)).text
+        assert EN["none_live"] in (await owner.open(other.replace("/test/", "/live/"))).text
+
+    in_console(tmp_path, work)
+
+
+def test_ticked_orders_are_held_for_a_matter_and_exported(tmp_path: Path) -> None:
+    """For a new one or one that there is; a form that is sent twice holds once."""
+
+    async def work(console: Console) -> None:
+        account = await console.account("vendor")
+        vendor = await Vendor.of(console, account)
+        for number in range(3):
+            await vendor.order(f"cs_{number}", f"order {number}")
+        cora = await console.person("Cora", Role.COMPLIANCE, account)
+        own, orders = Visitor(console, cora.session), places(account)[False, "orders"]
+        page = await own.open(orders)
+        names = [have.get("name", "") for _, have in page.elements]
+        boxes = {name: "1" for name in names if name.startswith("order.ord_")}
+        assert len(boxes) == 3
+        file = await own.send(f"{orders}/-/export", **boxes)
+        assert (file.headers["content-type"], file.text.count("ord_")) == (
+            "text/csv; charset=utf-8",
+            3,
+        )
+        assert (await own.send(f"{orders}/-/select")).status_code == 422
+        chosen = Page(await own.send(f"{orders}/-/select", **boxes))
+        assert EN["hold_several"].format(number=3) in chosen.text
+        form = next(one for one in chosen.forms if one.action.endswith("/hold"))
+        refused = await own.press(form, reason="")
+        assert (refused.status_code, EN["not_done"] in refused.text) == (400, True)
+        for _ in range(2):
+            led = await own.post(
+                form.action, form.fields | {"reason": "case 7", "matter_name": "Doe"}, **OWN
+            )
+            assert led.headers["location"] == f"{orders}?held=true&said=hold"
+        about = {"account": account, "mode": "test"}
+        (matter,) = (await console.ask(cora.session, "/v1/matters", **about)).data["data"]
+        assert (matter["name"], matter["holds"]) == ("Doe", 3)
+        again = await own.send(f"{orders}/-/select", **boxes)
+        form = next(one for one in Page(again).forms if one.action.endswith("/hold"))
+        for _ in range(2):
+            chosen_matter = {"reason": "case 8", "matter_id": matter["matter_id"]}
+            await own.post(form.action, form.fields | chosen_matter, **OWN)
+        (matter,) = (await console.ask(cora.session, "/v1/matters", **about)).data["data"]
+        assert matter["holds"] == 6
+
+    in_console(tmp_path, work)
+
+
+def test_one_begins_where_one_was(tmp_path: Path) -> None:
+    """In the account and mode of the last page; a new notice file is kept like other text."""
+
+    async def work(console: Console) -> None:
+        accounts = [await console.account(name) for name in ("a", "b")]
+        ada = await console.person("Ada", Role.OWNER)
+        own = Visitor(console, ada.session)
+        shown = await own.raw("GET", f"/console/{accounts[1]}/live/today")
+        (kept,) = (one for one in shown.headers.get_list("set-cookie") if "csc-place" in one)
+        cookie = f"csc-session={ada.session}; {kept.partition(';')[0]}"
+        led = await own.raw("GET", "/console/", {"Cookie": cookie})
+        assert led.headers["location"] == f"/console/{accounts[1]}/live/orders"
+        fresh = await own.raw("GET", "/console/")
+        assert fresh.headers["location"] == f"/console/{accounts[0]}/test/orders"
+        file = notice_file("by-hand", "1")
+        there = await press(own, "/console/all/notices/-/check", file=file)
+        for _ in range(2):
+            assert EN["notice_checked"] in (await own.open(there)).text
+
+    in_console(tmp_path, work)
