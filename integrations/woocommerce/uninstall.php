@@ -8,6 +8,8 @@
 
 defined( 'WP_UNINSTALL_PLUGIN' ) || exit;
 
-delete_option( 'countersign_settings' );
-delete_option( 'countersign_events_after' );
-wp_clear_scheduled_hook( 'countersign_catch_up' );
+foreach ( array( 'settings', 'events_after', 'events_heard', 'taken_over' ) as $countersign_name ) {
+	delete_option( "countersign_{$countersign_name}" );
+}
+wp_unschedule_hook( 'countersign_catch_up' );
+wp_unschedule_hook( 'countersign_pay_now' );

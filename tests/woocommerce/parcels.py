@@ -37,7 +37,29 @@ def a_buyer_who_was_revoked(a: Attempt) -> Order:
 def an_address_that_staff_changed(a: Attempt) -> Order:
     order = _paid(a)
     a.rest(f"/orders/{order.id}", shipping={"postcode": "90210"})
+    on_hold(order)
     a.rest(f"/orders/{order.id}", status="completed")
+    return on_hold(order)
+
+
+@parcel
+def goods_that_staff_add_after_the_payment(a: Attempt) -> Order:
+    order = _paid(a)
+    add = "$o = wc_get_order($id); $o->add_product(wc_get_product($product)); return $o->save();"
+    a.shop.wp.php(add, id=order.id, product=a.shop.product("manufacturing_machine"))
+    assert on_hold(order).state == "changed"
+    order.set_status("completed")
+    return on_hold(order)
+
+
+@parcel
+def an_order_that_was_cancelled_and_opened_again_elsewhere(a: Attempt) -> Order:
+    order = _paid(a)
+    order.set_status("cancelled")
+    a.rest(f"/orders/{order.id}", shipping={"postcode": "90210"})
+    a.rest(f"/orders/{order.id}", status="processing")
+    on_hold(order)
+    order.set_status("completed")
     return on_hold(order)
 
 
@@ -64,7 +86,7 @@ def an_order_that_was_changed_after_a_part_had_left(a: Attempt) -> Order:
     """What was shipped was cleared; what staff make of it afterwards was not."""
     order = _shipped(a)
     a.rest(f"/orders/{order.id}", shipping={"postcode": "90210"})
-    assert order.state == "changed"
+    assert on_hold(order).state == "changed"
     a.rest(f"/orders/{order.id}", status="completed")
     return on_hold(order)
 

@@ -11,6 +11,7 @@ from countersign_client.testing import webhook_message
 from tests.cli.serving import wait_until
 from tests.docs.markdown import ROOT, read
 from tests.woocommerce.conftest import ADDRESS, EMAIL, Browser, Shop, offered
+from tests.woocommerce.test_history import CHANGE_ZIP, box, mails, sending
 
 pytestmark = [pytest.mark.shops, pytest.mark.long, pytest.mark.one_engine]
 
@@ -194,29 +195,87 @@ def test_a_revoked_buyer_stops_the_parcel(shop: Shop, browser: Browser) -> None:
     shop.client.sandbox.move_buyer(cbid=order.data["buyer"], status="revoked")
     wait_until(lambda: order.status == "on-hold", "the webhook")
     assert (order.state, order.data["reasons"]) == ("refused", ["buyer_revoked"])
-    assert (
-        "do not ship. No longer cleared: the verification of the buyer was revoked" in order.notes
-    )
+    why = "not cleared any more (Refused: the verification of the buyer was revoked). Do not ship"
+    assert why in order.notes
     order.set_status("completed")
     assert order.status == "on-hold"
 
 
-def test_a_paid_order_on_hold_can_go_through_the_notice(shop: Shop, browser: Browser) -> None:
-    """And is not paid twice."""
+def test_a_paid_order_whose_address_changes_goes_on_hold(shop: Shop, browser: Browser) -> None:
+    """At once, with a note, a mail to each side, and a link that works; it is not paid twice."""
     order = shop.cleared(browser)
     browser.pay(order.url)
-    move = (
-        "$order = wc_get_order($id); $order->set_shipping_postcode('94107'); return $order->save();"
-    )
-    shop.wp.php(move, id=order.id)
-    order.set_status("completed")
+    with sending(shop) as sent:
+        shop.wp.php(CHANGE_ZIP, id=order.id)
     assert order.see("status", "state") == ("on-hold", "changed")
+    assert "not cleared any more (Changed). Do not ship it" in order.notes
+    assert {to: subject for to, subject, _ in sent} == {
+        "admin@example.com": f"Do not ship order #{order.id}",
+        EMAIL: f"Your order #{order.id} needs a legal notice",
+    }
     page = browser.client.get(order.url).text
     assert ("Continue to the notice" in page, "cod" in offered(page)) == (True, False)
     browser.initial(browser.identify(browser.open(browser.lead(order.url))))
-    assert "nothing is missing" in browser.client.get(order.url).text
+    assert "order has been received" in browser.client.get(order.url).text
     order.set_status("completed")
     assert order.see("status", "taken") == ("completed", 1)
+
+
+_LOSES = """require_once WC_ABSPATH . 'includes/class-wc-privacy-erasers.php';
+    WC_Privacy_Erasers::remove_order_personal_data(wc_get_order($id)); return 1;"""
+
+
+@pytest.mark.parametrize("change", [CHANGE_ZIP, _LOSES])
+def test_a_finished_order_keeps_its_words(
+    shop: Shop, browser: Browser, people: dict[str, Browser], change: str
+) -> None:
+    """Whatever is changed of it or erased; nobody gets a mail, and no link is offered."""
+    order = shop.cleared(browser)
+    browser.pay(order.url)
+    order.set_status("completed")
+    with sending(shop) as sent:
+        shop.wp.php(change, id=order.id)
+        shop.wp.php("return wc_get_order($id)->save();", id=order.id)
+    assert "Send the buyer the link" not in box(people["shop_manager"], order)
+    stored = shop.wp.php("return wc_get_order($id)->get_meta('_countersign_state');", id=order.id)
+    assert (order.status, stored, sent) == ("completed", "cleared", [])
+    order.set_status("processing")
+    assert order.status == "on-hold"
+
+
+def test_an_order_from_before_its_product_had_a_class_is_finished(
+    shop: Shop, people: dict[str, Browser]
+) -> None:
+    """It says nothing, and waits for nobody."""
+    product = shop.new_product("")
+    code = "$order = wc_create_order(); $order->add_product(wc_get_product($p)); $order->save();"
+    order = shop.order(code, p=product)
+    order.set_status("completed")
+    shop.wp.php("update_post_meta($id, '_countersign_class', 'accessory'); return 1;", id=product)
+    shop.wp.php("return wc_get_order($id)->save();", id=order.id)
+    assert "Send the buyer the link" not in box(people["shop_manager"], order)
+    stored = shop.wp.php("return wc_get_order($id)->get_meta('_countersign_state');", id=order.id)
+    assert (order.status, stored) == ("completed", "")
+
+
+def test_the_shop_is_told_if_a_buyer_is_revoked_after_the_completion(
+    shop: Shop, browser: Browser
+) -> None:
+    """Once, as long as the parcel can be on its way; the order stays completed."""
+    order, old = shop.cleared(browser), shop.cleared(browser)
+    for one in (order, old):
+        browser.pay(one.url)
+        one.set_status("completed")
+    age = "$o = wc_get_order($id); $o->set_date_completed(time() - 31 * 86400); return $o->save();"
+    shop.wp.php(age, id=old.id)
+    with sending(shop) as sent:
+        for buyer in {one.data["buyer"] for one in (order, old)}:
+            shop.client.sandbox.move_buyer(cbid=buyer, status="revoked")
+        wait_until(lambda: order.state == "refused", "the webhook")
+        wait_until(lambda: f"#{order.id}" in str(mails(shop)[-1:]), "the mail")
+    [(to, _, words)] = sent
+    assert (to, "can still be called back" in words) == ("admin@example.com", True)
+    assert (order.status, old.state) == ("completed", "cleared")
 
 
 def test_completing_an_order_asks_the_service_again(shop: Shop, browser: Browser) -> None:

@@ -31,6 +31,15 @@ final class Service_Error extends \RuntimeException {
 		parent::__construct( '' === $message ? $reason : $message );
 		$this->reason = $reason;
 	}
+
+	/**
+	 * Note it in WooCommerce's log.
+	 *
+	 * @param int|string $about An order's id, or what else was asked about.
+	 */
+	public function log( $about ): void {
+		wc_get_logger()->warning( ( is_int( $about ) ? "Order {$about}" : $about ) . ": {$this->reason}: {$this->getMessage()}", array( 'source' => 'countersign' ) );
+	}
 }
 
 /**

@@ -14,14 +14,20 @@ defined( 'ABSPATH' ) || exit;
  */
 final class Emails {
 
+	const LATER = 'countersign_pay_now';
+
+	/**
+	 * A buyer who is at the page for the payment pays within this time, and needs no e-mail about it.
+	 */
+	const LATER_SECONDS = 10 * MINUTE_IN_SECONDS;
+
 	/**
 	 * Add the hooks.
 	 */
 	public static function register(): void {
 		add_filter( 'woocommerce_email_classes', array( self::class, 'add' ) );
-		add_action( 'countersign_order_state', array( self::class, 'send' ), 10, 3 );
+		add_action( self::LATER, array( self::class, 'say_that_it_can_be_paid' ) );
 		add_filter( 'woocommerce_email_enabled_customer_on_hold_order', array( self::class, 'is_on_hold_email_right' ), PHP_INT_MAX, 2 );
-		add_action( 'woocommerce_order_status_on-hold', array( self::class, 'ask_for_notice' ), 20, 2 );
 	}
 
 	/**
@@ -40,41 +46,45 @@ final class Emails {
 	}
 
 	/**
-	 * Send one of ours.
+	 * Send one of ours: cleared only later, if the order is not paid then.
 	 *
-	 * @param string    $id    Its name.
+	 * @param string    $name  cleared (to the buyer), notice (the link to it, to the buyer), or stopped (to the shop).
 	 * @param \WC_Order $order The order.
 	 */
-	private static function trigger( string $id, $order ): void {
-		$email = WC()->mailer()->get_emails()[ $id ] ?? null;
+	public static function send( string $name, $order ): void {
+		if ( 'cleared' === $name ) {
+			wp_schedule_single_event( time() + self::LATER_SECONDS, self::LATER, array( $order->get_id() ) );
+			return;
+		}
+		self::trigger( $name, $order );
+		if ( 'notice' === $name ) {
+			$order->add_order_note( __( 'Countersign: the link to the notice was sent to the buyer.', 'countersign-woocommerce' ), 0, is_admin() );
+		}
+	}
+
+	/**
+	 * To a buyer who closed the window: the order is cleared, and still not paid.
+	 *
+	 * @param int $order_id The order.
+	 */
+	public static function say_that_it_can_be_paid( $order_id ): void {
+		$order = Orders::find( (int) $order_id );
+		if ( $order && $order->has_status( array( 'pending', 'failed' ) ) && $order->needs_payment() && 'cleared' === Orders::state( $order ) ) {
+			self::trigger( 'cleared', $order );
+		}
+	}
+
+	/**
+	 * Send one of ours, unless the shop has taken it away.
+	 *
+	 * @param string    $name  See send().
+	 * @param \WC_Order $order The order.
+	 */
+	private static function trigger( string $name, $order ): void {
+		$email = WC()->mailer()->get_emails()[ "countersign_{$name}" ] ?? null;
 		if ( $email ) {
 			$email->send_about( $order );
 		}
-	}
-
-	/**
-	 * To the buyer, if an unpaid order was cleared; to the shop, if a paid one is not cleared any more.
-	 *
-	 * @param \WC_Order $order  The order.
-	 * @param string    $state  What it is now.
-	 * @param string    $before What it was.
-	 */
-	public static function send( $order, string $state, string $before ): void {
-		if ( 'cleared' === $state && $order->has_status( array( 'pending', 'failed' ) ) && $order->needs_payment() ) {
-			self::trigger( 'countersign_cleared', $order );
-		} elseif ( 'refused' === $state && 'cleared' === $before && $order->has_status( array( 'processing', 'on-hold' ) ) ) {
-			self::trigger( 'countersign_stopped', $order );
-		}
-	}
-
-	/**
-	 * Send the buyer the link to the notice.
-	 *
-	 * @param \WC_Order $order The order.
-	 */
-	public static function send_notice( $order ): void {
-		self::trigger( 'countersign_notice', $order );
-		$order->add_order_note( __( 'Countersign: the link to the notice was sent to the buyer.', 'countersign-woocommerce' ), 0, is_admin() );
 	}
 
 	/**
@@ -85,17 +95,5 @@ final class Emails {
 	 */
 	public static function is_on_hold_email_right( $enabled, $order ) {
 		return $enabled && ( ! $order instanceof \WC_Order || Orders::was_cleared( $order ) );
-	}
-
-	/**
-	 * In its place: what is missing is the notice. Not to a buyer who was refused or has declined: that is for staff to decide.
-	 *
-	 * @param int       $order_id The order.
-	 * @param \WC_Order $order    The order.
-	 */
-	public static function ask_for_notice( $order_id, $order ): void {
-		if ( ! Orders::was_cleared( $order ) && ! in_array( Orders::state( $order ), array( 'refused', 'declined' ), true ) ) {
-			self::send_notice( $order );
-		}
 	}
 }

@@ -22,6 +22,8 @@ final class Events {
 	const ALL               = array( 'buyer.expired', 'buyer.failed', 'buyer.requires_input', 'buyer.revoked', 'buyer.verified', 'checkout_session.completed', 'checkout_session.declined', 'checkout_session.expired' );
 	const TOLERANCE_SECONDS = 300;
 	const PAGES_MAX         = 20;
+	// So long after its completion a parcel can still be on its way.
+	const RECALL_SECONDS    = 30 * DAY_IN_SECONDS;
 	const NEW_DECISION      = array( 'buyer.expired', 'buyer.failed', 'buyer.requires_input', 'buyer.revoked', 'buyer.verified' );
 
 	/**
@@ -49,6 +51,7 @@ final class Events {
 	 */
 	public static function unschedule(): void {
 		wp_clear_scheduled_hook( self::HOOK );
+		wp_unschedule_hook( Emails::LATER );
 	}
 
 	/**
@@ -146,7 +149,7 @@ final class Events {
 			Client::post( '/v1/webhook_endpoints/' . rawurlencode( (string) $made['endpoint_id'] ) . '/send_example', array( 'type' => 'buyer.verified' ) );
 		} catch ( Service_Error $error ) {
 			// The set-up check shows whether it has come.
-			wc_get_logger()->warning( "Webhook: {$error->reason}", array( 'source' => 'countersign' ) );
+			$error->log( 'Webhook' );
 		}
 	}
 
@@ -168,10 +171,10 @@ final class Events {
 					$id,
 					static function ( $order ) {
 						// One that was refused stays so until somebody asks again: its payment may have been given up.
-						if ( $order->has_status( array( 'pending', 'failed', 'on-hold', 'processing' ) )
+						$recent = $order->get_date_completed() && $order->get_date_completed()->getTimestamp() > time() - self::RECALL_SECONDS;
+						if ( ( $order->has_status( array( 'pending', 'failed', 'on-hold', 'processing' ) ) || ( $order->has_status( 'completed' ) && $recent ) )
 							&& in_array( Orders::state( $order ), array( 'cleared', 'undecided' ), true ) ) {
 							Orders::decide( $order );
-							Orders::stop_if_refused( $order );
 						}
 					}
 				);
@@ -202,7 +205,7 @@ final class Events {
 			if ( 'cursor_expired' === $error->reason ) {
 				delete_option( self::CURSOR );
 			}
-			wc_get_logger()->warning( "Events: {$error->reason}: {$error->getMessage()}", array( 'source' => 'countersign' ) );
+			$error->log( 'Events' );
 		}
 	}
 
@@ -234,7 +237,7 @@ final class Events {
 			try {
 				Orders::locked( (int) $id, array( Orders::class, 'take_over' ) );
 			} catch ( Service_Error $error ) {
-				wc_get_logger()->warning( "Order {$id}: {$error->reason}: {$error->getMessage()}", array( 'source' => 'countersign' ) );
+				$error->log( (int) $id );
 				if ( 'unreachable' === $error->reason ) {
 					return;
 				}

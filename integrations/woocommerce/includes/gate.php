@@ -36,14 +36,6 @@ final class Gate {
 		// WC_Form_Handler::pay_action(), which runs in `wp` with the priority 20.
 		add_action( 'wp', array( self::class, 'come_back' ), 10 );
 		add_action( 'woocommerce_before_pay_action', array( self::class, 'before_pay_action' ), 1 );
-		// WC_Abstract_Order::save(): "Allows you to adjust object props before save".
-		add_action( 'woocommerce_before_order_object_save', array( self::class, 'before_save' ), PHP_INT_MAX );
-		// WC_Order::status_transition().
-		add_action( 'woocommerce_order_status_changed', array( self::class, 'after_payment' ), 10, 3 );
-		// An order ends in a status, in the trash, or by being deleted: in tables of its own, or as a post.
-		foreach ( array( 'woocommerce_order_status_cancelled', 'woocommerce_order_status_refunded', 'woocommerce_trash_order', 'woocommerce_before_delete_order', 'wp_trash_post', 'before_delete_post' ) as $hook ) {
-			add_action( $hook, array( self::class, 'after_its_end' ) );
-		}
 	}
 
 	/**
@@ -72,7 +64,7 @@ final class Gate {
 	 * @param array $gateways By id.
 	 */
 	public static function choose_gateways( $gateways ) {
-		$order = self::order_of( Store_Api::order_id() ) ?? self::order_to_pay();
+		$order = Orders::find( Store_Api::order_id() ) ?? self::order_to_pay();
 		if ( $order ) {
 			$gated = ! Orders::may_be_paid( $order );
 		} else {
@@ -198,91 +190,10 @@ final class Gate {
 	}
 
 	/**
-	 * An order that is not cleared becomes neither paid nor completed, by whatever way: it is put on hold.
-	 *
-	 * @param \WC_Order $order The order, before it is saved.
-	 */
-	public static function before_save( $order ): void {
-		$changes = $order->get_changes();
-		$status  = (string) ( $changes['status'] ?? '' );
-		if ( 'shop_order' !== $order->get_type() || ! in_array( $status, wc_get_is_paid_statuses(), true ) || ! Orders::is_gated( $order ) ) {
-			return;
-		}
-		$why = '';
-		try {
-			if ( 'completed' !== $status && Orders::may_be_paid( $order ) ) {
-				return;
-			}
-			if ( Orders::may_ship( $order ) ) {
-				return;
-			}
-			$why = implode( ': ', array_filter( array( Words::state( Orders::state( $order ) ), Words::reasons( Orders::data( $order )['reasons'] ) ) ) );
-		} catch ( Service_Error $error ) {
-			$why = Words::trouble( $error->reason );
-		}
-		if ( isset( $changes['date_completed'] ) ) {
-			$order->set_date_completed( null );
-		}
-		/* translators: 1: a status, 2: why */
-		$note = __( 'Countersign: this order is not cleared (%2$s), so it did not become “%1$s”. Do not ship it. If it was paid, find out how, and refund it or have it cleared.', 'countersign-woocommerce' );
-		$order->set_status( 'on-hold', sprintf( $note, wc_get_order_status_name( $status ), $why ) );
-	}
-
-	/**
-	 * A payment while the order is cleared keeps its notice for later decisions.
-	 *
-	 * @param int    $order_id The order.
-	 * @param string $from     The status that it had.
-	 * @param string $to       The status that it has.
-	 */
-	public static function after_payment( $order_id, $from, $to ): void {
-		$order = self::order_of( (int) $order_id );
-		$paid  = wc_get_is_paid_statuses();
-		if ( ! $order || in_array( $from, $paid, true ) || ! in_array( $to, $paid, true ) || ! Orders::may_be_paid( $order ) ) {
-			return;
-		}
-		try {
-			Orders::report_payment( $order );
-		} catch ( Service_Error $error ) {
-			// The notice then lasts as long as that of any order.
-			wc_get_logger()->warning( "Order {$order_id}: {$error->reason}: {$error->getMessage()}", array( 'source' => 'countersign' ) );
-		}
-	}
-
-	/**
-	 * Nobody waits for the notice any more.
-	 *
-	 * @param int $order_id The order, or any post.
-	 */
-	public static function after_its_end( $order_id ): void {
-		// A post of another kind is no order.
-		$order = self::order_of( (int) $order_id );
-		if ( ! $order || 'open' !== Orders::data( $order )['status'] ) {
-			return;
-		}
-		try {
-			Orders::locked( (int) $order_id, array( Orders::class, 'end_session' ) );
-		} catch ( Service_Error $error ) {
-			// It ends by itself, later.
-			wc_get_logger()->warning( "Order {$order_id}: {$error->reason}: {$error->getMessage()}", array( 'source' => 'countersign' ) );
-		}
-	}
-
-	/**
 	 * The order whose page for payment this is, or null.
 	 */
 	private static function order_to_pay() {
-		return self::order_of( absint( get_query_var( 'order-pay' ) ) );
-	}
-
-	/**
-	 * An order, or null.
-	 *
-	 * @param int $id Its id, or 0.
-	 */
-	private static function order_of( int $id ) {
-		$order = $id > 0 ? wc_get_order( $id ) : null;
-		return $order instanceof \WC_Order ? $order : null;
+		return Orders::find( absint( get_query_var( 'order-pay' ) ) );
 	}
 
 	/**

@@ -146,7 +146,7 @@ final class Gateway extends \WC_Payment_Gateway {
 		} catch ( Cannot_Sell $refusal ) {
 			return self::failure( $refusal->getMessage() );
 		} catch ( Service_Error $error ) {
-			wc_get_logger()->warning( "Order {$order_id}: {$error->reason}: {$error->getMessage()}", array( 'source' => 'countersign' ) );
+			$error->log( (int) $order_id );
 			return self::failure( Gate::sorry() );
 		}
 		// No payment was made in this way: the order has the way that it was paid in before, or none.

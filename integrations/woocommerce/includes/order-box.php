@@ -62,7 +62,7 @@ final class Order_Box {
 		}
 		$data           = Orders::data( $order );
 		self::$order_id = $order->get_id();
-		$state          = Orders::state( $order );
+		$state          = State_Machine::state( $order );
 		$rows           = array(
 			__( 'Decision', 'countersign-woocommerce' )        => Words::state( $state ),
 			__( 'Reasons', 'countersign-woocommerce' )         => Words::reasons( $data['reasons'] ),
@@ -79,8 +79,9 @@ final class Order_Box {
 			echo '<dt><strong>' . esc_html( $name ) . '</strong></dt><dd style="margin-inline-start:0;overflow-wrap:anywhere">' . esc_html( $value ) . '</dd>';
 		}
 		echo '</dl>';
-		if ( '' !== Words::advice( $state ) ) {
-			echo '<p>' . esc_html( Words::advice( $state ) ) . '</p>';
+		$advice = $order->has_status( array( 'completed', 'cancelled', 'refunded', 'trash' ) ) ? '' : Words::advice( $state );
+		if ( '' !== $advice ) {
+			echo '<p>' . esc_html( $advice ) . '</p>';
 		}
 		$obligations = array_filter( $data['obligations'], 'is_array' );
 		if ( array() !== $obligations ) {
@@ -221,7 +222,7 @@ final class Order_Box {
 	private static function do_one( $order, string $wanted, array $report ): string {
 		if ( 'send' === $wanted ) {
 			if ( self::can_be_sent( $order ) && '' !== (string) $order->get_billing_email() ) {
-				Emails::send_notice( $order );
+				Emails::send( 'notice', $order );
 				return 'sent';
 			}
 			return 'not_sent';
@@ -234,7 +235,6 @@ final class Order_Box {
 			return 'nothing_to_report';
 		}
 		if ( ! Orders::may_ship( $order ) ) {
-			Orders::stop_if_refused( $order );
 			return 'not_cleared';
 		}
 		Orders::report( $order, $report );

@@ -60,10 +60,10 @@ final class Order_List {
 	 */
 	public static function show( $column, $order ): void {
 		$order = self::COLUMN === $column && ! is_object( $order ) ? wc_get_order( $order ) : $order;
-		if ( self::COLUMN !== $column || ! $order instanceof \WC_Order || ! Orders::is_gated( $order ) ) {
+		$state = self::COLUMN === $column && $order instanceof \WC_Order ? (string) $order->get_meta( State_Machine::STATE ) : '';
+		if ( '' === $state ) {
 			return;
 		}
-		$state = Orders::state( $order );
 		$looks = array(
 			'waiting' => 'status-pending',
 			'refused' => 'status-failed',
@@ -135,7 +135,7 @@ final class Order_List {
 		if ( '' !== self::chosen() ) {
 			$query['meta_query']   = (array) ( $query['meta_query'] ?? array() ); // phpcs:ignore WordPress.DB.SlowDBQuery.slow_db_query_meta_query
 			$query['meta_query'][] = array(
-				'key'     => History::STATE,
+				'key'     => State_Machine::STATE,
 				'value'   => self::GROUPS[ self::chosen() ],
 				'compare' => 'IN',
 			);
@@ -155,14 +155,14 @@ final class Order_List {
 				'limit'        => -1,
 				'type'         => 'shop_order',
 				'status'       => array_diff( array_keys( wc_get_order_statuses() ), array( 'wc-checkout-draft' ) ),
-				'meta_key'     => History::STATE, // phpcs:ignore WordPress.DB.SlowDBQuery.slow_db_query_meta_key
+				'meta_key'     => State_Machine::STATE, // phpcs:ignore WordPress.DB.SlowDBQuery.slow_db_query_meta_key
 				'meta_value'   => self::GROUPS[ $group ] ?? array( '' ), // phpcs:ignore WordPress.DB.SlowDBQuery.slow_db_query_meta_value
 				'meta_compare' => 'IN',
 			)
 		);
 		$found  = array();
 		foreach ( $orders as $order ) {
-			$found[ $order->get_id() ] = Orders::state( $order );
+			$found[ $order->get_id() ] = (string) $order->get_meta( State_Machine::STATE );
 		}
 		return $found;
 	}

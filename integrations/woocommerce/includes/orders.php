@@ -60,6 +60,16 @@ final class Orders {
 	);
 
 	/**
+	 * An order, or null.
+	 *
+	 * @param int $id Its id, that of anything else, or 0.
+	 */
+	public static function find( int $id ) {
+		$order = $id > 0 ? wc_get_order( $id ) : null;
+		return $order instanceof \WC_Order ? $order : null;
+	}
+
+	/**
 	 * What is stored with an order, whichever order it is about.
 	 *
 	 * @param \WC_Order $order The order.
@@ -87,25 +97,14 @@ final class Orders {
 	 * @param array     $changes Members of DEFAULTS.
 	 */
 	private static function note( $order, array $changes ): void {
-		$before = array(
-			'state'   => self::state( $order ),
-			'session' => self::data( $order )['session'],
-		);
-		$about  = array(
+		$about = array(
 			'order' => $order->get_id(),
 			'shop'  => Settings::shop(),
 		);
-		$data   = array_merge( self::data( $order ), $changes, $about );
+		$data  = array_merge( self::data( $order ), $changes, $about );
 		$order->update_meta_data( self::META, $data );
 		$order->update_meta_data( self::SESSION, $data['session'] );
 		$order->update_meta_data( self::BUYER, $data['buyer'] );
-		/**
-		 * Fires when what is known of an order has changed; it is not saved yet.
-		 *
-		 * @param \WC_Order $order  The order.
-		 * @param array     $before The `state` and the `session` that it had.
-		 */
-		do_action( 'countersign_order_changed', $order, $before );
 	}
 
 	/**
@@ -124,8 +123,8 @@ final class Orders {
 			throw new Service_Error( 'busy', __( 'The order is being changed.', 'countersign-woocommerce' ) );
 		}
 		try {
-			$order = wc_get_order( $order_id );
-			if ( ! $order instanceof \WC_Order ) {
+			$order = self::find( $order_id );
+			if ( ! $order ) {
 				throw new Service_Error( 'no_such_order' );
 			}
 			// Data that another request stored since this one read it.
@@ -182,10 +181,6 @@ final class Orders {
 		$data = self::data( $order );
 		if ( '' === $data['status'] ) {
 			return 'none';
-		}
-		// WooCommerce's erasure empties the subject: what was shipped stays cleared.
-		if ( $data['shipped'] > 0 && '' === $data['subject'] ) {
-			return 'cleared';
 		}
 		if ( self::subject( $order ) !== $data['subject'] || ( '' !== $data['residence'] && Residence::of( $order ) !== $data['residence'] ) ) {
 			return 'changed';
@@ -450,6 +445,7 @@ final class Orders {
 		if ( 'open' === $data['status'] ) {
 			Client::post( '/v1/checkout_sessions/' . rawurlencode( $data['session'] ) . '/cancel', array() );
 			self::note( $order, array( 'status' => 'cancelled' ) );
+			$order->add_order_note( 'Countersign: ' . Words::note( 'cancelled', $data ) );
 		}
 	}
 
@@ -516,7 +512,6 @@ final class Orders {
 		} else {
 			self::decide( $order );
 		}
-		self::stop_if_refused( $order );
 	}
 
 	/**
@@ -555,19 +550,6 @@ final class Orders {
 				'order_reference' => self::number( $order ),
 			);
 			Client::post( '/v1/clearances/' . rawurlencode( $clearance ) . '/fulfilment', $body );
-		}
-	}
-
-	/**
-	 * Stop an order that was paid and is not cleared any more.
-	 *
-	 * @param \WC_Order $order The order.
-	 */
-	public static function stop_if_refused( $order ): void {
-		if ( $order->has_status( 'processing' ) && 'refused' === self::state( $order ) ) {
-			/* translators: %s: reasons */
-			$why = sprintf( __( 'Countersign: do not ship. No longer cleared: %s.', 'countersign-woocommerce' ), Words::reasons( self::data( $order )['reasons'] ) );
-			$order->update_status( 'on-hold', $why );
 		}
 	}
 }

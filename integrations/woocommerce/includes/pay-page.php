@@ -37,23 +37,14 @@ final class Pay_Page {
 	}
 
 	/**
-	 * A buyer who has paid before and comes back from the notice: WooCommerce would say that the order cannot be paid.
+	 * A buyer who has ordered before and comes back from the notice: WooCommerce would say that the order cannot be paid.
 	 */
 	public static function lead_on(): void {
 		$order = self::order();
-		if ( $order && self::is_complete( $order ) ) {
+		if ( $order && $order->has_status( array( 'on-hold', 'processing', 'completed' ) ) && Orders::was_cleared( $order ) && ! $order->needs_payment() ) {
 			wp_safe_redirect( $order->get_checkout_order_received_url() );
 			exit;
 		}
-	}
-
-	/**
-	 * Whether an order was both paid and cleared, whichever came first.
-	 *
-	 * @param \WC_Order $order The order.
-	 */
-	private static function is_complete( $order ): bool {
-		return $order->has_status( array( 'on-hold', 'processing', 'completed' ) ) && $order->get_date_paid() && Orders::was_cleared( $order );
 	}
 
 	/**
@@ -63,7 +54,7 @@ final class Pay_Page {
 	 * @param \WC_Order|null $order The order.
 	 */
 	public static function thank( $text, $order ) {
-		return $order instanceof \WC_Order && $order->has_status( 'on-hold' ) && Orders::is_gated( $order ) && self::is_complete( $order )
+		return $order instanceof \WC_Order && $order->has_status( 'on-hold' ) && $order->get_date_paid() && Orders::is_gated( $order ) && Orders::was_cleared( $order )
 			? __( 'Your notice is recorded, and your payment has arrived: nothing is missing. The shop goes on with your order.', 'countersign-woocommerce' )
 			: $text;
 	}

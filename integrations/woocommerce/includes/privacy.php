@@ -93,7 +93,7 @@ final class Privacy {
 			$rows = array();
 			foreach ( array(
 				__( 'Order', 'countersign-woocommerce' )          => $order->get_order_number(),
-				__( 'Decision', 'countersign-woocommerce' )       => Words::state( Orders::state( $order ) ),
+				__( 'Decision', 'countersign-woocommerce' )       => Words::state( State_Machine::state( $order ) ),
 				__( 'Reasons', 'countersign-woocommerce' )        => Words::reasons( $data['reasons'] ),
 				__( 'ZIP code', 'countersign-woocommerce' )       => $data['zip'],
 				__( 'State', 'countersign-woocommerce' )          => $data['residence'],

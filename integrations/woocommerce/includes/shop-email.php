@@ -20,7 +20,7 @@ final class Shop_Email extends \WC_Email {
 	public function __construct() {
 		$this->id           = 'countersign_stopped';
 		$this->title        = __( 'Countersign: do not ship', 'countersign-woocommerce' );
-		$this->description  = __( 'To the shop, when an order that was paid is not cleared any more.', 'countersign-woocommerce' );
+		$this->description  = __( 'To the shop, when an order that was cleared is not any more.', 'countersign-woocommerce' );
 		$this->placeholders = array( '{order_number}' => '' );
 		parent::__construct();
 		$this->recipient = $this->get_option( 'recipient', get_option( 'admin_email' ) );
@@ -59,9 +59,12 @@ final class Shop_Email extends \WC_Email {
 	 * The words.
 	 */
 	private function words(): string {
-		$reasons = Words::reasons( Orders::data( $this->object )['reasons'] );
-		/* translators: %s: reasons */
-		return sprintf( __( 'The order was paid, and is not cleared any more: %s. Do not ship it. Refund it, or have it cleared:', 'countersign-woocommerce' ), $reasons );
+		$words = $this->object->has_status( 'completed' )
+			/* translators: %s: why */
+			? __( 'The order was completed, and is not cleared any more: %s. If its parcel can still be called back, do so:', 'countersign-woocommerce' )
+			/* translators: %s: why */
+			: __( 'The order is not cleared any more: %s. Do not ship it. If it was paid, refund it, or have it cleared:', 'countersign-woocommerce' );
+		return sprintf( $words, Words::why( $this->object ) );
 	}
 
 	/**

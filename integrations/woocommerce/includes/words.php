@@ -36,6 +36,49 @@ final class Words {
 	}
 
 	/**
+	 * The texts of the order's notes.
+	 *
+	 * @param string $state What it is now.
+	 * @param array  $data  What is known of it.
+	 */
+	public static function note( string $state, array $data ): string {
+		switch ( $state ) {
+			case 'open':
+				/* translators: %s: an id */
+				return sprintf( __( 'the buyer was led to the notice (%s).', 'countersign-woocommerce' ), $data['session'] );
+			case 'undecided':
+				/* translators: %s: an id */
+				return sprintf( __( 'the buyer initialed the notice (%s). The decision is not made yet.', 'countersign-woocommerce' ), $data['ack'] );
+			case 'cleared':
+				/* translators: 1: an id, 2: an id */
+				return sprintf( __( 'cleared. The notice was initialed (%1$s), and the order may be paid and shipped (%2$s).', 'countersign-woocommerce' ), $data['ack'], $data['clearance'] );
+			case 'not_needed':
+				return __( 'this order needs no notice.', 'countersign-woocommerce' );
+			case 'refused':
+				/* translators: %s: reasons */
+				return sprintf( __( 'refused: %s. Do not ship.', 'countersign-woocommerce' ), Words::reasons( $data['reasons'] ) );
+			case 'declined':
+				return __( 'the buyer declined to initial the notice.', 'countersign-woocommerce' );
+			case 'expired':
+				return __( 'the link to the notice expired before the buyer was finished.', 'countersign-woocommerce' );
+			case 'changed':
+				return __( 'the address or the products were changed after the decision, so it does not count any more.', 'countersign-woocommerce' );
+			case 'cancelled':
+				return __( 'the link to the notice was cancelled.', 'countersign-woocommerce' );
+		}
+		return '';
+	}
+
+	/**
+	 * Why an order is not cleared, in brackets or after a colon.
+	 *
+	 * @param \WC_Order $order The order.
+	 */
+	public static function why( $order ): string {
+		return implode( ': ', array_filter( array( self::state( Orders::state( $order ) ), self::reasons( Orders::data( $order )['reasons'] ) ) ) );
+	}
+
+	/**
 	 * Advice for staff about a state; empty if there is nothing to do.
 	 *
 	 * @param string $state One of Orders::state().
