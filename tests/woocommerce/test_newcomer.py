@@ -32,7 +32,7 @@ def empty_shop(tmp_path: Path) -> Iterator[Shop]:
     with running_shop(tmp_path, NEW) as shop:
         shop.wp.php("""require_once ABSPATH . 'wp-admin/includes/admin.php';
             deactivate_plugins('countersign-woocommerce/countersign-woocommerce.php');
-            delete_option('countersign_settings'); delete_option('countersign_events_heard');
+            delete_option('countersign_settings'); delete_option('countersign_health');
             $made = new WC_Product_Simple(); $made->set_name('Handguard');
             $made->set_regular_price('10'); $made->save(); return 1;""")
         for endpoint in shop.client.webhook_endpoints.list():

@@ -110,7 +110,7 @@ def unconnected(shop: Shop) -> Iterator[None]:
     """The webhook is not connected yet; changes of the test are undone."""
     stored = shop.stored()
     shop.settings(webhook_secret="")
-    shop.wp.php("delete_option('countersign_events_heard'); return 1;")
+    shop.wp.php("delete_option('countersign_health'); return 1;")
     try:
         yield
     finally:

@@ -131,6 +131,7 @@ final class Client {
 			);
 			$status   = is_wp_error( $response ) ? 0 : (int) wp_remote_retrieve_response_code( $response );
 			if ( 200 === $status ) {
+				Health::asked( '' );
 				return $response;
 			}
 			$after     = is_wp_error( $response ) ? '' : (string) wp_remote_retrieve_header( $response, 'retry-after' );
@@ -142,11 +143,13 @@ final class Client {
 			usleep( (int) ( $wait * 1000000 ) );
 		}
 		if ( 0 === $status ) {
+			Health::asked( 'unreachable' );
 			throw new Service_Error( 'unreachable', __( 'The service could not be reached.', 'countersign-woocommerce' ) );
 		}
 		$error  = json_decode( wp_remote_retrieve_body( $response ), true );
 		$error  = is_array( $error ) && is_array( $error['error'] ?? null ) ? $error['error'] : array();
 		$reason = is_string( $error['code'] ?? null ) ? $error['code'] : 'unexpected_response';
+		Health::asked( $reason );
 		throw new Service_Error( $reason, is_string( $error['message'] ?? null ) ? $error['message'] : "HTTP {$status}" );
 	}
 

@@ -41,7 +41,8 @@ final class Emails {
 		return $emails + array(
 			'countersign_cleared' => new Buyer_Email( 'countersign_cleared' ),
 			'countersign_notice'  => new Buyer_Email( 'countersign_notice' ),
-			'countersign_stopped' => new Shop_Email(),
+			'countersign_stopped' => new Shop_Email( 'countersign_stopped' ),
+			'countersign_broken'  => new Shop_Email( 'countersign_broken' ),
 		);
 	}
 

@@ -18,10 +18,11 @@ final class Events {
 	const CURSOR            = 'countersign_events_after';
 	const TAKEN_OVER        = 'countersign_taken_over';
 	const ORDERS_AT_ONCE    = 200;
-	const HEARD             = 'countersign_events_heard';
 	const ALL               = array( 'buyer.expired', 'buyer.failed', 'buyer.requires_input', 'buyer.revoked', 'buyer.verified', 'checkout_session.completed', 'checkout_session.declined', 'checkout_session.expired' );
 	const TOLERANCE_SECONDS = 300;
 	const PAGES_MAX         = 20;
+	// A message that is so old and did not come is missed.
+	const LATE_SECONDS      = 300;
 	// So long after its completion a parcel can still be on its way.
 	const RECALL_SECONDS    = 30 * DAY_IN_SECONDS;
 	const NEW_DECISION      = array( 'buyer.expired', 'buyer.failed', 'buyer.requires_input', 'buyer.revoked', 'buyer.verified' );
@@ -43,6 +44,7 @@ final class Events {
 	public static function schedule(): void {
 		if ( ! wp_next_scheduled( self::HOOK ) ) {
 			wp_schedule_event( time() + HOUR_IN_SECONDS, 'hourly', self::HOOK );
+			Health::note( array( 'connected' => time() ) );
 		}
 	}
 
@@ -69,7 +71,11 @@ final class Events {
 					if ( '' === Settings::get( 'webhook_secret' ) ) {
 						return new \WP_Error( 'countersign_no_secret', 'No webhook secret is set.', array( 'status' => 503 ) );
 					}
-					return self::is_authentic( $request ) ? true : new \WP_Error( 'countersign_signature', 'Not authentic.', array( 'status' => 400 ) );
+					if ( self::is_authentic( $request ) ) {
+						return true;
+					}
+					Health::does_not_fit();
+					return new \WP_Error( 'countersign_signature', 'Not authentic.', array( 'status' => 400 ) );
 				},
 			)
 		);
@@ -105,9 +111,9 @@ final class Events {
 	 */
 	public static function receive( \WP_REST_Request $request ): \WP_REST_Response {
 		$event = json_decode( $request->get_body(), true );
-		update_option( self::HEARD, time(), false );
+		Health::note( array( 'heard' => time() ) );
 		// Signed with the message, unlike what a header could be changed to.
-		$seen = 'countersign_event_' . md5( (string) $request->get_header( 'webhook-id' ) );
+		$seen = self::seen( (string) $request->get_header( 'webhook-id' ) );
 		if ( ! is_array( $event ) || get_transient( $seen ) ) {
 			return new \WP_REST_Response( null, 204 );
 		}
@@ -118,6 +124,15 @@ final class Events {
 		}
 		set_transient( $seen, 1, 5 * DAY_IN_SECONDS );
 		return new \WP_REST_Response( null, 204 );
+	}
+
+	/**
+	 * The name of the mark of an event that a message brought.
+	 *
+	 * @param string $id The event's.
+	 */
+	private static function seen( string $id ): string {
+		return 'countersign_event_' . md5( $id );
 	}
 
 	/**
@@ -145,6 +160,7 @@ final class Events {
 			throw new Service_Error( 'unexpected_response' );
 		}
 		Settings::set( 'webhook_secret', $made['secret'] );
+		Health::note( array( 'connected' => time() ) );
 		try {
 			Client::post( '/v1/webhook_endpoints/' . rawurlencode( (string) $made['endpoint_id'] ) . '/send_example', array( 'type' => 'buyer.verified' ) );
 		} catch ( Service_Error $error ) {
@@ -187,11 +203,16 @@ final class Events {
 	 */
 	public static function catch_up(): void {
 		$after = (string) get_option( self::CURSOR, '' );
+		Health::begin();
 		try {
 			for ( $page = 0; $page < self::PAGES_MAX; $page++ ) {
 				$query = '' === $after ? array( 'since' => gmdate( 'Y-m-d\TH:i:s\Z', time() - DAY_IN_SECONDS ) ) : array( 'after' => $after );
 				$list  = Client::get( '/v1/events?' . http_build_query( $query + array( 'limit' => 100 ) ) );
 				foreach ( (array) ( $list['data'] ?? array() ) as $event ) {
+					$made = (int) strtotime( (string) ( $event['created_at'] ?? '' ) );
+					if ( in_array( $event['type'] ?? '', self::ALL, true ) && $made < time() - self::LATE_SECONDS && ! get_transient( self::seen( (string) ( $event['id'] ?? '' ) ) ) ) {
+						Health::note( array( 'missed' => $made ) );
+					}
 					self::apply( (array) $event );
 					$after = (string) ( $event['id'] ?? $after );
 					update_option( self::CURSOR, $after, false );

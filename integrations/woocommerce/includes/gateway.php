@@ -147,6 +147,8 @@ final class Gateway extends \WC_Payment_Gateway {
 			return self::failure( $refusal->getMessage() );
 		} catch ( Service_Error $error ) {
 			$error->log( (int) $order_id );
+			/* translators: %s: what is wrong */
+			wc_get_order( $order_id )->add_order_note( sprintf( __( 'Countersign: the buyer could not be led to the notice: %s.', 'countersign-woocommerce' ), Words::trouble( $error->reason ) ) );
 			return self::failure( Gate::sorry() );
 		}
 		// No payment was made in this way: the order has the way that it was paid in before, or none.

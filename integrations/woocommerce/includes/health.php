@@ -19,11 +19,115 @@ final class Health {
 	const TODO  = 'todo';
 
 	/**
+	 * What is known without asking, see FACTS.
+	 */
+	const STORED = 'countersign_health';
+	const FACTS  = array(
+		// Why the last request failed, and since when; empty: the service responds and knows the key.
+		'trouble'   => '',
+		'since'     => 0,
+		// Unix times of the webhook: when it was connected, the last message, the last whose signature did not fit,
+		// and the last event that the hourly task found and no message had brought.
+		'connected' => 0,
+		'heard'     => 0,
+		'unfit'     => 0,
+		'missed'    => 0,
+		// The last e-mail about all this.
+		'mailed'    => 0,
+	);
+	const REFUSALS = array( 'unauthorized', 'invalid_api_key', 'forbidden' );
+
+	/**
 	 * Add the hooks.
 	 */
 	public static function register(): void {
 		add_filter( 'site_status_tests', array( self::class, 'add_test' ) );
 		add_action( 'woocommerce_system_status_report', array( self::class, 'report' ) );
+		// After the task has read what no message brought.
+		add_action( Events::HOOK, array( self::class, 'alarm' ), 20 );
+	}
+
+	/**
+	 * What is known.
+	 */
+	private static function facts(): array {
+		return array_merge( self::FACTS, (array) get_option( self::STORED, array() ) );
+	}
+
+	/**
+	 * Note what has become known.
+	 *
+	 * @param array $facts Members of FACTS.
+	 */
+	public static function note( array $facts ): void {
+		update_option( self::STORED, array_merge( self::facts(), $facts ), false );
+	}
+
+	/**
+	 * What came before the first look was not missed.
+	 */
+	public static function begin(): void {
+		if ( 0 === self::facts()['connected'] ) {
+			self::note( array( 'connected' => time() ) );
+		}
+	}
+
+	/**
+	 * Note how a request ended.
+	 *
+	 * @param string $reason Of a Service_Error, or empty.
+	 */
+	public static function asked( string $reason ): void {
+		$trouble = 'unreachable' === $reason || in_array( $reason, self::REFUSALS, true ) ? $reason : '';
+		if ( self::facts()['trouble'] !== $trouble ) {
+			self::note(
+				array(
+					'trouble' => $trouble,
+					'since'   => time(),
+				)
+			);
+		}
+	}
+
+	/**
+	 * A message came whose signature does not fit. Strangers can send one, so this alone alarms nobody.
+	 */
+	public static function does_not_fit(): void {
+		$facts = self::facts();
+		if ( $facts['unfit'] <= $facts['heard'] ) {
+			self::note( array( 'unfit' => time() ) );
+		}
+	}
+
+	/**
+	 * What does not work now, though it is set up.
+	 *
+	 * @return string[] Words by check.
+	 */
+	public static function troubles(): array {
+		$facts = self::facts();
+		$found = array();
+		if ( in_array( $facts['trouble'], self::REFUSALS, true ) || ( '' !== $facts['trouble'] && $facts['since'] < time() - HOUR_IN_SECONDS ) ) {
+			/* translators: %s: what is wrong */
+			$found['connection'] = sprintf( __( 'No product with a class can be sold: %s.', 'countersign-woocommerce' ), Words::trouble( $facts['trouble'] ) );
+		}
+		if ( $facts['missed'] > max( $facts['heard'], $facts['connected'] ) && '' !== Settings::get( 'webhook_secret' ) ) {
+			$found['webhook'] = $facts['unfit'] > $facts['heard']
+				? __( 'The messages of the service do not fit the webhook secret, so decisions reach the shop up to an hour late. Connect the webhook again.', 'countersign-woocommerce' )
+				: __( 'Messages of the service do not come, so decisions reach the shop up to an hour late. Can the service reach the address of this shop? Then connect the webhook again.', 'countersign-woocommerce' );
+		}
+		return $found;
+	}
+
+	/**
+	 * Tell the shop what does not work, once a day.
+	 */
+	public static function alarm(): void {
+		$email = WC()->mailer()->get_emails()['countersign_broken'] ?? null;
+		if ( $email && array() !== self::troubles() && self::facts()['mailed'] <= time() - DAY_IN_SECONDS ) {
+			self::note( array( 'mailed' => time() ) );
+			$email->send_words( implode( "\n", self::troubles() ), Settings_Page::url() );
+		}
 	}
 
 	/**
@@ -125,12 +229,19 @@ final class Health {
 		if ( '' === Settings::get( 'webhook_secret' ) ) {
 			return self::check( $label, self::TODO, __( 'Not connected: decisions reach the shop up to an hour late.', 'countersign-woocommerce' ) );
 		}
-		$heard = (int) get_option( Events::HEARD, 0 );
-		if ( 0 === $heard ) {
+		$facts   = self::facts();
+		$trouble = self::troubles()['webhook'] ?? '';
+		if ( '' !== $trouble ) {
+			return self::check( $label, self::TODO, $trouble );
+		}
+		if ( $facts['unfit'] > $facts['heard'] ) {
+			return self::check( $label, self::WATCH, __( 'The last message did not fit the webhook secret. If the service sent it, connect the webhook again.', 'countersign-woocommerce' ) );
+		}
+		if ( 0 === $facts['heard'] ) {
 			return self::check( $label, self::WATCH, __( 'Connected, and no message has come yet. Can the service reach the address of this shop?', 'countersign-woocommerce' ) );
 		}
 		/* translators: %s: a period such as “5 mins” */
-		return self::check( $label, self::GOOD, sprintf( __( 'Connected. The last message came %s ago.', 'countersign-woocommerce' ), human_time_diff( $heard ) ) );
+		return self::check( $label, self::GOOD, sprintf( __( 'Connected. The last message came %s ago.', 'countersign-woocommerce' ), human_time_diff( $facts['heard'] ) ) );
 	}
 
 	/**

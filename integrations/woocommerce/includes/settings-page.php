@@ -54,13 +54,16 @@ final class Settings_Page {
 	}
 
 	/**
-	 * Where staff of a shop look: that nothing is set up, or that the key is one of the sandbox. Not on a copy of the shop.
+	 * Where staff of a shop look: that nothing is set up, what does not work, or that the key is one of the sandbox. Not on a copy of the shop.
 	 */
 	public static function warn(): void {
 		$screen = get_current_screen();
 		$places = array_merge( array( 'dashboard', 'plugins' ), wc_get_screen_ids() );
-		if ( ! current_user_can( 'manage_options' ) || ! $screen || ! in_array( $screen->id, $places, true ) ) {
+		if ( ! current_user_can( 'manage_woocommerce' ) || ! $screen || ! in_array( $screen->id, $places, true ) ) {
 			return;
+		}
+		foreach ( Health::troubles() as $words ) {
+			echo '<div class="notice notice-error"><p>Countersign: ' . esc_html( $words ) . ' <a href="' . esc_url( self::url() ) . '">' . esc_html__( 'Set-up check', 'countersign-woocommerce' ) . '</a></p></div>';
 		}
 		if ( ! Settings::is_complete() ) {
 			echo '<div class="notice notice-error"><p>' . esc_html__( 'Countersign is not set up: no product with a class can be sold.', 'countersign-woocommerce' )

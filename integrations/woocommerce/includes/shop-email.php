@@ -10,17 +10,27 @@ namespace Countersign\WooCommerce;
 defined( 'ABSPATH' ) || exit;
 
 /**
- * An order that was paid is not cleared any more.
+ * An order is not cleared any more, or something does not work.
  */
 final class Shop_Email extends \WC_Email {
 
 	/**
-	 * What WooCommerce shows of it in its settings.
+	 * What it says, and where to look.
+	 *
+	 * @var string[]
 	 */
-	public function __construct() {
-		$this->id           = 'countersign_stopped';
-		$this->title        = __( 'Countersign: do not ship', 'countersign-woocommerce' );
-		$this->description  = __( 'To the shop, when an order that was cleared is not any more.', 'countersign-woocommerce' );
+	private $words = array( '', '' );
+
+	/**
+	 * One of both.
+	 *
+	 * @param string $id countersign_stopped or countersign_broken.
+	 */
+	public function __construct( string $id ) {
+		$stopped            = 'countersign_stopped' === $id;
+		$this->id           = $id;
+		$this->title        = $stopped ? __( 'Countersign: do not ship', 'countersign-woocommerce' ) : __( 'Countersign: it does not work', 'countersign-woocommerce' );
+		$this->description  = $stopped ? __( 'To the shop, when an order that was cleared is not any more.', 'countersign-woocommerce' ) : __( 'To the shop, once a day while the key is refused or messages of the service do not come.', 'countersign-woocommerce' );
 		$this->placeholders = array( '{order_number}' => '' );
 		parent::__construct();
 		$this->recipient = $this->get_option( 'recipient', get_option( 'admin_email' ) );
@@ -30,25 +40,41 @@ final class Shop_Email extends \WC_Email {
 	 * The subject.
 	 */
 	public function get_default_subject() {
-		return __( 'Do not ship order #{order_number}', 'countersign-woocommerce' );
+		return 'countersign_stopped' === $this->id ? __( 'Do not ship order #{order_number}', 'countersign-woocommerce' ) : __( 'Countersign does not work in your shop', 'countersign-woocommerce' );
 	}
 
 	/**
 	 * The heading.
 	 */
 	public function get_default_heading() {
-		return __( 'Do not ship order #{order_number}', 'countersign-woocommerce' );
+		return $this->get_default_subject();
+	}
+
+	/**
+	 * Send it about an order.
+	 *
+	 * @param \WC_Order $order The order.
+	 */
+	public function send_about( $order ): void {
+		$words = $order->has_status( 'completed' )
+			/* translators: %s: why */
+			? __( 'The order was completed, and is not cleared any more: %s. If its parcel can still be called back, do so:', 'countersign-woocommerce' )
+			/* translators: %s: why */
+			: __( 'The order is not cleared any more: %s. Do not ship it. If it was paid, refund it, or have it cleared:', 'countersign-woocommerce' );
+		$this->object                         = $order;
+		$this->placeholders['{order_number}'] = $order->get_order_number();
+		$this->send_words( sprintf( $words, Words::why( $order ) ), $order->get_edit_order_url() );
 	}
 
 	/**
 	 * Send it.
 	 *
-	 * @param \WC_Order $order The order.
+	 * @param string $words What it says.
+	 * @param string $url   Where to look.
 	 */
-	public function send_about( $order ): void {
+	public function send_words( string $words, string $url ): void {
 		$this->setup_locale();
-		$this->object                         = $order;
-		$this->placeholders['{order_number}'] = $order->get_order_number();
+		$this->words = array( $words, $url );
 		if ( $this->is_enabled() && $this->get_recipient() ) {
 			$this->send( $this->get_recipient(), $this->get_subject(), $this->get_content(), $this->get_headers(), $this->get_attachments() );
 		}
@@ -56,30 +82,18 @@ final class Shop_Email extends \WC_Email {
 	}
 
 	/**
-	 * The words.
-	 */
-	private function words(): string {
-		$words = $this->object->has_status( 'completed' )
-			/* translators: %s: why */
-			? __( 'The order was completed, and is not cleared any more: %s. If its parcel can still be called back, do so:', 'countersign-woocommerce' )
-			/* translators: %s: why */
-			: __( 'The order is not cleared any more: %s. Do not ship it. If it was paid, refund it, or have it cleared:', 'countersign-woocommerce' );
-		return sprintf( $words, Words::why( $this->object ) );
-	}
-
-	/**
 	 * The e-mail, in the shop's frame.
 	 */
 	public function get_content_html() {
-		$url = $this->object->get_edit_order_url();
-		return WC()->mailer()->wrap_message( $this->get_heading(), '<p>' . esc_html( $this->words() ) . '</p><p><a href="' . esc_url( $url ) . '">' . esc_html( $url ) . '</a></p>' );
+		list( $words, $url ) = $this->words;
+		return WC()->mailer()->wrap_message( $this->get_heading(), wpautop( esc_html( $words ) ) . '<p><a href="' . esc_url( $url ) . '">' . esc_html( $url ) . '</a></p>' );
 	}
 
 	/**
 	 * The same without a frame.
 	 */
 	public function get_content_plain() {
-		return $this->words() . "\n\n" . $this->object->get_edit_order_url() . "\n";
+		return implode( "\n\n", $this->words ) . "\n";
 	}
 
 	/**
