@@ -23,7 +23,7 @@ defined( 'ABSPATH' ) || exit;
 const VERSION = '0.1.0';
 const FILE    = __FILE__;
 
-foreach ( array( 'settings', 'client', 'words', 'products', 'product-list', 'items', 'residence', 'orders', 'state-machine', 'emails', 'receipts', 'gate', 'pay-page', 'store-api', 'events', 'health', 'settings-page', 'order-box', 'order-list', 'privacy' ) as $countersign_part ) {
+foreach ( array( 'settings', 'client', 'words', 'products', 'product-list', 'items', 'need', 'residence', 'orders', 'state-machine', 'emails', 'receipts', 'gate', 'pay-page', 'store-api', 'events', 'health', 'settings-page', 'order-box', 'order-list', 'privacy' ) as $countersign_part ) {
 	require_once __DIR__ . "/includes/{$countersign_part}.php";
 }
 unset( $countersign_part );

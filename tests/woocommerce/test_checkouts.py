@@ -38,8 +38,8 @@ def page() -> Iterator[Page]:
         windows.close()
 
 
-def _fill(page: Page, names: str) -> None:
-    for name, value in ADDRESS.items():
+def _fill(page: Page, names: str, **changed: str) -> None:
+    for name, value in (ADDRESS | changed).items():
         field = page.locator(names.format(name))
         if not field.count() or name in {"country", "company", "address_2"}:
             continue
@@ -108,3 +108,46 @@ def test_a_buyer_walks_through_the_classic_checkout(shop: Shop, page: Page) -> N
         _go_through_the_notice(shop, page)
         _pay(page, "bacs")
     assert shop.newest().see("status", "state", "taken") == ("on-hold", "cleared", 1)
+
+
+_EXPRESS = """async () => {
+    const button = wp.element.createElement('p', null, 'Express');
+    wc.wcBlocksRegistry.registerExpressPaymentMethod({name: 'express', title: 'Express',
+        content: button, edit: button, paymentMethodId: 'cod', canMakePayment: () => true});
+    await wp.data.dispatch('wc/store/payment').__internalUpdateAvailablePaymentMethods();
+    return Object.keys(wp.data.select('wc/store/payment').getAvailableExpressPaymentMethods());
+}"""
+
+
+def test_no_express_button_is_shown_for_a_gated_cart(shop: Shop, page: Page) -> None:
+    """Unlike for other goods: the cart requires what only the notice declares."""
+    with shop.options({"tests_checkout": "blocks"}):
+        for product, shown in ((shop.product(""), ["express"]), (shop.product(), [])):
+            page.goto(f"{shop.url}/?add-to-cart={product}")
+            page.goto(f"{shop.url}/?pagename=checkout")
+            page.locator("#shipping-postcode").wait_for()
+            assert page.evaluate(_EXPRESS) == shown
+
+
+def test_a_buyer_who_needs_nothing_pays_at_the_block_checkout(shop: Shop, page: Page) -> None:
+    """The ways to pay are there as soon as the address is; nobody reads of a notice."""
+    shop.settings(residence="billing")
+    try:
+        with shop.options({"tests_checkout": "blocks"}):
+            page.goto(f"{shop.url}/?add-to-cart={shop.product()}")
+            page.goto(f"{shop.url}/?pagename=checkout")
+            page.locator("#email").fill(EMAIL)
+            _fill(page, "#shipping-{}", state="NV", postcode="89101")
+            page.keyboard.press("Tab")
+            way = page.locator('input[name="radio-control-wc-payment-method-options"][value="cod"]')
+            way.check(force=True)
+            expect(page.get_by_text("Legal notice first")).to_have_count(0)
+            button = page.get_by_role("button", name="Place Order")
+            for _ in range(_PRESSES):
+                with suppress(NoResponse):
+                    button.press("Enter", timeout=_NO_RESPONSE_MS)
+                    page.wait_for_url("**order-received**", timeout=_NO_RESPONSE_MS)
+                    break
+        assert shop.newest().see("status", "state", "taken") == ("processing", "not_needed", 1)
+    finally:
+        shop.settings(residence="")

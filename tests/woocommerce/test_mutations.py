@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.woocommerce import parcels, paths, test_copies, test_gates, test_orders
+from tests.woocommerce import parcels, paths, test_copies, test_gates, test_need, test_orders
 from tests.woocommerce.conftest import Browser, Shop
 from tests.woocommerce.paths import Attempt, unpaid
 
@@ -62,7 +62,7 @@ MUTATIONS: Final = (
     Mutation(
         "a cart is never gated",
         "gate",
-        "$gated = WC()->cart && array() !== self::cart_classes( WC()->cart );",
+        "$gated = WC()->cart && self::is_cart_gated( WC()->cart );",
         "$gated = false;",
         paths.the_classic_checkout,
     ),
@@ -76,7 +76,7 @@ MUTATIONS: Final = (
     Mutation(
         "the order of a request is not known",
         "gate",
-        "self::order_of( Store_Api::order_id() ) ?? self::order_to_pay()",
+        "Orders::find( Store_Api::order_id() ) ?? self::order_to_pay()",
         "self::order_to_pay()",
         paths.an_app_without_a_cart,
     ),
@@ -106,15 +106,15 @@ MUTATIONS: Final = (
     Mutation(
         "the service is not asked before a payment",
         "gate",
-        "&& Orders::may_be_paid( Orders::locked( $order",
-        "&& ( true || Orders::locked( $order",
+        "Orders::locked( $order->get_id(), array( Orders::class, $act ) );",
+        "",
         paths.the_page_for_the_payment_of_a_buyer_who_was_revoked,
     ),
     Mutation(
         "what is stored is not looked at before a payment",
         "gate",
-        "return Orders::may_be_paid( $order ) && Orders",
-        "return true || Orders",
+        "return Orders::may_be_paid( $order );\n\t}\n\n\t/**\n\t * The buyer is at",
+        "return true;\n\t}\n\n\t/**\n\t * The buyer is at",
         paths.goods_that_lost_their_class_while_in_the_cart,
     ),
     _hook(
@@ -231,8 +231,8 @@ MUTATIONS: Final = (
     Mutation(
         "opening a page asks for a decision",
         "gate",
-        "array( Orders::class, 'refresh' )",
-        "array( Orders::class, 'settle' )",
+        "Orders::refresh( $order );",
+        "Orders::settle( $order );",
         _test(test_copies.test_opening_a_page_asks_for_no_decision),
     ),
     Mutation(
@@ -294,9 +294,9 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "what is unknown is not needed",
-        "orders",
-        "if ( 'not_required' === ( $needed['decision'] ?? '' ) ) {",
-        "if ( 'required' !== ( $needed['decision'] ?? '' ) ) {",
+        "need",
+        "return 'not_required' === ( self::of",
+        "return 'required' !== ( self::of",
         paths.an_address_in_another_state,
     ),
     Mutation(
@@ -309,9 +309,23 @@ MUTATIONS: Final = (
     Mutation(
         "the shop's choice is ignored",
         "residence",
-        "if ( self::is_californian( $order ) ) {",
-        "if ( false ) {",
+        " || self::is_californian( $order ) )",
+        " )",
         _test(test_gates.test_a_californian_zip_code_makes_the_residence_unknown),
+    ),
+    Mutation(
+        "nothing is needed while the service is away",
+        "need",
+        "self::AWAY_SECONDS );\n\t\t\treturn false;",
+        "self::AWAY_SECONDS );\n\t\t\treturn true;",
+        _test(test_need.test_while_the_service_is_away_the_checkout_has_the_notice),
+    ),
+    Mutation(
+        "goods that are not sent go where their buyer lives",
+        "gate",
+        "&& $cart->needs_shipping() &&",
+        "&&",
+        _test(test_need.test_goods_that_are_not_sent_have_the_notice),
     ),
     Mutation(
         "two requests decide at once",

@@ -105,6 +105,14 @@ def test_the_set_up_check_names_what_is_missing(shop: Shop) -> None:
         assert "does not respond" in shop.wp.php(CHECKS)["connection"]["words"]
 
 
+def test_the_set_up_check_says_what_becomes_of_express_buttons(shop: Shop) -> None:
+    """If the shop has a gateway that could show one."""
+    other = """$gateways = WC()->payment_gateways(); $one = new WC_Gateway_Paypal();
+        $one->id = 'other'; $one->enabled = 'yes'; $gateways->payment_gateways[] = $one;"""
+    said = [shop.wp.php(code + CHECKS)["payment"]["words"] for code in ("", other)]
+    assert ["Express buttons are hidden" in words for words in said] == [False, True]
+
+
 @contextmanager
 def unconnected(shop: Shop) -> Iterator[None]:
     """The webhook is not connected yet; changes of the test are undone."""

@@ -15,6 +15,7 @@
 		placeOrderButtonLabel: data.button,
 		// The server says which orders need it: those have no other payment method.
 		canMakePayment: () => true,
-		supports: { features: [ 'products' ] },
+		// A cart that needs the notice requires the second: no other way to pay, and no express button, declares it.
+		supports: { features: [ 'products', 'countersign' ] },
 	} );
 } )( window.wc, window.wp );

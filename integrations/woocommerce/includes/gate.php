@@ -26,6 +26,7 @@ final class Gate {
 		add_action( 'admin_head-woocommerce_page_wc-settings', array( Gateway::class, 'hide_switch' ) );
 		// The block checkout's registry of payment methods.
 		add_action( 'woocommerce_blocks_payment_method_type_registration', array( self::class, 'add_block_method' ) );
+		add_action( 'init', array( self::class, 'require_notice' ) );
 		// WC_Payment_Gateways::get_available_payment_gateways().
 		add_filter( 'woocommerce_available_payment_gateways', array( self::class, 'choose_gateways' ), PHP_INT_MAX );
 		// WC_Cart::needs_payment(), WC_Order::needs_payment(): an order that needs no payment is paid at once.
@@ -68,7 +69,7 @@ final class Gate {
 		if ( $order ) {
 			$gated = ! Orders::may_be_paid( $order );
 		} else {
-			$gated = WC()->cart && array() !== self::cart_classes( WC()->cart );
+			$gated = WC()->cart && self::is_cart_gated( WC()->cart );
 		}
 		if ( $gated ) {
 			return array_intersect_key( $gateways, array( Gateway::ID => true ) );
@@ -78,13 +79,13 @@ final class Gate {
 	}
 
 	/**
-	 * A cart with a classed product is never sold without a word, also if it costs nothing.
+	 * A cart that is gated is never sold without a word, also if it costs nothing.
 	 *
 	 * @param bool     $needed Whether it costs something.
 	 * @param \WC_Cart $cart   The cart.
 	 */
 	public static function cart_needs_payment( $needed, $cart ) {
-		return $needed || ( $cart && array() !== self::cart_classes( $cart ) );
+		return $needed || ( $cart && self::is_cart_gated( $cart ) );
 	}
 
 	/**
@@ -130,7 +131,7 @@ final class Gate {
 	}
 
 	/**
-	 * Whether an order may be paid. If it may by what is stored, the service is asked once more.
+	 * Whether an order may be paid. If it may by what is stored, the service is asked once more; else it may need nothing.
 	 *
 	 * @param \WC_Order $order The order.
 	 * @throws Service_Error If the service refuses or does not respond.
@@ -139,7 +140,11 @@ final class Gate {
 		if ( ! Orders::is_gated( $order ) ) {
 			return true;
 		}
-		return Orders::may_be_paid( $order ) && Orders::may_be_paid( Orders::locked( $order->get_id(), array( Orders::class, 'decide' ) ) );
+		$act = Orders::may_be_paid( $order ) ? 'decide' : 'excuse';
+		Orders::locked( $order->get_id(), array( Orders::class, $act ) );
+		// The checkout goes on with the object that it has.
+		$order->read_meta_data( true );
+		return Orders::may_be_paid( $order );
 	}
 
 	/**
@@ -154,7 +159,13 @@ final class Gate {
 			return;
 		}
 		try {
-			$order = Orders::locked( $order->get_id(), array( Orders::class, 'refresh' ) );
+			$order = Orders::locked(
+				$order->get_id(),
+				static function ( $order ) {
+					Orders::refresh( $order );
+					Orders::excuse( $order );
+				}
+			);
 		} catch ( Service_Error $error ) {
 			wc_add_notice( self::sorry(), 'error' );
 			return;
@@ -197,12 +208,26 @@ final class Gate {
 	}
 
 	/**
-	 * The classes of what is in a cart.
+	 * Whether a cart has anything that needs the notice at the address of its buyer; without an address it does.
 	 *
 	 * @param \WC_Cart $cart The cart.
 	 */
-	private static function cart_classes( $cart ): array {
-		return Products::classes_of( array_map( 'intval', array_column( $cart->get_cart(), 'product_id' ) ) );
+	private static function is_cart_gated( $cart ): bool {
+		$classes = Products::classes_of( array_map( 'intval', array_column( $cart->get_cart(), 'product_id' ) ) );
+		return array() !== $classes && ! ( WC()->customer && $cart->needs_shipping() && Need::is_nothing( Need::of_checkout(), $classes ) );
+	}
+
+	/**
+	 * The block cart and checkout hide each way to pay that does not declare what the cart requires: express buttons, too.
+	 */
+	public static function require_notice(): void {
+		woocommerce_store_api_register_payment_requirements(
+			array(
+				'data_callback' => static function () {
+					return WC()->cart && self::is_cart_gated( WC()->cart ) ? array( Gateway::ID ) : array();
+				},
+			)
+		);
 	}
 
 	/**

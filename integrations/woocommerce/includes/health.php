@@ -276,7 +276,7 @@ final class Health {
 		$names = array();
 		foreach ( WC()->payment_gateways()->payment_gateways() as $gateway ) {
 			if ( Gateway::ID !== $gateway->id && 'yes' === $gateway->enabled ) {
-				$names[] = $gateway->get_method_title();
+				$names[ $gateway->id ] = $gateway->get_method_title();
 			}
 		}
 		$label = __( 'Ways to pay', 'countersign-woocommerce' );
@@ -284,7 +284,9 @@ final class Health {
 			$link = array( admin_url( 'admin.php?page=wc-settings&tab=checkout' ), __( 'Choose one', 'countersign-woocommerce' ) );
 			return self::check( $label, self::TODO, __( 'The shop has none: a cleared order could not be paid.', 'countersign-woocommerce' ), $link );
 		}
-		return self::check( $label, self::GOOD, implode( ', ', $names ) );
+		$others  = array_diff_key( $names, array_flip( array( 'bacs', 'cheque', 'cod' ) ) );
+		$express = __( 'Express buttons are hidden in the block cart and checkout while a cart needs the notice, and refused at the classic checkout. One that charges by itself only puts its order on hold: try each with a classed product, or turn it off.', 'countersign-woocommerce' );
+		return self::check( $label, self::GOOD, implode( ', ', $names ) . ( array() === $others ? '' : ". {$express}" ) );
 	}
 
 	/**

@@ -165,7 +165,7 @@ final class Orders {
 	 */
 	private static function subject( $order ): string {
 		$parts = array_merge(
-			array( $order->get_shipping_country(), $order->get_shipping_state(), trim( (string) $order->get_shipping_postcode() ) ),
+			Need::place( $order ),
 			self::classes( $order )
 		);
 		return hash( 'sha256', (string) wp_json_encode( $parts ) );
@@ -213,6 +213,45 @@ final class Orders {
 	}
 
 	/**
+	 * What an order is begun with.
+	 *
+	 * @param \WC_Order $order The order.
+	 * @return array Members of DEFAULTS.
+	 */
+	private static function begun( $order ): array {
+		$data = self::data( $order );
+		return array(
+			'reference' => '' === $data['reference'] ? 'cs_' . bin2hex( random_bytes( 16 ) ) : $data['reference'],
+			'round'     => (int) $data['round'] + ( in_array( $data['status'], array( '', 'open', 'not_needed' ), true ) ? 0 : 1 ),
+			'subject'   => self::subject( $order ),
+			'classes'   => self::classes( $order ),
+			'zip'       => Need::place( $order )[2],
+			'residence' => Residence::of( $order ),
+			'receipts'  => $data['receipts'],
+		) + self::DEFAULTS;
+	}
+
+	/**
+	 * Note that an order that was not begun needs nothing, if that is so.
+	 *
+	 * @param \WC_Order $order The order.
+	 * @throws Service_Error If the session for another address cannot be ended.
+	 */
+	public static function excuse( $order ): void {
+		if ( ! in_array( self::state( $order ), array( 'none', 'changed', 'expired', 'cancelled', 'not_needed' ), true ) || ! Need::is_nothing( $order, self::classes( $order ) ) ) {
+			return;
+		}
+		self::end_session( $order );
+		self::note(
+			$order,
+			array(
+				'status' => 'not_needed',
+				'until'  => time() + DAY_IN_SECONDS,
+			) + self::begun( $order )
+		);
+	}
+
+	/**
 	 * Begin a session, or go on with the one that is open.
 	 *
 	 * @param \WC_Order $order The order, which is saved.
@@ -222,70 +261,22 @@ final class Orders {
 	 */
 	public static function begin( $order ): string {
 		self::settle( $order );
+		self::excuse( $order );
 		if ( self::may_be_paid( $order ) ) {
 			return '';
 		}
 		if ( 'changed' === self::state( $order ) ) {
 			self::end_session( $order );
 		}
-		$classes = self::classes( $order );
-		$zip     = trim( (string) $order->get_shipping_postcode() );
-		$state   = (string) $order->get_shipping_state();
-		if ( '' === $order->get_shipping_country() && '' === $zip ) {
-			throw new Cannot_Sell( esc_html__( 'These products need a shipping address, and this order has none, so it cannot be placed here. Please contact the shop.', 'countersign-woocommerce' ) );
+		$begun  = self::begun( $order );
+		$needed = Need::of( $order, $begun['classes'] );
+		if ( array() === $needed ) {
+			throw new Cannot_Sell( esc_html( Words::address( Need::place( $order ) ) ) );
 		}
-		if ( 'US' !== $order->get_shipping_country() || 1 !== preg_match( '/^[0-9]{5}(-[0-9]{4})?$/', $zip ) ) {
-			throw new Cannot_Sell( esc_html__( 'These products are sent to an address in the United States only: please enter one with its ZIP code.', 'countersign-woocommerce' ) );
-		}
-		$residence = Residence::of( $order );
-		$needed    = Client::post(
-			'/v1/requirements',
-			array(
-				'product_classes' => $classes,
-				'ship_to'         => array(
-					'state' => $state,
-					'zip'   => substr( $zip, 0, 5 ),
-				),
-				'residence_state' => $residence,
-			)
-		);
 		foreach ( (array) ( $needed['warnings'] ?? array() ) as $warning ) {
 			if ( 'not_sufficient' === ( $warning['type'] ?? '' ) ) {
 				throw new Cannot_Sell( esc_html__( 'This product is not shipped to buyers.', 'countersign-woocommerce' ) );
 			}
-		}
-		$data      = self::data( $order );
-		$reference = '' === $data['reference'] ? 'cs_' . bin2hex( random_bytes( 16 ) ) : $data['reference'];
-		$round     = (int) $data['round'] + ( in_array( $data['status'], array( '', 'open', 'not_needed' ), true ) ? 0 : 1 );
-		$begun     = array(
-			'reference'   => $reference,
-			'round'       => $round,
-			'subject'     => self::subject( $order ),
-			'classes'     => $classes,
-			'zip'         => $zip,
-			'residence'   => $residence,
-			'ack'         => '',
-			'clearance'   => '',
-			'cleared'     => null,
-			'reasons'     => array(),
-			'obligations' => array(),
-			'shipped'     => 0,
-			'closed'      => '',
-		);
-		// Unknown counts as required: only `not_required` means that nothing is needed.
-		if ( 'not_required' === ( $needed['decision'] ?? '' ) ) {
-			self::note(
-				$order,
-				array_merge(
-					$begun,
-					array(
-						'status'  => 'not_needed',
-						'session' => '',
-						'until'   => time() + DAY_IN_SECONDS,
-					)
-				)
-			);
-			return '';
 		}
 		$notices = array();
 		foreach ( (array) ( $needed['notices'] ?? array() ) as $notice ) {
@@ -301,31 +292,27 @@ final class Orders {
 			);
 		}
 		$body = array(
-			'session_id'      => $reference,
+			'session_id'      => $begun['reference'],
 			'order_reference' => self::number( $order ),
 			'notice_id'       => $notices[0],
 			'collect'         => 'not_required' === ( $needed['identity']['required'] ?? '' ) ? array( 'acknowledgment' ) : array( 'identity', 'acknowledgment' ),
 			'return_url'      => $order->get_checkout_payment_url(),
-			'shipping_zip'    => $zip,
-			'product_classes' => $classes,
+			'shipping_zip'    => $begun['zip'],
+			'product_classes' => $begun['classes'],
 			'locale'          => 0 === strpos( determine_locale(), 'es' ) ? 'es' : '',
 		);
 		// The same order with the same content has the same session until that ends: so the link need not be stored.
-		$key  = "{$reference}-{$round}-" . substr( hash( 'sha256', (string) wp_json_encode( $body ) ), 0, 32 );
+		$key  = "{$begun['reference']}-{$begun['round']}-" . substr( hash( 'sha256', (string) wp_json_encode( $body ) ), 0, 32 );
 		$made = Client::post( '/v1/checkout_sessions', $body, $key );
 		if ( ! is_string( $made['url'] ?? null ) || ! is_string( $made['checkout_session_id'] ?? null ) ) {
 			throw new Service_Error( 'unexpected_response' );
 		}
 		self::note(
 			$order,
-			array_merge(
-				$begun,
-				array(
-					'status'  => 'open',
-					'session' => $made['checkout_session_id'],
-					'buyer'   => '',
-				)
-			)
+			array(
+				'status'  => 'open',
+				'session' => $made['checkout_session_id'],
+			) + $begun
 		);
 		return $made['url'];
 	}

@@ -38,15 +38,15 @@ final class Residence {
 	 * @return string Two letters, or empty: not known.
 	 */
 	public static function of( $order ): string {
-		$state = 'billing' === Settings::get( 'residence' ) && 'US' === $order->get_billing_country() ? (string) $order->get_billing_state() : '';
-		if ( self::is_californian( $order ) ) {
+		list( $country, $state ) = Need::place( $order, 'billing' );
+		if ( 'billing' !== Settings::get( 'residence' ) || 'US' !== $country || self::is_californian( $order ) ) {
 			$state = '';
 		}
 		/**
 		 * Filters where the buyer lives: what is not known is needed.
 		 *
 		 * @param string    $state Two letters, or empty: not known.
-		 * @param \WC_Order $order The order.
+		 * @param \WC_Order $order The order; at the checkout one that is not stored, with addresses and customer alone.
 		 */
 		return (string) apply_filters( 'countersign_residence_state', $state, $order );
 	}

@@ -167,6 +167,7 @@ final class State_Machine {
 		if ( $next['ask'] ) {
 			try {
 				Orders::decide( $order );
+				Orders::excuse( $order );
 			} catch ( Service_Error $error ) {
 				$trouble = $error->reason;
 			}

@@ -70,6 +70,22 @@ final class Words {
 	}
 
 	/**
+	 * For a buyer: why an address does not do.
+	 *
+	 * @param string[] $place Country, state and ZIP code.
+	 */
+	public static function address( array $place ): string {
+		list( $country, $state, $zip ) = $place;
+		if ( '' === $country . $zip ) {
+			return __( 'These products need a shipping address, and this order has none, so it cannot be placed here. Please contact the shop.', 'countersign-woocommerce' );
+		}
+		return 'US' !== $country
+			? __( 'These products are sent to an address in the United States only: please enter one with its ZIP code.', 'countersign-woocommerce' )
+			/* translators: %s: what was typed */
+			: sprintf( __( 'Please look at state and ZIP code once more: “%s”. A ZIP code has five digits, such as 94105 or 02134.', 'countersign-woocommerce' ), trim( "{$state} {$zip}" ) );
+	}
+
+	/**
 	 * Why an order is not cleared, in brackets or after a colon.
 	 *
 	 * @param \WC_Order $order The order.

@@ -1,0 +1,110 @@
+<?php
+/**
+ * Whether a cart or an order needs anything, as the service says of its classes and its address.
+ *
+ * @package Countersign
+ */
+
+namespace Countersign\WooCommerce;
+
+defined( 'ABSPATH' ) || exit;
+
+/**
+ * Asked once for each address, and known for a while. Unknown counts as needed.
+ */
+final class Need {
+
+	/**
+	 * Countries in WooCommerce, states of the Postal Service. Military mail has states in both.
+	 */
+	const TERRITORIES   = array( 'AS', 'GU', 'MP', 'PR', 'VI' );
+	const KNOWN_SECONDS = 10 * MINUTE_IN_SECONDS;
+
+	/**
+	 * While the service is away, a checkout does not wait for it again.
+	 */
+	const AWAY         = 'countersign_need_away';
+	const AWAY_SECONDS = MINUTE_IN_SECONDS;
+
+	/**
+	 * An address as the Postal Service writes it.
+	 *
+	 * @param \WC_Order $order The order.
+	 * @param string    $kind  shipping or billing.
+	 * @return string[] Country, state, and ZIP code; what was typed otherwise is helped.
+	 */
+	public static function place( $order, string $kind = 'shipping' ): array {
+		list( $country, $state, $zip ) = array_map( 'trim', array( $order->{"get_{$kind}_country"}(), $order->{"get_{$kind}_state"}(), $order->{"get_{$kind}_postcode"}() ) );
+		if ( 1 === preg_match( '/^([0-9]{5})[\s\p{Pd}.]*([0-9]{4})?[\s\p{Pd}.]*$/Du', $zip, $parts ) ) {
+			$zip = implode( '-', array_slice( $parts, 1 ) );
+		}
+		return in_array( $country, self::TERRITORIES, true ) ? array( 'US', $country, $zip ) : array( $country, $state, $zip );
+	}
+
+	/**
+	 * The question about an order; empty if its address is not complete.
+	 *
+	 * @param \WC_Order $order   The order.
+	 * @param string[]  $classes Of what is in it.
+	 */
+	private static function question( $order, array $classes ): array {
+		list( $country, $state, $zip ) = self::place( $order );
+		return 'US' !== $country || 1 !== preg_match( '/^[A-Z]{2}$/D', $state ) || 1 !== preg_match( '/^[0-9]{5}(-[0-9]{4})?$/D', $zip ) ? array() : array(
+			'product_classes' => $classes,
+			'ship_to'         => array(
+				'state' => $state,
+				'zip'   => substr( $zip, 0, 5 ),
+			),
+			'residence_state' => Residence::of( $order ),
+		);
+	}
+
+	/**
+	 * What an order needs.
+	 *
+	 * @param \WC_Order $order   The order.
+	 * @param string[]  $classes Of what is in it.
+	 * @return array What the service says; empty if the address is not complete.
+	 * @throws Service_Error If the service refuses or does not respond.
+	 */
+	public static function of( $order, array $classes ): array {
+		$question = self::question( $order, $classes );
+		$name     = 'countersign_need_' . md5( (string) wp_json_encode( array( $question, Settings::get( 'base_url' ), Settings::get( 'api_key' ) ) ) );
+		$known    = array() === $question ? array() : get_transient( $name );
+		if ( ! is_array( $known ) ) {
+			$known = Client::post( '/v1/requirements', $question );
+			set_transient( $name, $known, self::KNOWN_SECONDS );
+		}
+		return $known;
+	}
+
+	/**
+	 * Whether an order needs nothing, for sure.
+	 *
+	 * @param \WC_Order $order   The order.
+	 * @param string[]  $classes Of what is in it.
+	 */
+	public static function is_nothing( $order, array $classes ): bool {
+		if ( get_transient( self::AWAY ) ) {
+			return false;
+		}
+		try {
+			return 'not_required' === ( self::of( $order, $classes )['decision'] ?? '' );
+		} catch ( Service_Error $error ) {
+			set_transient( self::AWAY, 1, self::AWAY_SECONDS );
+			return false;
+		}
+	}
+
+	/**
+	 * An order as the checkout would make it now, as far as its need depends on it.
+	 */
+	public static function of_checkout(): \WC_Order {
+		$order = new \WC_Order();
+		$order->set_customer_id( WC()->customer->get_id() );
+		foreach ( array( 'billing_country', 'billing_state', 'billing_postcode', 'shipping_country', 'shipping_state', 'shipping_postcode' ) as $name ) {
+			$order->{"set_{$name}"}( WC()->customer->{"get_{$name}"}() );
+		}
+		return $order;
+	}
+}
