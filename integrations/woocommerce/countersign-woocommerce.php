@@ -23,7 +23,7 @@ defined( 'ABSPATH' ) || exit;
 const VERSION = '0.1.0';
 const FILE    = __FILE__;
 
-foreach ( array( 'settings', 'client', 'words', 'products', 'product-list', 'items', 'need', 'residence', 'orders', 'state-machine', 'emails', 'receipts', 'gate', 'pay-page', 'store-api', 'events', 'health', 'settings-page', 'order-box', 'order-list', 'privacy' ) as $countersign_part ) {
+foreach ( array( 'settings', 'client', 'words', 'products', 'need', 'orders', 'state-machine', 'emails', 'receipts', 'gate', 'events', 'health', 'settings-page', 'order-box', 'order-list', 'privacy' ) as $countersign_part ) {
 	require_once __DIR__ . "/includes/{$countersign_part}.php";
 }
 unset( $countersign_part );
@@ -49,13 +49,9 @@ add_action(
 		require_once __DIR__ . '/includes/gateway.php';
 		Settings_Page::register();
 		Products::register();
-		Product_List::register();
-		Items::register();
 		Gate::register();
-		Store_Api::register();
 		State_Machine::register();
 		Emails::register();
-		Pay_Page::register();
 		Events::register();
 		Order_Box::register();
 		Order_List::register();

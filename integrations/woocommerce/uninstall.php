@@ -8,7 +8,7 @@
 
 defined( 'WP_UNINSTALL_PLUGIN' ) || exit;
 
-foreach ( array( 'settings', 'events_after', 'health', 'taken_over' ) as $countersign_name ) {
+foreach ( array( 'settings', 'events_after', 'health' ) as $countersign_name ) {
 	delete_option( "countersign_{$countersign_name}" );
 }
 wp_unschedule_hook( 'countersign_catch_up' );

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from countersign_client.testing import webhook_message
+from tests.cli.serving import wait_until
 from tests.woocommerce import paths
 from tests.woocommerce.conftest import Browser, Order, Shop, nonce_in, offered
 
@@ -122,16 +123,16 @@ def test_an_order_from_before_this_release_continues(shop: Shop, browser: Browse
         assert paths.on_hold(copy).state == "none"
 
 
-def test_orders_from_before_this_release_are_taken_over_once_an_hour(
-    shop: Shop, browser: Browser
-) -> None:
-    """All of them, by the task that also reads states that no message reported."""
-    order = shop.cleared(browser)
-    as_before(order)
-    copy = shop.copied(order)
-    with shop.options({"countersign_taken_over": None}):
-        shop.wp.php("do_action('countersign_catch_up'); return 1;")
-    assert (order.state, copy.state) == ("cleared", "none")
+def test_an_order_from_before_this_release_hears_of_its_buyer(shop: Shop, browser: Browser) -> None:
+    """It is recognised when it is saved, and when the service reports something."""
+    order, saved = shop.cleared(browser), shop.cleared(browser)
+    browser.pay(saved.url)
+    buyer = order.data["buyer"]
+    for one in (order, saved):
+        as_before(one)
+    assert (saved.see("status", "state"), order.state) == (("processing", "cleared"), "none")
+    shop.client.sandbox.move_buyer(cbid=buyer, status="revoked")
+    wait_until(lambda: order.state == "refused", "the webhook")
 
 
 def test_a_copy_of_the_shop_has_begun_no_order(

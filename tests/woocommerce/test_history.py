@@ -115,6 +115,26 @@ def test_the_list_of_orders_has_a_column(
         assert plain.id not in rows("waiting")
 
 
+@pytest.mark.parametrize("tables", ["yes", "no"])
+def test_the_column_asks_the_database_nothing(shop: Shop, tables: str) -> None:
+    """What it shows is stored with the order, which WooCommerce has loaded for its own columns."""
+    code = r"""global $wpdb; $ids = array();
+        for ($i = 0; $i < 20; $i++) {
+            $order = wc_create_order(); $order->add_product(wc_get_product($product));
+            $order->save(); $ids[] = $order->get_id();
+        }
+        wp_cache_flush();
+        $orders = wc_get_orders(array('post__in' => $ids, 'limit' => 20, 'type' => 'shop_order'));
+        foreach ($orders as $order) { $order->get_meta('x'); }
+        $before = $wpdb->num_queries; ob_start();
+        foreach ($orders as $order) {
+            \Countersign\WooCommerce\Order_List::show('countersign', $order);
+        }
+        return array(substr_count(ob_get_clean(), '<mark'), $wpdb->num_queries - $before);"""
+    with shop.options({"tests_tables": tables}):
+        assert shop.wp.php(code, product=shop.product()) == [20, 0]
+
+
 def test_a_changed_order_is_reported_in_words(
     shop: Shop, browser: Browser, people: dict[str, Browser]
 ) -> None:

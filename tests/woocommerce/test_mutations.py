@@ -76,8 +76,8 @@ MUTATIONS: Final = (
     Mutation(
         "the order of a request is not known",
         "gate",
-        "Orders::find( Store_Api::order_id() ) ?? self::order_to_pay()",
-        "self::order_to_pay()",
+        "Orders::find( self::$order_id ) ?? Orders",
+        "Orders",
         paths.an_app_without_a_cart,
     ),
     _hook(
@@ -92,7 +92,7 @@ MUTATIONS: Final = (
     ),
     _hook(
         "woocommerce_store_api_checkout_order_processed",
-        "store-api",
+        "gate",
         paths.an_app_of_a_buyer_who_was_revoked,
         "add_action",
     ),
@@ -203,7 +203,7 @@ MUTATIONS: Final = (
     Mutation(
         "another billing address is the same question",
         "orders",
-        "|| ( '' !== $data['residence'] && Residence::of( $order ) !== $data['residence'] )",
+        "|| ( '' !== $data['residence'] && Need::residence( $order ) !== $data['residence'] )",
         "",
         _test(test_gates.test_a_changed_billing_address_makes_the_order_wait_again),
     ),
@@ -258,14 +258,14 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "items keep no class",
-        "items",
+        "products",
         "$item->update_meta_data( self::META, implode( ' ', $classes ) );",
         "",
         paths.goods_that_were_deleted_before_their_order_was_begun,
     ),
     Mutation(
         "what items keep is not read",
-        "items",
+        "products",
         "$kept[]     = (string) $item->get_meta( self::META );",
         "",
         paths.goods_that_were_deleted_before_their_order_was_begun,
@@ -273,9 +273,9 @@ MUTATIONS: Final = (
     Mutation(
         "what was begun is forgotten",
         "orders",
-        "array_merge( Items::classes_of( $order->get_items() ), "
+        "array_merge( Products::classes_of_items( $order->get_items() ), "
         "self::stored( $order )['classes'] )",
-        "Items::classes_of( $order->get_items() )",
+        "Products::classes_of_items( $order->get_items() )",
         paths.goods_that_lost_their_class_while_in_the_cart,
     ),
     Mutation(
@@ -308,7 +308,7 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "the shop's choice is ignored",
-        "residence",
+        "need",
         " || self::is_californian( $order ) )",
         " )",
         _test(test_gates.test_a_californian_zip_code_makes_the_residence_unknown),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -216,11 +217,14 @@ class WP_CLI {
     public static $said = array();
     public static function line($text) { self::$said[] = $text; }
     public static function warning($text) { self::$said[] = 'warning: ' . $text; }
-    public static function error($text) { self::$said[] = 'error: ' . $text; }
+    public static function error($text) {
+        self::$said[] = 'error: ' . $text;
+        wp_send_json(array('returned' => self::$said));
+    }
 }
 require_once WP_PLUGIN_DIR . '/countersign-woocommerce/includes/command.php';
 $command = new \Countersign\WooCommerce\Command();
-$command->$name($arguments);
+$command->$name($arguments, $options);
 return WP_CLI::$said;"""
 
 
@@ -228,11 +232,15 @@ def test_commands_look_after_orders(shop: Shop, browser: Browser) -> None:
     """A stand-in for WP-CLI prints their output."""
     order, _ = shop.ordered(browser)
 
-    def run(name: str, *arguments: object) -> list[str]:
-        given = {"name": name, "arguments": [str(one) for one in arguments]}
+    def run(name: str, *arguments: object, **options: str) -> list[str]:
+        given = {"name": name, "arguments": [str(one) for one in arguments], "options": options}
         return list(shop.wp.php(_COMMANDS, **given))
 
     assert f"{order.id}\topen" in run("orders", "waiting")
+    assert json.loads(run("orders", "waiting", format="json")[0])[str(order.id)] == "open"
+    assert run("orders", "foo") == ["error: There are waiting, refused and cleared orders."]
+    nobody, failed = run("ask", 999_999)
+    assert ("there is no such order" in nobody, failed[:6]) == (True, "error:")
     with shop.without_service():
         assert "does not respond" in run("ask", order.id)[0]
         assert run("check")[-1] == "error: Something is missing."

@@ -15,37 +15,22 @@ defined( 'ABSPATH' ) || exit;
  * See https://developer.woocommerce.com/docs/block-development/cart-and-checkout-blocks/checkout-payment-methods/payment-method-integration/.
  */
 final class Block_Method extends \Automattic\WooCommerce\Blocks\Payments\Integrations\AbstractPaymentMethodType {
-
-	/**
-	 * That of the gateway.
-	 *
-	 * @var string
-	 */
+	/** @var string That of the gateway. */
 	protected $name = Gateway::ID;
 
-	/**
-	 * Nothing has to be prepared.
-	 */
+	/** Nothing has to be prepared. */
 	public function initialize() {}
 
-	/**
-	 * The script that registers it.
-	 */
+	/** The script that registers it. */
 	public function get_payment_method_script_handles() {
 		$script = plugins_url( 'assets/checkout.js', __DIR__ );
 		wp_register_script( 'countersign-checkout', $script, array( 'wc-blocks-registry', 'wc-settings', 'wp-element' ), VERSION, true );
 		return array( 'countersign-checkout' );
 	}
 
-	/**
-	 * The words, which the script finds as `countersign_data`.
-	 */
+	/** The words, which the script finds as `countersign_data`. */
 	public function get_payment_method_data() {
 		$gateway = new Gateway();
-		return array(
-			'title'       => $gateway->title,
-			'description' => $gateway->description,
-			'button'      => $gateway->order_button_text,
-		);
+		return array( 'title' => $gateway->title, 'description' => $gateway->description, 'button' => $gateway->order_button_text );
 	}
 }

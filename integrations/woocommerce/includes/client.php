@@ -9,16 +9,9 @@ namespace Countersign\WooCommerce;
 
 defined( 'ABSPATH' ) || exit;
 
-/**
- * The service refused, or did not respond: nothing may be concluded from it but a no.
- */
+/** The service refused, or did not respond: nothing may be concluded from it but a no. */
 final class Service_Error extends \RuntimeException {
-
-	/**
-	 * A code of the API, or `unreachable`, `unexpected_response`, `not_configured`, `busy`.
-	 *
-	 * @var string
-	 */
+	/** @var string A code of the API, or `unreachable`, `unexpected_response`, `not_configured`, `busy`. */
 	public $reason;
 
 	/**
@@ -42,11 +35,8 @@ final class Service_Error extends \RuntimeException {
 	}
 }
 
-/**
- * A client for what a shop does. A request is sent once more only if it is a read or has an Idempotency-Key.
- */
+/** A client for what a shop does. A request is sent once more only if it is a read or has an Idempotency-Key. */
 final class Client {
-
 	const ATTEMPTS        = 2;
 	const TIMEOUT_SECONDS = 5;
 	const WAIT_MAX        = 3.0;

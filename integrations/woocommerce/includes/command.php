@@ -9,11 +9,8 @@ namespace Countersign\WooCommerce;
 
 defined( 'ABSPATH' ) || exit;
 
-/**
- * Check the set-up, and look after orders that wait for a decision.
- */
+/** Check the set-up, and look after orders that wait for a decision. */
 final class Command {
-
 	/**
 	 * Show what is missing in this shop. Fails if something is.
 	 *
@@ -37,16 +34,28 @@ final class Command {
 	 * <group>
 	 * : waiting, refused or cleared.
 	 *
+	 * [--format=<format>]
+	 * : json for programs.
+	 *
 	 * @param array $arguments The group.
+	 * @param array $options   The format.
 	 */
-	public function orders( $arguments ): void {
-		foreach ( Order_List::find( (string) $arguments[0] ) as $id => $state ) {
+	public function orders( $arguments, $options = array() ): void {
+		if ( ! isset( Order_List::GROUPS[ $arguments[0] ] ) ) {
+			\WP_CLI::error( __( 'There are waiting, refused and cleared orders.', 'countersign-woocommerce' ) );
+		}
+		$found = Order_List::find( (string) $arguments[0] );
+		if ( 'json' === ( $options['format'] ?? '' ) ) {
+			\WP_CLI::line( (string) wp_json_encode( (object) $found ) );
+			return;
+		}
+		foreach ( $found as $id => $state ) {
 			\WP_CLI::line( "{$id}\t{$state}" );
 		}
 	}
 
 	/**
-	 * Ask the service about orders again.
+	 * Ask the service about orders again. Fails if one could not be asked about.
 	 *
 	 * ## OPTIONS
 	 *
@@ -56,12 +65,17 @@ final class Command {
 	 * @param array $arguments Ids.
 	 */
 	public function ask( $arguments ): void {
+		$failed = 0;
 		foreach ( $arguments as $id ) {
 			try {
 				\WP_CLI::line( "{$id}\t" . Orders::state( Orders::locked( (int) $id, array( Orders::class, 'ask_again' ) ) ) );
 			} catch ( Service_Error $error ) {
 				\WP_CLI::warning( "{$id}: " . Words::trouble( $error->reason ) );
+				++$failed;
 			}
+		}
+		if ( $failed > 0 ) {
+			\WP_CLI::error( __( 'Not all orders could be asked about.', 'countersign-woocommerce' ) );
 		}
 	}
 

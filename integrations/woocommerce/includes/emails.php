@@ -9,21 +9,14 @@ namespace Countersign\WooCommerce;
 
 defined( 'ABSPATH' ) || exit;
 
-/**
- * They are under WooCommerce → Settings → Emails, with WooCommerce's own templates.
- */
+/** They are under WooCommerce → Settings → Emails, with WooCommerce's own templates. */
 final class Emails {
-
 	const LATER = 'countersign_pay_now';
 
-	/**
-	 * A buyer who is at the page for the payment pays within this time, and needs no e-mail about it.
-	 */
+	/** A buyer who is at the page for the payment pays within this time, and needs no e-mail about it. */
 	const LATER_SECONDS = 10 * MINUTE_IN_SECONDS;
 
-	/**
-	 * Add the hooks.
-	 */
+	/** Add the hooks. */
 	public static function register(): void {
 		add_filter( 'woocommerce_email_classes', array( self::class, 'add' ) );
 		add_action( self::LATER, array( self::class, 'say_that_it_can_be_paid' ) );
@@ -36,8 +29,7 @@ final class Emails {
 	 * @param array $emails Objects by name.
 	 */
 	public static function add( $emails ) {
-		require_once __DIR__ . '/buyer-email.php';
-		require_once __DIR__ . '/shop-email.php';
+		require_once __DIR__ . '/email-classes.php';
 		return $emails + array(
 			'countersign_cleared' => new Buyer_Email( 'countersign_cleared' ),
 			'countersign_notice'  => new Buyer_Email( 'countersign_notice' ),

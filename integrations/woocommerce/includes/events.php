@@ -9,15 +9,10 @@ namespace Countersign\WooCommerce;
 
 defined( 'ABSPATH' ) || exit;
 
-/**
- * An event only says that something changed; what it is now is read from the service.
- */
+/** An event only says that something changed; what it is now is read from the service. */
 final class Events {
-
 	const HOOK              = 'countersign_catch_up';
 	const CURSOR            = 'countersign_events_after';
-	const TAKEN_OVER        = 'countersign_taken_over';
-	const ORDERS_AT_ONCE    = 200;
 	const ALL               = array( 'buyer.expired', 'buyer.failed', 'buyer.requires_input', 'buyer.revoked', 'buyer.verified', 'checkout_session.completed', 'checkout_session.declined', 'checkout_session.expired' );
 	const TOLERANCE_SECONDS = 300;
 	const PAGES_MAX         = 20;
@@ -27,20 +22,15 @@ final class Events {
 	const RECALL_SECONDS    = 30 * DAY_IN_SECONDS;
 	const NEW_DECISION      = array( 'buyer.expired', 'buyer.failed', 'buyer.requires_input', 'buyer.revoked', 'buyer.verified' );
 
-	/**
-	 * Add the route and the hourly task.
-	 */
+	/** Add the route and the hourly task. */
 	public static function register(): void {
 		add_action( 'rest_api_init', array( self::class, 'add_route' ) );
 		add_action( self::HOOK, array( self::class, 'catch_up' ) );
-		add_action( self::HOOK, array( self::class, 'take_over' ) );
 		// Also on the sites of a network, where activating runs once.
 		add_action( 'admin_init', array( self::class, 'schedule' ) );
 	}
 
-	/**
-	 * On activation.
-	 */
+	/** On activation. */
 	public static function schedule(): void {
 		if ( ! wp_next_scheduled( self::HOOK ) ) {
 			wp_schedule_event( time() + HOUR_IN_SECONDS, 'hourly', self::HOOK );
@@ -48,17 +38,13 @@ final class Events {
 		}
 	}
 
-	/**
-	 * On deactivation.
-	 */
+	/** On deactivation. */
 	public static function unschedule(): void {
 		wp_clear_scheduled_hook( self::HOOK );
 		wp_unschedule_hook( Emails::LATER );
 	}
 
-	/**
-	 * The address for the webhook endpoint.
-	 */
+	/** The address for the webhook endpoint. */
 	public static function add_route(): void {
 		register_rest_route(
 			'countersign/v1',
@@ -150,11 +136,7 @@ final class Events {
 		}
 		$made = $made ?? Client::post(
 			'/v1/webhook_endpoints',
-			array(
-				'url'         => $url,
-				'description' => 'WooCommerce',
-				'event_types' => self::ALL,
-			)
+			array( 'url' => $url, 'description' => 'WooCommerce', 'event_types' => self::ALL )
 		);
 		if ( ! is_string( $made['secret'] ?? null ) ) {
 			throw new Service_Error( 'unexpected_response' );
@@ -187,6 +169,7 @@ final class Events {
 					$id,
 					static function ( $order ) {
 						// One that was refused stays so until somebody asks again: its payment may have been given up.
+						Orders::take_over( $order );
 						$recent = $order->get_date_completed() && $order->get_date_completed()->getTimestamp() > time() - self::RECALL_SECONDS;
 						if ( ( $order->has_status( array( 'pending', 'failed', 'on-hold', 'processing' ) ) || ( $order->has_status( 'completed' ) && $recent ) )
 							&& in_array( Orders::state( $order ), array( 'cleared', 'undecided' ), true ) ) {
@@ -198,12 +181,9 @@ final class Events {
 		}
 	}
 
-	/**
-	 * Apply what no webhook brought: the events since the last time.
-	 */
+	/** Apply what no webhook brought: the events since the last time. */
 	public static function catch_up(): void {
 		$after = (string) get_option( self::CURSOR, '' );
-		Health::begin();
 		try {
 			for ( $page = 0; $page < self::PAGES_MAX; $page++ ) {
 				$query = '' === $after ? array( 'since' => gmdate( 'Y-m-d\TH:i:s\Z', time() - DAY_IN_SECONDS ) ) : array( 'after' => $after );
@@ -228,43 +208,6 @@ final class Events {
 			}
 			$error->log( 'Events' );
 		}
-	}
-
-	/**
-	 * Look at the next orders of a release that did not note which order its data are about; done once with each.
-	 */
-	public static function take_over(): void {
-		$done = (int) get_option( self::TAKEN_OVER, 0 );
-		if ( $done < 0 ) {
-			return;
-		}
-		$ids = wc_get_orders(
-			array(
-				'limit'        => self::ORDERS_AT_ONCE,
-				'offset'       => $done,
-				'orderby'      => 'ID',
-				'order'        => 'ASC',
-				'return'       => 'ids',
-				'type'         => 'shop_order',
-				'meta_key'     => Orders::SESSION, // phpcs:ignore WordPress.DB.SlowDBQuery.slow_db_query_meta_key
-				'meta_compare' => 'EXISTS',
-			)
-		);
-		foreach ( $ids as $id ) {
-			$order = wc_get_order( $id );
-			if ( ! $order || 0 !== Orders::stored( $order )['order'] ) {
-				continue;
-			}
-			try {
-				Orders::locked( (int) $id, array( Orders::class, 'take_over' ) );
-			} catch ( Service_Error $error ) {
-				$error->log( (int) $id );
-				if ( 'unreachable' === $error->reason ) {
-					return;
-				}
-			}
-		}
-		update_option( self::TAKEN_OVER, count( $ids ) < self::ORDERS_AT_ONCE ? -1 : $done + count( $ids ), false );
 	}
 
 	/**

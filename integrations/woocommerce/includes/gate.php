@@ -11,14 +11,14 @@ namespace Countersign\WooCommerce;
 
 defined( 'ABSPATH' ) || exit;
 
-/**
- * The hooks of checkout, of the page where an order is paid, and of its status.
- */
-final class Gate {
+use Automattic\WooCommerce\StoreApi\Exceptions\RouteException;
 
-	/**
-	 * Add the hooks. Ours come last: what others allow is taken away again.
-	 */
+/** The hooks of both checkouts (the Store API is that of the block checkout and of apps), and of the page where an order is paid. */
+final class Gate {
+	/** @var int The order in the address of the request, `/wc/store/v1/checkout/{id}`; 0 if it has none. */
+	private static $order_id = 0;
+
+	/** Add the hooks. Ours come last: what others allow is taken away again. */
 	public static function register(): void {
 		add_filter( 'woocommerce_payment_gateways', array( self::class, 'add_gateway' ) );
 		add_filter( 'woocommerce_gateway_' . Gateway::ID . '_settings_values', array( Gateway::class, 'stays_on' ), 10, 2 );
@@ -37,6 +37,17 @@ final class Gate {
 		// WC_Form_Handler::pay_action(), which runs in `wp` with the priority 20.
 		add_action( 'wp', array( self::class, 'come_back' ), 10 );
 		add_action( 'woocommerce_before_pay_action', array( self::class, 'before_pay_action' ), 1 );
+		// WP_REST_Server::respond_to_request(): around each request, those of a batch too.
+		add_filter( 'rest_request_before_callbacks', array( self::class, 'note_order' ), 10, 3 );
+		add_filter( 'rest_request_after_callbacks', array( self::class, 'forget_order' ) );
+		// The routes Checkout and CheckoutOrder: just before a payment.
+		add_action( 'woocommerce_store_api_checkout_order_processed', array( self::class, 'before_api_payment' ), PHP_INT_MAX );
+		// After come_back() has read the session, before WooCommerce takes a payment.
+		add_action( 'wp', array( self::class, 'lead_on' ), 15 );
+		add_action( 'woocommerce_before_pay_action', array( Gateway::class, 'remember_payment' ), 0 );
+		add_action( 'before_woocommerce_pay', array( self::class, 'show_state' ) );
+		add_filter( 'woocommerce_pay_order_button_text', array( self::class, 'button_text' ) );
+		add_filter( 'woocommerce_thankyou_order_received_text', array( self::class, 'thank_buyer' ), 20, 2 );
 	}
 
 	/**
@@ -65,7 +76,7 @@ final class Gate {
 	 * @param array $gateways By id.
 	 */
 	public static function choose_gateways( $gateways ) {
-		$order = Orders::find( Store_Api::order_id() ) ?? self::order_to_pay();
+		$order = Orders::find( self::$order_id ) ?? Orders::find( absint( get_query_var( 'order-pay' ) ) );
 		if ( $order ) {
 			$gated = ! Orders::may_be_paid( $order );
 		} else {
@@ -152,10 +163,9 @@ final class Gate {
 	 * what it has decided is read. Anybody can open a page, a mail scanner too, so it asks for no decision.
 	 */
 	public static function come_back(): void {
+		// With the key of the order: others cannot make this shop send requests.
 		$order = self::order_to_pay();
-		// The key of the order: others cannot make this shop send requests.
-		$key = isset( $_GET['key'] ) && is_string( $_GET['key'] ) ? wc_clean( wp_unslash( $_GET['key'] ) ) : ''; // phpcs:ignore WordPress.Security.NonceVerification.Recommended -- compared with the order's.
-		if ( ! $order || ! $order->key_is_valid( $key ) || ! Orders::is_gated( $order ) ) {
+		if ( ! $order ) {
 			return;
 		}
 		try {
@@ -201,13 +211,6 @@ final class Gate {
 	}
 
 	/**
-	 * The order whose page for payment this is, or null.
-	 */
-	private static function order_to_pay() {
-		return Orders::find( absint( get_query_var( 'order-pay' ) ) );
-	}
-
-	/**
 	 * Whether a cart has anything that needs the notice at the address of its buyer; without an address it does.
 	 *
 	 * @param \WC_Cart $cart The cart.
@@ -217,9 +220,7 @@ final class Gate {
 		return array() !== $classes && ! ( WC()->customer && $cart->needs_shipping() && Need::is_nothing( Need::of_checkout(), $classes ) );
 	}
 
-	/**
-	 * The block cart and checkout hide each way to pay that does not declare what the cart requires: express buttons, too.
-	 */
+	/** The block cart and checkout hide each way to pay that does not declare what the cart requires: express buttons, too. */
 	public static function require_notice(): void {
 		woocommerce_store_api_register_payment_requirements(
 			array(
@@ -230,17 +231,115 @@ final class Gate {
 		);
 	}
 
-	/**
-	 * For a buyer, if the service does not respond.
-	 */
+	/** For a buyer, if the service does not respond. */
 	public static function sorry(): string {
 		return __( 'We could not check your order. Nothing was charged: please try again in a few minutes.', 'countersign-woocommerce' );
 	}
 
-	/**
-	 * For a buyer, if the service says no.
-	 */
+	/** For a buyer, if the service says no. */
 	public static function not_released(): string {
 		return __( 'This order cannot be paid before its legal notice is initialed and it is released. Nothing was charged.', 'countersign-woocommerce' );
+	}
+
+	/**
+	 * Note the order of a request. WooCommerce itself looks who may pay it.
+	 *
+	 * @param mixed            $response Passed on.
+	 * @param array            $handler  Of the route.
+	 * @param \WP_REST_Request $request  The request.
+	 */
+	public static function note_order( $response, $handler, $request ) {
+		$found          = preg_match( '~^/wc/store(?:/v[0-9]+)?/checkout/([0-9]+)$~D', (string) $request->get_route(), $parts );
+		self::$order_id = 1 === $found ? (int) $parts[1] : 0;
+		return $response;
+	}
+
+	/**
+	 * Forget it.
+	 *
+	 * @param mixed $response Passed on.
+	 */
+	public static function forget_order( $response ) {
+		self::$order_id = 0;
+		return $response;
+	}
+
+	/**
+	 * The last moment before a payment.
+	 *
+	 * @param \WC_Order $order The order.
+	 * @throws RouteException If it is not cleared, and is to be paid.
+	 */
+	public static function before_api_payment( $order ): void {
+		try {
+			if ( ! self::may_be_given( $order ) ) {
+				throw new RouteException( 'countersign_not_cleared', esc_html( self::not_released() ), 400 );
+			}
+		} catch ( Service_Error $error ) {
+			throw new RouteException( 'countersign_unavailable', esc_html( self::sorry() ), 503 );
+		}
+	}
+
+	/** The order of the page, if it is the buyer's and has something to do with the service. */
+	private static function order_to_pay() {
+		$order = Orders::find( absint( get_query_var( 'order-pay' ) ) );
+		$key   = isset( $_GET['key'] ) && is_string( $_GET['key'] ) ? wc_clean( wp_unslash( $_GET['key'] ) ) : ''; // phpcs:ignore WordPress.Security.NonceVerification.Recommended -- compared with the order's.
+		return $order && $order->key_is_valid( $key ) && Orders::is_gated( $order ) ? $order : null;
+	}
+
+	/** A buyer who has ordered before and comes back from the notice: WooCommerce would say that the order cannot be paid. */
+	public static function lead_on(): void {
+		$order = self::order_to_pay();
+		if ( $order && $order->has_status( array( 'on-hold', 'processing', 'completed' ) ) && Orders::was_cleared( $order ) && ! $order->needs_payment() ) {
+			wp_safe_redirect( $order->get_checkout_order_received_url() );
+			exit;
+		}
+	}
+
+	/**
+	 * The text for this buyer after the notice.
+	 *
+	 * @param string         $text  WooCommerce's.
+	 * @param \WC_Order|null $order The order.
+	 */
+	public static function thank_buyer( $text, $order ) {
+		return $order instanceof \WC_Order && $order->has_status( 'on-hold' ) && $order->get_date_paid() && Orders::is_gated( $order ) && Orders::was_cleared( $order )
+			? __( 'Your notice is recorded, and your payment has arrived: nothing is missing. The shop goes on with your order.', 'countersign-woocommerce' )
+			: $text;
+	}
+
+	/** The sentence. */
+	public static function show_state(): void {
+		$order = self::order_to_pay();
+		if ( ! $order || ! $order->needs_payment() ) {
+			return;
+		}
+		$state = Orders::state( $order );
+		if ( Orders::may_be_paid( $order ) ) {
+			if ( 'cleared' === $state ) {
+				wc_print_notice( __( 'Your notice is recorded: you can pay now.', 'countersign-woocommerce' ), 'success' );
+			}
+			return;
+		}
+		$words  = array(
+			'cleared'   => __( 'Your notice is recorded. It is looked at once more before you pay: go on below.', 'countersign-woocommerce' ),
+			'undecided' => __( 'Your notice is recorded, and your identity check is not decided yet. You get an e-mail as soon as it is.', 'countersign-woocommerce' ),
+			'refused'   => __( 'Your order was not released. You can go through the notice again, or ask the shop.', 'countersign-woocommerce' ),
+			'declined'  => __( 'You did not initial the notice. You can go through it after all, or ask the shop.', 'countersign-woocommerce' ),
+			'changed'   => __( 'The address or the products were changed after your notice. Please go through it again.', 'countersign-woocommerce' ),
+		);
+		$open   = __( 'The legal notice of this order is not finished: go on with it below.', 'countersign-woocommerce' );
+		$charge = $order->get_date_paid() ? __( 'We have your payment: nothing is charged again.', 'countersign-woocommerce' ) : __( 'Nothing was charged.', 'countersign-woocommerce' );
+		wc_print_notice( ( $words[ $state ] ?? $open ) . ' ' . $charge, 'notice' );
+	}
+
+	/**
+	 * The button, also without scripts.
+	 *
+	 * @param string $text What it says.
+	 */
+	public static function button_text( $text ) {
+		$order = self::order_to_pay();
+		return $order && ! Orders::may_be_paid( $order ) ? ( new Gateway() )->order_button_text : $text;
 	}
 }

@@ -15,26 +15,15 @@ defined( 'ABSPATH' ) || exit;
  * See https://developer.woocommerce.com/docs/features/payments/payment-gateway-api/.
  */
 final class Gateway extends \WC_Payment_Gateway {
-
 	const ID = 'countersign';
 
-	/**
-	 * The way in which the order was paid before its buyer was led to the notice.
-	 *
-	 * @var string
-	 */
+	/** @var string The way in which the order was paid before its buyer was led to the notice. */
 	private static $before = '';
 
-	/**
-	 * Its name.
-	 *
-	 * @var string
-	 */
+	/** @var string Its name. */
 	private static $title_before = '';
 
-	/**
-	 * Shown to the buyer in place of payment methods.
-	 */
+	/** Shown to the buyer in place of payment methods. */
 	public function __construct() {
 		$this->id                 = self::ID;
 		$this->has_fields         = false;
@@ -46,9 +35,7 @@ final class Gateway extends \WC_Payment_Gateway {
 		$this->init_settings();
 	}
 
-	/**
-	 * It is on while the plugin is: what WooCommerce stored of a switch does not count.
-	 */
+	/** It is on while the plugin is: what WooCommerce stored of a switch does not count. */
 	public function init_settings() {
 		$this->settings = array( 'enabled' => 'yes' );
 		$this->enabled  = 'yes';
@@ -65,39 +52,29 @@ final class Gateway extends \WC_Payment_Gateway {
 		return array( 'enabled' => 'yes' ) + $settings;
 	}
 
-	/**
-	 * Until there is an address and a key, WooCommerce says that something has to be done.
-	 */
+	/** Until there is an address and a key, WooCommerce says that something has to be done. */
 	public function needs_setup() {
 		return ! Settings::is_complete();
 	}
 
-	/**
-	 * For WooCommerce's list, which says so.
-	 */
+	/** For WooCommerce's list, which says so. */
 	public function is_test_mode(): bool {
 		return Settings::is_test();
 	}
 
-	/**
-	 * Where *Manage* leads.
-	 */
+	/** Where *Manage* leads. */
 	public function get_settings_url(): string {
 		return Settings_Page::url();
 	}
 
-	/**
-	 * Where *Manage* leads in WooCommerce before 9.
-	 */
+	/** Where *Manage* leads in WooCommerce before 9. */
 	public function admin_options() {
 		echo '<h2>Countersign</h2><p>' . esc_html( $this->method_description ) . '</p>';
 		echo '<p><a class="button" href="' . esc_url( Settings_Page::url() ) . '">' . esc_html__( 'Settings', 'countersign-woocommerce' ) . '</a></p>';
 		$GLOBALS['hide_save_button'] = true; // phpcs:ignore WordPress.WP.GlobalVariablesOverride -- WooCommerce's own: there is nothing to save.
 	}
 
-	/**
-	 * WooCommerce's switch of a gateway: ours has none, and the answer leads to the settings.
-	 */
+	/** WooCommerce's switch of a gateway: ours has none, and the answer leads to the settings. */
 	public static function refuse_switch(): void {
 		if ( isset( $_POST['gateway_id'] ) && self::ID === sanitize_key( wp_unslash( $_POST['gateway_id'] ) ) ) { // phpcs:ignore WordPress.Security.NonceVerification.Missing -- nothing is done.
 			wp_send_json_error( 'needs_setup' );
@@ -114,16 +91,12 @@ final class Gateway extends \WC_Payment_Gateway {
 		self::$title_before = $order->get_payment_method_title();
 	}
 
-	/**
-	 * Hide the switch, where WooCommerce shows one for each gateway.
-	 */
+	/** Hide the switch, where WooCommerce shows one for each gateway. */
 	public static function hide_switch(): void {
 		echo '<style>#countersign .woocommerce-list__item-after,tr[data-gateway_id="countersign"] .wc-payment-gateway-method-toggle-enabled{visibility:hidden}</style>';
 	}
 
-	/**
-	 * Always: which orders need it is chosen in Gate.
-	 */
+	/** Always: which orders need it is chosen in Gate. */
 	public function is_available() {
 		return true;
 	}
@@ -155,10 +128,7 @@ final class Gateway extends \WC_Payment_Gateway {
 		$order->set_payment_method( self::$before );
 		$order->set_payment_method_title( self::$title_before );
 		$order->save();
-		return array(
-			'result'   => 'success',
-			'redirect' => '' === $url ? $order->get_checkout_payment_url() : $url,
-		);
+		return array( 'result' => 'success', 'redirect' => '' === $url ? $order->get_checkout_payment_url() : $url );
 	}
 
 	/**
@@ -168,9 +138,6 @@ final class Gateway extends \WC_Payment_Gateway {
 	 */
 	private static function failure( string $message ): array {
 		wc_add_notice( $message, 'error' );
-		return array(
-			'result'  => 'failure',
-			'message' => $message,
-		);
+		return array( 'result' => 'failure', 'message' => $message );
 	}
 }

@@ -9,18 +9,13 @@ namespace Countersign\WooCommerce;
 
 defined( 'ABSPATH' ) || exit;
 
-/**
- * The checks of the settings page, of Site Health, of WooCommerce's status page, and of the command line.
- */
+/** The checks of the settings page, of Site Health, of WooCommerce's status page, and of the command line. */
 final class Health {
-
 	const GOOD  = 'good';
 	const WATCH = 'watch';
 	const TODO  = 'todo';
 
-	/**
-	 * What is known without asking, see FACTS.
-	 */
+	/** What is known without asking, see FACTS. */
 	const STORED = 'countersign_health';
 	const FACTS  = array(
 		// Why the last request failed, and since when; empty: the service responds and knows the key.
@@ -37,9 +32,7 @@ final class Health {
 	);
 	const REFUSALS = array( 'unauthorized', 'invalid_api_key', 'forbidden' );
 
-	/**
-	 * Add the hooks.
-	 */
+	/** Add the hooks. */
 	public static function register(): void {
 		add_filter( 'site_status_tests', array( self::class, 'add_test' ) );
 		add_action( 'woocommerce_system_status_report', array( self::class, 'report' ) );
@@ -47,9 +40,7 @@ final class Health {
 		add_action( Events::HOOK, array( self::class, 'alarm' ), 20 );
 	}
 
-	/**
-	 * What is known.
-	 */
+	/** What is known. */
 	private static function facts(): array {
 		return array_merge( self::FACTS, (array) get_option( self::STORED, array() ) );
 	}
@@ -64,15 +55,6 @@ final class Health {
 	}
 
 	/**
-	 * What came before the first look was not missed.
-	 */
-	public static function begin(): void {
-		if ( 0 === self::facts()['connected'] ) {
-			self::note( array( 'connected' => time() ) );
-		}
-	}
-
-	/**
 	 * Note how a request ended.
 	 *
 	 * @param string $reason Of a Service_Error, or empty.
@@ -81,17 +63,12 @@ final class Health {
 		$trouble = 'unreachable' === $reason || in_array( $reason, self::REFUSALS, true ) ? $reason : '';
 		if ( self::facts()['trouble'] !== $trouble ) {
 			self::note(
-				array(
-					'trouble' => $trouble,
-					'since'   => time(),
-				)
+				array( 'trouble' => $trouble, 'since' => time() )
 			);
 		}
 	}
 
-	/**
-	 * A message came whose signature does not fit. Strangers can send one, so this alone alarms nobody.
-	 */
+	/** A message came whose signature does not fit. Strangers can send one, so this alone alarms nobody. */
 	public static function does_not_fit(): void {
 		$facts = self::facts();
 		if ( $facts['unfit'] <= $facts['heard'] ) {
@@ -119,9 +96,7 @@ final class Health {
 		return $found;
 	}
 
-	/**
-	 * Tell the shop what does not work, once a day.
-	 */
+	/** Tell the shop what does not work, once a day. */
 	public static function alarm(): void {
 		$email = WC()->mailer()->get_emails()['countersign_broken'] ?? null;
 		if ( $email && array() !== self::troubles() && self::facts()['mailed'] <= time() - DAY_IN_SECONDS ) {
@@ -221,9 +196,7 @@ final class Health {
 			: self::check( $label, self::GOOD, implode( '; ', $titles ) );
 	}
 
-	/**
-	 * Whether messages of the service are expected, and come.
-	 */
+	/** Whether messages of the service are expected, and come. */
 	private static function webhook(): array {
 		$label = __( 'Webhook', 'countersign-woocommerce' );
 		if ( '' === Settings::get( 'webhook_secret' ) ) {
@@ -244,9 +217,7 @@ final class Health {
 		return self::check( $label, self::GOOD, sprintf( __( 'Connected. The last message came %s ago.', 'countersign-woocommerce' ), human_time_diff( $facts['heard'] ) ) );
 	}
 
-	/**
-	 * Whether WordPress runs what is scheduled.
-	 */
+	/** Whether WordPress runs what is scheduled. */
 	private static function tasks(): array {
 		$next  = (int) wp_next_scheduled( Events::HOOK );
 		$label = __( 'Scheduled tasks', 'countersign-woocommerce' );
@@ -255,9 +226,7 @@ final class Health {
 			: self::check( $label, self::WATCH, __( 'WordPress does not run its scheduled tasks: what no message brought is not noticed. Ask the host of this site for WP-Cron.', 'countersign-woocommerce' ) );
 	}
 
-	/**
-	 * Whether anything has a class.
-	 */
+	/** Whether anything has a class. */
 	private static function first_class(): array {
 		$count = Products::count_classed();
 		$label = __( 'Products', 'countersign-woocommerce' );
@@ -269,9 +238,7 @@ final class Health {
 		return self::check( $label, self::GOOD, sprintf( _n( '%d product or category has a class.', '%d products or categories have a class.', $count, 'countersign-woocommerce' ), $count ) );
 	}
 
-	/**
-	 * Whether a cleared order can be paid.
-	 */
+	/** Whether a cleared order can be paid. */
 	private static function payment(): array {
 		$names = array();
 		foreach ( WC()->payment_gateways()->payment_gateways() as $gateway ) {
@@ -295,16 +262,11 @@ final class Health {
 	 * @param array $tests Those of WordPress and others.
 	 */
 	public static function add_test( $tests ) {
-		$tests['direct']['countersign'] = array(
-			'label' => 'Countersign',
-			'test'  => array( self::class, 'test' ),
-		);
+		$tests['direct']['countersign'] = array( 'label' => 'Countersign', 'test' => array( self::class, 'test' ) );
 		return $tests;
 	}
 
-	/**
-	 * The test of Site Health.
-	 */
+	/** The test of Site Health. */
 	public static function test(): array {
 		$checks = self::checks();
 		$worst  = self::worst( $checks );
@@ -333,9 +295,7 @@ final class Health {
 		);
 	}
 
-	/**
-	 * The lines of WooCommerce's status page.
-	 */
+	/** The lines of WooCommerce's status page. */
 	public static function report(): void {
 		echo '<table class="wc_status_table widefat" cellspacing="0"><thead><tr><th colspan="3" data-export-label="Countersign"><h2>Countersign ' . esc_html( VERSION ) . '</h2></th></tr></thead><tbody>';
 		foreach ( self::checks() as $name => $one ) {

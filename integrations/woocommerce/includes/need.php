@@ -9,20 +9,13 @@ namespace Countersign\WooCommerce;
 
 defined( 'ABSPATH' ) || exit;
 
-/**
- * Asked once for each address, and known for a while. Unknown counts as needed.
- */
+/** Asked once for each address, and known for a while. Unknown counts as needed. */
 final class Need {
-
-	/**
-	 * Countries in WooCommerce, states of the Postal Service. Military mail has states in both.
-	 */
+	/** Countries in WooCommerce, states of the Postal Service. Military mail has states in both. */
 	const TERRITORIES   = array( 'AS', 'GU', 'MP', 'PR', 'VI' );
 	const KNOWN_SECONDS = 10 * MINUTE_IN_SECONDS;
 
-	/**
-	 * While the service is away, a checkout does not wait for it again.
-	 */
+	/** While the service is away, a checkout does not wait for it again. */
 	const AWAY         = 'countersign_need_away';
 	const AWAY_SECONDS = MINUTE_IN_SECONDS;
 
@@ -55,7 +48,7 @@ final class Need {
 				'state' => $state,
 				'zip'   => substr( $zip, 0, 5 ),
 			),
-			'residence_state' => Residence::of( $order ),
+			'residence_state' => self::residence( $order ),
 		);
 	}
 
@@ -96,9 +89,7 @@ final class Need {
 		}
 	}
 
-	/**
-	 * An order as the checkout would make it now, as far as its need depends on it.
-	 */
+	/** An order as the checkout would make it now, as far as its need depends on it. */
 	public static function of_checkout(): \WC_Order {
 		$order = new \WC_Order();
 		$order->set_customer_id( WC()->customer->get_id() );
@@ -106,5 +97,50 @@ final class Need {
 			$order->{"set_{$name}"}( WC()->customer->{"get_{$name}"}() );
 		}
 		return $order;
+	}
+
+	/** The choices of the setting, by what is stored. */
+	public static function residences(): array {
+		return array(
+			''        => __( 'Not known: every order with a classed product goes through the notice', 'countersign-woocommerce' ),
+			'billing' => __( 'In the state of the billing address', 'countersign-woocommerce' ),
+		);
+	}
+
+	/** What the shop relies on if it chooses the billing address. */
+	public static function about_residences(): string {
+		return __( 'With the billing address, your shop relies on what the buyer typed there, which is not checked: ask your lawyer whether that is enough. A ZIP code or state of California in either address counts as not known.', 'countersign-woocommerce' );
+	}
+
+	/**
+	 * The state where the buyer of an order lives.
+	 *
+	 * @param \WC_Order $order The order.
+	 * @return string Two letters, or empty: not known.
+	 */
+	public static function residence( $order ): string {
+		list( $country, $state ) = self::place( $order, 'billing' );
+		if ( 'billing' !== Settings::get( 'residence' ) || 'US' !== $country || self::is_californian( $order ) ) {
+			$state = '';
+		}
+		/**
+		 * Filters where the buyer lives: what is not known is needed.
+		 *
+		 * @param string    $state Two letters, or empty: not known.
+		 * @param \WC_Order $order The order; at the checkout one that is not stored, with addresses and customer alone.
+		 */
+		return (string) apply_filters( 'countersign_residence_state', $state, $order );
+	}
+
+	/**
+	 * Whether an address of the order names California.
+	 *
+	 * @param \WC_Order $order The order.
+	 */
+	private static function is_californian( $order ): bool {
+		$zips   = array( $order->get_billing_postcode(), $order->get_shipping_postcode() );
+		$states = array_map( 'strtoupper', array( $order->get_billing_state(), $order->get_shipping_state() ) );
+		// The ZIP codes of California begin with 900 to 961.
+		return in_array( 'CA', $states, true ) || array() !== preg_grep( '/^\s*9(0[0-9]|[1-5][0-9]|6[01])/', $zips );
 	}
 }

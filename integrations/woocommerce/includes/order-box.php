@@ -9,26 +9,17 @@ namespace Countersign\WooCommerce;
 
 defined( 'ABSPATH' ) || exit;
 
-/**
- * For those who may edit orders.
- */
+/** For those who may edit orders. */
 final class Order_Box {
-
 	const ACTION     = 'countersign_order';
 	const EVIDENCE   = 'countersign_evidence';
 	const FORM       = 'countersign-order-form';
 	const CAPABILITY = 'edit_shop_orders';
 
-	/**
-	 * The order of the box, for the form that follows at the end of the page.
-	 *
-	 * @var int
-	 */
+	/** @var int The order of the box, for the form that follows at the end of the page. */
 	private static $order_id = 0;
 
-	/**
-	 * Add the box and its actions.
-	 */
+	/** Add the box and its actions. */
 	public static function register(): void {
 		add_action( 'add_meta_boxes', array( self::class, 'add' ) );
 		add_action( 'admin_footer', array( self::class, 'show_form' ) );
@@ -37,9 +28,7 @@ final class Order_Box {
 		add_action( 'admin_notices', array( self::class, 'show_result' ) );
 	}
 
-	/**
-	 * Add the box to the page of an order, whichever storage the shop has.
-	 */
+	/** Add the box to the page of an order, whichever storage the shop has. */
 	public static function add(): void {
 		foreach ( array_unique( array( 'shop_order', wc_get_page_screen_id( 'shop-order' ) ) ) as $screen ) {
 			add_meta_box( 'countersign', 'Countersign', array( self::class, 'show' ), $screen, 'side' );
@@ -94,11 +83,7 @@ final class Order_Box {
 		$kinds = '' === $data['ack'] . $data['clearance'] ? array() : array( 'dossier' );
 		$kinds = '' === $data['ack'] ? $kinds : array_merge( $kinds, array( 'certificate' ) );
 		foreach ( $kinds as $kind ) {
-			$query = array(
-				'action'   => self::EVIDENCE,
-				'order_id' => $order->get_id(),
-				'kind'     => $kind,
-			);
+			$query = array( 'action' => self::EVIDENCE, 'order_id' => $order->get_id(), 'kind' => $kind );
 			$url   = wp_nonce_url( add_query_arg( $query, admin_url( 'admin-post.php' ) ), self::EVIDENCE . $order->get_id() );
 			$label = 'dossier' === $kind ? __( 'All evidence (ZIP)', 'countersign-woocommerce' ) : __( 'Certificate (PDF)', 'countersign-woocommerce' );
 			echo '<p><a href="' . esc_url( $url ) . '">' . esc_html( $label ) . '</a></p>';
@@ -152,9 +137,7 @@ final class Order_Box {
 		echo '<p><label>' . esc_html( $label ) . ' <input type="text" maxlength="255" form="' . esc_attr( self::FORM ) . '" name="' . esc_attr( $name ) . '"></label></p>';
 	}
 
-	/**
-	 * The form at the end of the page.
-	 */
+	/** The form at the end of the page. */
 	public static function show_form(): void {
 		if ( 0 === self::$order_id ) {
 			return;
@@ -184,9 +167,7 @@ final class Order_Box {
 		return $order;
 	}
 
-	/**
-	 * Ask again, or report.
-	 */
+	/** Ask again, or report. */
 	public static function act(): void {
 		$order  = self::order_of_request( self::ACTION );
 		$wanted = isset( $_POST['do'] ) ? sanitize_key( wp_unslash( $_POST['do'] ) ) : ''; // phpcs:ignore WordPress.Security.NonceVerification.Missing -- checked above.
@@ -234,7 +215,8 @@ final class Order_Box {
 		if ( 'report' !== $wanted || array() === array_filter( $report ) ) {
 			return 'nothing_to_report';
 		}
-		if ( ! Orders::may_ship( $order ) ) {
+		Orders::decide( $order );
+		if ( ! Orders::was_cleared( $order ) ) {
 			return 'not_cleared';
 		}
 		Orders::report( $order, $report );
@@ -242,9 +224,7 @@ final class Order_Box {
 		return 'reported';
 	}
 
-	/**
-	 * The result of the last button.
-	 */
+	/** The result of the last button. */
 	public static function show_result(): void {
 		$result = isset( $_GET['countersign'] ) ? sanitize_key( wp_unslash( $_GET['countersign'] ) ) : ''; // phpcs:ignore WordPress.Security.NonceVerification.Recommended -- shown, and nothing else.
 		if ( '' === $result || ! current_user_can( self::CAPABILITY ) ) {
@@ -265,9 +245,7 @@ final class Order_Box {
 		echo '<div class="notice notice-' . ( isset( $done[ $result ] ) ? 'success' : 'error' ) . ' is-dismissible"><p>Countersign: ' . esc_html( $words ) . '</p></div>';
 	}
 
-	/**
-	 * A file of the evidence, fetched with the key of the shop.
-	 */
+	/** A file of the evidence, fetched with the key of the shop. */
 	public static function download(): void {
 		$order = self::order_of_request( self::EVIDENCE );
 		$kind  = isset( $_GET['kind'] ) ? sanitize_key( wp_unslash( $_GET['kind'] ) ) : ''; // phpcs:ignore WordPress.Security.NonceVerification.Recommended -- checked above.

@@ -9,11 +9,8 @@ namespace Countersign\WooCommerce;
 
 defined( 'ABSPATH' ) || exit;
 
-/**
- * In both storages of orders: posts, and tables of their own.
- */
+/** In both storages of orders: posts, and tables of their own. */
 final class Order_List {
-
 	const COLUMN = 'countersign';
 	const FILTER = 'countersign_state';
 	const GROUPS = array(
@@ -22,9 +19,7 @@ final class Order_List {
 		'cleared' => array( 'cleared', 'not_needed' ),
 	);
 
-	/**
-	 * Add the hooks.
-	 */
+	/** Add the hooks. */
 	public static function register(): void {
 		add_filter( 'manage_edit-shop_order_columns', array( self::class, 'add_column' ), 20 );
 		add_filter( 'manage_woocommerce_page_wc-orders_columns', array( self::class, 'add_column' ), 20 );
@@ -64,13 +59,9 @@ final class Order_List {
 		if ( '' === $state ) {
 			return;
 		}
-		$looks = array(
-			'waiting' => 'status-pending',
-			'refused' => 'status-failed',
-			'cleared' => 'status-processing',
-		);
+		$looks = array( 'waiting' => 'status-pending', 'refused' => 'status-failed', 'cleared' => 'status-processing' );
 		$group = self::group_of( $state );
-		echo '<mark class="order-status ' . esc_attr( $looks[ $group ] ?? '' ) . '"><span>' . esc_html( Words::state( $state ) ) . '</span></mark>';
+		echo '<mark class="order-status ' . esc_attr( $looks[ $group ] ?? '' ) . '"><span style="white-space:normal">' . esc_html( Words::state( $state ) ) . '</span></mark>';
 	}
 
 	/**
@@ -109,9 +100,7 @@ final class Order_List {
 		echo '</select>';
 	}
 
-	/**
-	 * The group that was chosen; empty: all.
-	 */
+	/** The group that was chosen; empty: all. */
 	private static function chosen(): string {
 		$group = isset( $_GET[ self::FILTER ] ) ? sanitize_key( wp_unslash( $_GET[ self::FILTER ] ) ) : ''; // phpcs:ignore WordPress.Security.NonceVerification.Recommended -- a filter of a list.
 		return isset( self::GROUPS[ $group ] ) ? $group : '';
@@ -134,11 +123,7 @@ final class Order_List {
 	public static function filter( $query ) {
 		if ( '' !== self::chosen() ) {
 			$query['meta_query']   = (array) ( $query['meta_query'] ?? array() ); // phpcs:ignore WordPress.DB.SlowDBQuery.slow_db_query_meta_query
-			$query['meta_query'][] = array(
-				'key'     => State_Machine::STATE,
-				'value'   => self::GROUPS[ self::chosen() ],
-				'compare' => 'IN',
-			);
+			$query['meta_query'][] = array( 'key' => State_Machine::STATE, 'value' => self::GROUPS[ self::chosen() ], 'compare' => 'IN' );
 		}
 		return $query;
 	}

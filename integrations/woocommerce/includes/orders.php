@@ -9,9 +9,7 @@ namespace Countersign\WooCommerce;
 
 defined( 'ABSPATH' ) || exit;
 
-/**
- * This order cannot be sold as it is. The message is for the buyer.
- */
+/** This order cannot be sold as it is. The message is for the buyer. */
 final class Cannot_Sell extends \RuntimeException {}
 
 /**
@@ -20,10 +18,7 @@ final class Cannot_Sell extends \RuntimeException {}
  * If the service refuses or does not respond, they throw a Service_Error and change nothing: that is a no.
  */
 final class Orders {
-
-	/**
-	 * The order's data: an array with the members of DEFAULTS.
-	 */
+	/** The order's data: an array with the members of DEFAULTS. */
 	const META     = '_countersign';
 	const SESSION  = '_countersign_session';
 	const BUYER    = '_countersign_buyer';
@@ -97,10 +92,7 @@ final class Orders {
 	 * @param array     $changes Members of DEFAULTS.
 	 */
 	private static function note( $order, array $changes ): void {
-		$about = array(
-			'order' => $order->get_id(),
-			'shop'  => Settings::shop(),
-		);
+		$about = array( 'order' => $order->get_id(), 'shop' => Settings::shop() );
 		$data  = array_merge( self::data( $order ), $changes, $about );
 		$order->update_meta_data( self::META, $data );
 		$order->update_meta_data( self::SESSION, $data['session'] );
@@ -144,7 +136,7 @@ final class Orders {
 	 * @return string[] Sorted.
 	 */
 	public static function classes( $order ): array {
-		$classes = array_values( array_unique( array_merge( Items::classes_of( $order->get_items() ), self::stored( $order )['classes'] ) ) );
+		$classes = array_values( array_unique( array_merge( Products::classes_of_items( $order->get_items() ), self::stored( $order )['classes'] ) ) );
 		sort( $classes );
 		return $classes;
 	}
@@ -182,7 +174,7 @@ final class Orders {
 		if ( '' === $data['status'] ) {
 			return 'none';
 		}
-		if ( self::subject( $order ) !== $data['subject'] || ( '' !== $data['residence'] && Residence::of( $order ) !== $data['residence'] ) ) {
+		if ( self::subject( $order ) !== $data['subject'] || ( '' !== $data['residence'] && Need::residence( $order ) !== $data['residence'] ) ) {
 			return 'changed';
 		}
 		if ( 'completed' !== $data['status'] ) {
@@ -226,7 +218,7 @@ final class Orders {
 			'subject'   => self::subject( $order ),
 			'classes'   => self::classes( $order ),
 			'zip'       => Need::place( $order )[2],
-			'residence' => Residence::of( $order ),
+			'residence' => Need::residence( $order ),
 			'receipts'  => $data['receipts'],
 		) + self::DEFAULTS;
 	}
@@ -244,10 +236,7 @@ final class Orders {
 		self::end_session( $order );
 		self::note(
 			$order,
-			array(
-				'status' => 'not_needed',
-				'until'  => time() + DAY_IN_SECONDS,
-			) + self::begun( $order )
+			array( 'status' => 'not_needed', 'until' => time() + DAY_IN_SECONDS ) + self::begun( $order )
 		);
 	}
 
@@ -309,10 +298,7 @@ final class Orders {
 		}
 		self::note(
 			$order,
-			array(
-				'status'  => 'open',
-				'session' => $made['checkout_session_id'],
-			) + $begun
+			array( 'status' => 'open', 'session' => $made['checkout_session_id'] ) + $begun
 		);
 		return $made['url'];
 	}
@@ -473,20 +459,6 @@ final class Orders {
 	}
 
 	/**
-	 * Ask again, for a parcel that is about to leave.
-	 *
-	 * @param \WC_Order $order The order.
-	 * @return bool Whether it may.
-	 * @throws Service_Error If the service refuses or does not respond.
-	 */
-	public static function may_ship( $order ): bool {
-		if ( self::is_gated( $order ) ) {
-			self::decide( $order );
-		}
-		return self::was_cleared( $order );
-	}
-
-	/**
 	 * Ask about an order for staff, whatever it waits for.
 	 *
 	 * @param \WC_Order $order The order.
@@ -515,10 +487,7 @@ final class Orders {
 		$made = Client::post( '/v1/clearances/' . rawurlencode( $data['clearance'] ) . '/fulfilment', $body, $key );
 		self::note(
 			$order,
-			array(
-				'shipped' => $data['shipped'] > 0 ? $data['shipped'] : time(),
-				'closed'  => (string) ( $made['closed_at'] ?? '' ),
-			)
+			array( 'shipped' => $data['shipped'] > 0 ? $data['shipped'] : time(), 'closed' => (string) ( $made['closed_at'] ?? '' ) )
 		);
 	}
 
@@ -532,10 +501,7 @@ final class Orders {
 		$clearance = self::data( $order )['clearance'];
 		$paid      = $order->get_date_paid();
 		if ( '' !== $clearance && $paid ) {
-			$body = array(
-				'paid_at'         => gmdate( 'Y-m-d\TH:i:s\Z', $paid->getTimestamp() ),
-				'order_reference' => self::number( $order ),
-			);
+			$body = array( 'paid_at' => gmdate( 'Y-m-d\TH:i:s\Z', $paid->getTimestamp() ), 'order_reference' => self::number( $order ) );
 			Client::post( '/v1/clearances/' . rawurlencode( $clearance ) . '/fulfilment', $body );
 		}
 	}

@@ -9,48 +9,24 @@ namespace Countersign\WooCommerce;
 
 defined( 'ABSPATH' ) || exit;
 
-/**
- * The evidence itself is at the service, whose operator erases it.
- */
+/** The evidence itself is at the service, whose operator erases it. */
 final class Privacy {
-
 	const PAGE_SIZE = 20;
 
-	/**
-	 * Add the hooks.
-	 */
+	/** Add the hooks. */
 	public static function register(): void {
 		add_action( 'admin_init', array( self::class, 'add_policy' ) );
-		add_filter( 'wp_privacy_personal_data_exporters', array( self::class, 'add_exporter' ) );
-		// Before that of WooCommerce, after which an order cannot be found by its buyer.
-		add_filter( 'wp_privacy_personal_data_erasers', array( self::class, 'add_eraser' ), 5 );
+		foreach ( array( 'exporter' => 'export', 'eraser' => 'explain' ) as $kind => $act ) {
+			add_filter(
+				"wp_privacy_personal_data_{$kind}s",
+				static function ( $all ) use ( $kind, $act ) {
+					return $all + array( 'countersign' => array( "{$kind}_friendly_name" => 'Countersign', 'callback' => array( self::class, $act ) ) );
+				},
+				// Before that of WooCommerce, after whose eraser an order cannot be found by its buyer.
+				5
+			);
+		}
 		add_action( 'woocommerce_privacy_remove_order_personal_data', array( self::class, 'forget' ) );
-	}
-
-	/**
-	 * Add ours.
-	 *
-	 * @param array $exporters Those of all.
-	 */
-	public static function add_exporter( $exporters ) {
-		$exporters['countersign'] = array(
-			'exporter_friendly_name' => 'Countersign',
-			'callback'               => array( self::class, 'export' ),
-		);
-		return $exporters;
-	}
-
-	/**
-	 * Add ours.
-	 *
-	 * @param array $erasers Those of all.
-	 */
-	public static function add_eraser( $erasers ) {
-		$erasers['countersign'] = array(
-			'eraser_friendly_name' => 'Countersign',
-			'callback'             => array( self::class, 'explain' ),
-		);
-		return $erasers;
 	}
 
 	/**
@@ -62,12 +38,7 @@ final class Privacy {
 	 */
 	private static function orders( string $email, int $page ): array {
 		$found = wc_get_orders(
-			array(
-				'customer' => $email,
-				'type'     => 'shop_order',
-				'limit'    => self::PAGE_SIZE,
-				'page'     => $page,
-			)
+			array( 'customer' => $email, 'type' => 'shop_order', 'limit' => self::PAGE_SIZE, 'page' => $page )
 		);
 		$known = array_filter(
 			$found,
@@ -112,10 +83,7 @@ final class Privacy {
 				'data'        => $rows,
 			);
 		}
-		return array(
-			'data' => $items,
-			'done' => $done,
-		);
+		return array( 'data' => $items, 'done' => $done );
 	}
 
 	/**
@@ -131,12 +99,7 @@ final class Privacy {
 			/* translators: %s: the number of an order */
 			$messages[] = sprintf( __( 'Order %s keeps the ids and the receipt of its notice: the evidence at the Countersign service is found and proved with them. Ask the operator of the service to erase the evidence itself.', 'countersign-woocommerce' ), $order->get_order_number() );
 		}
-		return array(
-			'items_removed'  => false,
-			'items_retained' => array() !== $messages,
-			'messages'       => $messages,
-			'done'           => $done,
-		);
+		return array( 'items_removed' => false, 'items_retained' => array() !== $messages, 'messages' => $messages, 'done' => $done );
 	}
 
 	/**
@@ -154,9 +117,7 @@ final class Privacy {
 		}
 	}
 
-	/**
-	 * A suggestion for the shop's privacy policy.
-	 */
+	/** A suggestion for the shop's privacy policy. */
 	public static function add_policy(): void {
 		wp_add_privacy_policy_content(
 			'Countersign',

@@ -9,11 +9,8 @@ namespace Countersign\WooCommerce;
 
 defined( 'ABSPATH' ) || exit;
 
-/**
- * In each receipt the log promises to have a record: only with it can the shop show that one was left out.
- */
+/** In each receipt the log promises to have a record: only with it can the shop show that one was left out. */
 final class Receipts {
-
 	/**
 	 * Write those that are new into a directory, one file each. For a command line: see the guide.
 	 *
@@ -27,11 +24,7 @@ final class Receipts {
 			throw new \RuntimeException( 'The directory cannot be made.' );
 		}
 		$ids = wc_get_orders(
-			array(
-				'limit'  => -1,
-				'return' => 'ids',
-				'type'   => 'shop_order',
-			)
+			array( 'limit' => -1, 'return' => 'ids', 'type' => 'shop_order' )
 		);
 		$new = 0;
 		foreach ( $ids as $id ) {

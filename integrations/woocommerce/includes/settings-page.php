@@ -9,18 +9,13 @@ namespace Countersign\WooCommerce;
 
 defined( 'ABSPATH' ) || exit;
 
-/**
- * WooCommerce → Countersign, for administrators. Secrets are never shown again.
- */
+/** WooCommerce → Countersign, for administrators. Secrets are never shown again. */
 final class Settings_Page {
-
 	const PAGE    = 'countersign';
 	const CONNECT = 'countersign_connect';
 	const MOVED   = 'countersign_moved';
 
-	/**
-	 * Add the page.
-	 */
+	/** Add the page. */
 	public static function register(): void {
 		add_action( 'admin_init', array( self::class, 'add_fields' ) );
 		add_action( 'admin_menu', array( self::class, 'add_page' ), 60 );
@@ -30,9 +25,7 @@ final class Settings_Page {
 		add_filter( 'plugin_action_links_' . plugin_basename( FILE ), array( self::class, 'add_link' ) );
 	}
 
-	/**
-	 * The address of the page.
-	 */
+	/** The address of the page. */
 	public static function url(): string {
 		return admin_url( 'admin.php?page=' . self::PAGE );
 	}
@@ -46,16 +39,12 @@ final class Settings_Page {
 		return array_merge( array( 'settings' => '<a href="' . esc_url( self::url() ) . '">' . esc_html__( 'Settings', 'countersign-woocommerce' ) . '</a>' ), $links );
 	}
 
-	/**
-	 * Without WooCommerce the plugin does nothing.
-	 */
+	/** Without WooCommerce the plugin does nothing. */
 	public static function woocommerce_is_missing(): void {
 		echo '<div class="notice notice-error"><p>' . esc_html__( 'Countersign needs WooCommerce, which is not active: no order is checked.', 'countersign-woocommerce' ) . '</p></div>';
 	}
 
-	/**
-	 * Where staff of a shop look: that nothing is set up, what does not work, or that the key is one of the sandbox. Not on a copy of the shop.
-	 */
+	/** Where staff of a shop look: that nothing is set up, what does not work, or that the key is one of the sandbox. Not on a copy of the shop. */
 	public static function warn(): void {
 		$screen = get_current_screen();
 		$places = array_merge( array( 'dashboard', 'plugins' ), wc_get_screen_ids() );
@@ -73,18 +62,12 @@ final class Settings_Page {
 		}
 	}
 
-	/**
-	 * Declare the option, which options.php stores for those who may `manage_options`.
-	 */
+	/** Declare the option, which options.php stores for those who may `manage_options`. */
 	public static function add_fields(): void {
 		register_setting(
 			self::PAGE,
 			Settings::OPTION,
-			array(
-				'type'              => 'array',
-				'sanitize_callback' => array( self::class, 'sanitize' ),
-				'show_in_rest'      => false,
-			)
+			array( 'type' => 'array', 'sanitize_callback' => array( self::class, 'sanitize' ), 'show_in_rest' => false )
 		);
 		add_settings_section( 'countersign', '', '__return_null', self::PAGE );
 		$fields = array(
@@ -98,9 +81,7 @@ final class Settings_Page {
 		}
 	}
 
-	/**
-	 * Add the page to WooCommerce's menu.
-	 */
+	/** Add the page to WooCommerce's menu. */
 	public static function add_page(): void {
 		add_submenu_page( 'woocommerce', 'Countersign', 'Countersign', 'manage_options', self::PAGE, array( self::class, 'show' ) );
 	}
@@ -131,15 +112,13 @@ final class Settings_Page {
 		);
 	}
 
-	/**
-	 * The choice of what the shop relies on, with the sentence about it.
-	 */
+	/** The choice of what the shop relies on, with the sentence about it. */
 	private static function show_residence(): void {
 		echo '<select id="countersign-residence" name="' . esc_attr( Settings::OPTION ) . '[residence]">';
-		foreach ( Residence::choices() as $value => $label ) {
+		foreach ( Need::residences() as $value => $label ) {
 			echo '<option value="' . esc_attr( $value ) . '"' . selected( Settings::get( 'residence' ), $value, false ) . '>' . esc_html( $label ) . '</option>';
 		}
-		echo '</select><p class="description">' . esc_html( Residence::explanation() ) . '</p>';
+		echo '</select><p class="description">' . esc_html( Need::about_residences() ) . '</p>';
 	}
 
 	/**
@@ -161,7 +140,7 @@ final class Settings_Page {
 			$kept['api_key'] = '';
 		}
 		$kept['base_url'] = $url;
-		if ( isset( $given['residence'] ) && array_key_exists( (string) $given['residence'], Residence::choices() ) ) {
+		if ( isset( $given['residence'] ) && array_key_exists( (string) $given['residence'], Need::residences() ) ) {
 			$kept['residence'] = (string) $given['residence'];
 		}
 		foreach ( array( 'api_key' => '/^csign_[sr]k_(test|live)_\S+$/D', 'webhook_secret' => '/^whsec_[A-Za-z0-9+\/=]+$/D' ) as $name => $form ) {
@@ -176,9 +155,7 @@ final class Settings_Page {
 		return $kept;
 	}
 
-	/**
-	 * The page: what is missing first, the settings below.
-	 */
+	/** The page: what is missing first, the settings below. */
 	public static function show(): void {
 		if ( ! current_user_can( 'manage_options' ) ) {
 			return;
@@ -200,9 +177,7 @@ final class Settings_Page {
 		echo '</form><p>' . esc_html__( 'The address for the webhook endpoint of the service:', 'countersign-woocommerce' ) . ' <code>' . esc_html( rest_url( 'countersign/v1/webhook' ) ) . '</code></p></div>';
 	}
 
-	/**
-	 * The checks, each with what to press.
-	 */
+	/** The checks, each with what to press. */
 	private static function show_checks(): void {
 		$checks = Health::checks();
 		$marks  = array(
@@ -255,9 +230,7 @@ final class Settings_Page {
 		check_admin_referer( $action );
 	}
 
-	/**
-	 * The shop is at another address than before, and is no copy.
-	 */
+	/** The shop is at another address than before, and is no copy. */
 	public static function move(): void {
 		self::require_administrator( self::MOVED );
 		Settings::has_moved();
@@ -265,9 +238,7 @@ final class Settings_Page {
 		exit;
 	}
 
-	/**
-	 * Make the webhook endpoint.
-	 */
+	/** Make the webhook endpoint. */
 	public static function connect(): void {
 		self::require_administrator( self::CONNECT );
 		$url = self::url();

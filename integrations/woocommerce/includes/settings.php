@@ -9,18 +9,15 @@ namespace Countersign\WooCommerce;
 
 defined( 'ABSPATH' ) || exit;
 
-/**
- * The settings: constants of wp-config.php come before what the settings page stored.
- */
+/** The settings: constants of wp-config.php come before what the settings page stored. */
 final class Settings {
-
 	const OPTION    = 'countersign_settings';
 	const SHOPS     = 'countersign_shops';
 	const CONSTANTS = array(
 		'base_url'       => 'COUNTERSIGN_BASE_URL',
 		'api_key'        => 'COUNTERSIGN_API_KEY',
 		'webhook_secret' => 'COUNTERSIGN_WEBHOOK_SECRET',
-		// Of Residence::choices().
+		// Of Need::residences().
 		'residence'      => 'COUNTERSIGN_RESIDENCE',
 	);
 
@@ -71,16 +68,12 @@ final class Settings {
 		return in_array( self::shop(), $known, true ) ? $known : array( self::shop() );
 	}
 
-	/**
-	 * Whether the database is that of a shop at another address: this is a copy of it, or it has moved.
-	 */
+	/** Whether the database is that of a shop at another address: this is a copy of it, or it has moved. */
 	public static function is_copy(): bool {
 		return ! in_array( self::shop(), (array) get_option( self::SHOPS, array( self::shop() ) ), true );
 	}
 
-	/**
-	 * The shop has moved: the orders of before are its own.
-	 */
+	/** The shop has moved: the orders of before are its own. */
 	public static function has_moved(): void {
 		update_option( self::SHOPS, array_unique( array_merge( (array) get_option( self::SHOPS, array() ), array( self::shop() ) ) ) );
 	}
@@ -109,16 +102,12 @@ final class Settings {
 			|| ( 'http' === $scheme && in_array( strtolower( $parts['host'] ), array( 'localhost', '127.0.0.1', '[::1]' ), true ) );
 	}
 
-	/**
-	 * Whether requests can be sent.
-	 */
+	/** Whether requests can be sent. */
 	public static function is_complete(): bool {
 		return '' !== self::get( 'api_key' ) && self::is_safe( self::get( 'base_url' ) );
 	}
 
-	/**
-	 * Whether the key is one of the sandbox, in which nothing counts.
-	 */
+	/** Whether the key is one of the sandbox, in which nothing counts. */
 	public static function is_test(): bool {
 		return 1 === preg_match( '/^csign_[sr]k_test_/', self::get( 'api_key' ) );
 	}

@@ -9,32 +9,19 @@ namespace Countersign\WooCommerce;
 
 defined( 'ABSPATH' ) || exit;
 
-/**
- * Status, notes, e-mails and the end of the session follow from next(), whenever an order is saved, by whomever.
- */
+/** Status, notes, e-mails and the end of the session follow from next(), whenever an order is saved, by whomever. */
 final class State_Machine {
-
-	/**
-	 * What the order said when it was last saved, see next(): for the list of orders and its filter.
-	 */
+	/** What the order said when it was last saved, see next(): for the list of orders and its filter. */
 	const STATE = '_countersign_state';
 	const YES   = array( '', 'cleared', 'not_needed' );
 
-	/**
-	 * What an order that is over goes on saying; without one of these it says nothing.
-	 */
+	/** What an order that is over goes on saying; without one of these it says nothing. */
 	const LASTING = array( 'cleared', 'not_needed', 'refused', 'declined' );
 
-	/**
-	 * What is done once an order is stored, by the object's id: what was not stored has not happened.
-	 *
-	 * @var array[]
-	 */
+	/** @var array[] What is done once an order is stored, by the object's id: what was not stored has not happened. */
 	private static $due = array();
 
-	/**
-	 * Add the hooks. Ours come last, and see what is stored.
-	 */
+	/** Add the hooks. Ours come last, and see what is stored. */
 	public static function register(): void {
 		// WC_Abstract_Order::save(): "Allows you to adjust object props before save".
 		add_action( 'woocommerce_before_order_object_save', array( self::class, 'before_save' ), PHP_INT_MAX );
@@ -92,13 +79,7 @@ final class State_Machine {
 	 * @param string $status Its status.
 	 */
 	private static function wants( string $status ): string {
-		$words = array(
-			'completed' => 'done',
-			'on-hold'   => 'hold',
-			'cancelled' => 'over',
-			'refunded'  => 'over',
-			'trash'     => 'over',
-		);
+		$words = array( 'completed' => 'done', 'on-hold' => 'hold', 'cancelled' => 'over', 'refunded' => 'over', 'trash' => 'over' );
 		return $words[ $status ] ?? ( in_array( $status, wc_get_is_paid_statuses(), true ) ? 'paid' : 'unpaid' );
 	}
 

@@ -9,11 +9,8 @@ namespace Countersign\WooCommerce;
 
 defined( 'ABSPATH' ) || exit;
 
-/**
- * Words in place of codes. A code that is not listed here is shown as it is: a later service may have more.
- */
+/** Words in place of codes. A code that is not listed here is shown as it is: a later service may have more. */
 final class Words {
-
 	/**
 	 * Where an order is.
 	 *
@@ -42,31 +39,22 @@ final class Words {
 	 * @param array  $data  What is known of it.
 	 */
 	public static function note( string $state, array $data ): string {
-		switch ( $state ) {
-			case 'open':
-				/* translators: %s: an id */
-				return sprintf( __( 'the buyer was led to the notice (%s).', 'countersign-woocommerce' ), $data['session'] );
-			case 'undecided':
-				/* translators: %s: an id */
-				return sprintf( __( 'the buyer initialed the notice (%s). The decision is not made yet.', 'countersign-woocommerce' ), $data['ack'] );
-			case 'cleared':
-				/* translators: 1: an id, 2: an id */
-				return sprintf( __( 'cleared. The notice was initialed (%1$s), and the order may be paid and shipped (%2$s).', 'countersign-woocommerce' ), $data['ack'], $data['clearance'] );
-			case 'not_needed':
-				return __( 'this order needs no notice.', 'countersign-woocommerce' );
-			case 'refused':
-				/* translators: %s: reasons */
-				return sprintf( __( 'refused: %s. Do not ship.', 'countersign-woocommerce' ), Words::reasons( $data['reasons'] ) );
-			case 'declined':
-				return __( 'the buyer declined to initial the notice.', 'countersign-woocommerce' );
-			case 'expired':
-				return __( 'the link to the notice expired before the buyer was finished.', 'countersign-woocommerce' );
-			case 'changed':
-				return __( 'the address or the products were changed after the decision, so it does not count any more.', 'countersign-woocommerce' );
-			case 'cancelled':
-				return __( 'the link to the notice was cancelled.', 'countersign-woocommerce' );
-		}
-		return '';
+		$words = array(
+			/* translators: %s: an id */
+			'open'       => sprintf( __( 'the buyer was led to the notice (%s).', 'countersign-woocommerce' ), $data['session'] ),
+			/* translators: %s: an id */
+			'undecided'  => sprintf( __( 'the buyer initialed the notice (%s). The decision is not made yet.', 'countersign-woocommerce' ), $data['ack'] ),
+			/* translators: 1: an id, 2: an id */
+			'cleared'    => sprintf( __( 'cleared. The notice was initialed (%1$s), and the order may be paid and shipped (%2$s).', 'countersign-woocommerce' ), $data['ack'], $data['clearance'] ),
+			'not_needed' => __( 'this order needs no notice.', 'countersign-woocommerce' ),
+			/* translators: %s: reasons */
+			'refused'    => sprintf( __( 'refused: %s. Do not ship.', 'countersign-woocommerce' ), self::reasons( $data['reasons'] ) ),
+			'declined'   => __( 'the buyer declined to initial the notice.', 'countersign-woocommerce' ),
+			'expired'    => __( 'the link to the notice expired before the buyer was finished.', 'countersign-woocommerce' ),
+			'changed'    => __( 'the address or the products were changed after the decision, so it does not count any more.', 'countersign-woocommerce' ),
+			'cancelled'  => __( 'the link to the notice was cancelled.', 'countersign-woocommerce' ),
+		);
+		return $words[ $state ] ?? '';
 	}
 
 	/**
@@ -186,6 +174,7 @@ final class Words {
 			'unreachable'         => __( 'the service does not respond. Is the address right, and is the service running?', 'countersign-woocommerce' ),
 			'not_configured'      => __( 'address or key are missing', 'countersign-woocommerce' ),
 			'unexpected_response' => __( 'something responds at this address that is not a Countersign service', 'countersign-woocommerce' ),
+			'no_such_order'       => __( 'there is no such order', 'countersign-woocommerce' ),
 			'busy'                => __( 'the order is being changed at the moment. Try again', 'countersign-woocommerce' ),
 			'unauthorized'        => __( 'the service does not know the key', 'countersign-woocommerce' ),
 			'invalid_api_key'     => __( 'the service does not know the key, or it was revoked', 'countersign-woocommerce' ),
