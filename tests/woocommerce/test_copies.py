@@ -10,6 +10,7 @@ from countersign_client.testing import webhook_message
 from tests.cli.serving import wait_until
 from tests.woocommerce import paths
 from tests.woocommerce.conftest import Browser, Order, Shop, nonce_in, offered
+from tests.woocommerce.test_history import sending
 
 pytestmark = [pytest.mark.shops, pytest.mark.long, pytest.mark.one_engine]
 
@@ -163,3 +164,13 @@ def test_a_copy_of_the_shop_has_begun_no_order(
             assert done.is_success is allowed
         assert (order.state, paid.state) == ("open", "cleared")
         assert "shop" not in shop.wp.php(said)
+
+
+def test_a_copy_of_the_shop_tells_nobody_of_its_orders(shop: Shop, browser: Browser) -> None:
+    """Whatever saves them, its buyers and those of the first shop get no mail from it."""
+    order = shop.cleared(browser)
+    browser.pay(order.url)
+    with shop.options({SHOPS: ["elsewhere"]}), sending(shop) as sent:
+        write(order, {"shop": "elsewhere"})
+        order.wp.php("return wc_get_order($id)->save();", id=order.id)
+    assert (order.status, sent) == ("processing", [])

@@ -95,7 +95,7 @@ final class State_Machine {
 			$stored[ $meta->key ] = $meta->id ? $meta->get_data()['value'] : '';
 		}
 		return array(
-			'wants'   => self::wants( (string) ( $order->get_base_data()['status'] ?? '' ) ),
+			'wants'   => self::wants( $order->get_id() > 0 ? $order->get_base_data()['status'] : '' ),
 			'state'   => (string) ( $stored[ self::STATE ] ?? '' ),
 			'session' => (string) ( $stored[ Orders::SESSION ] ?? '' ),
 		);
@@ -139,7 +139,10 @@ final class State_Machine {
 	 * @param \WC_Order $order The order, before it is saved.
 	 */
 	public static function before_save( $order ): void {
-		if ( 'shop_order' !== $order->get_type() ) {
+		// One that was begun at another address, as in a copy of the shop, is left alone until somebody wants something of it.
+		$shop = Orders::stored( $order )['shop'];
+		$kept = '' !== $shop && ! in_array( $shop, Settings::shops(), true ) && ! isset( $order->get_changes()['status'] );
+		if ( 'shop_order' !== $order->get_type() || $kept ) {
 			return;
 		}
 		$was     = self::was( $order );
