@@ -316,8 +316,8 @@ MUTATIONS: Final = (
     Mutation(
         "nothing is needed while the service is away",
         "need",
-        "self::AWAY_SECONDS );\n\t\t\treturn false;",
-        "self::AWAY_SECONDS );\n\t\t\treturn true;",
+        "( Service_Error $error ) {\n\t\t\treturn false;",
+        "( Service_Error $error ) {\n\t\t\treturn true;",
         _test(test_need.test_while_the_service_is_away_the_checkout_has_the_notice),
     ),
     Mutation(

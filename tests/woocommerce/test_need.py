@@ -114,13 +114,17 @@ def test_while_the_service_is_away_the_checkout_has_the_notice(
         }
         return array($nothing, $asked);"""
     browser.put_in_cart(shop.product())
-    with billing_counts(shop), shop.without_service():
-        # A read is tried twice.
-        assert shop.wp.php(code, id=shop.made(**NEVADA).id) == [False, 2]
-        shop.wp.php(FORGET)
-        assert offered(review(browser, **NEVADA)) == {"countersign"}
-        assert "Invalid payment method." in browser.place("cod", **NEVADA).said
-        assert "Nothing was charged" in browser.place(**NEVADA).said
+    with billing_counts(shop):
+        with shop.without_service():
+            # A read is tried twice.
+            assert shop.wp.php(code, id=shop.made(**NEVADA).id) == [False, 2]
+            shop.wp.php(FORGET)
+            assert offered(review(browser, **NEVADA)) == {"countersign"}
+            assert "Invalid payment method." in browser.place("cod", **NEVADA).said
+            assert "Nothing was charged" in browser.place(**NEVADA).said
+        placed = browser.place(**NEVADA)
+        assert placed.url == shop.newest().url, placed.said
+        assert shop.newest().state == "not_needed"
 
 
 def test_goods_that_are_not_sent_have_the_notice(shop: Shop, browser: Browser) -> None:

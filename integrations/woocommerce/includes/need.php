@@ -44,10 +44,7 @@ final class Need {
 		list( $country, $state, $zip ) = self::place( $order );
 		return 'US' !== $country || 1 !== preg_match( '/^[A-Z]{2}$/D', $state ) || 1 !== preg_match( '/^[0-9]{5}(-[0-9]{4})?$/D', $zip ) ? array() : array(
 			'product_classes' => $classes,
-			'ship_to'         => array(
-				'state' => $state,
-				'zip'   => substr( $zip, 0, 5 ),
-			),
+			'ship_to'         => array( 'state' => $state, 'zip' => substr( $zip, 0, 5 ) ),
 			'residence_state' => self::residence( $order ),
 		);
 	}
@@ -57,15 +54,25 @@ final class Need {
 	 *
 	 * @param \WC_Order $order   The order.
 	 * @param string[]  $classes Of what is in it.
+	 * @param bool      $patient Whether a service that was away just now is asked again.
 	 * @return array What the service says; empty if the address is not complete.
 	 * @throws Service_Error If the service refuses or does not respond.
 	 */
-	public static function of( $order, array $classes ): array {
+	public static function of( $order, array $classes, bool $patient = true ): array {
 		$question = self::question( $order, $classes );
 		$name     = 'countersign_need_' . md5( (string) wp_json_encode( array( $question, Settings::get( 'base_url' ), Settings::get( 'api_key' ) ) ) );
 		$known    = array() === $question ? array() : get_transient( $name );
 		if ( ! is_array( $known ) ) {
-			$known = Client::post( '/v1/requirements', $question );
+			if ( ! $patient && get_transient( self::AWAY ) ) {
+				throw new Service_Error( 'unreachable' );
+			}
+			try {
+				$known = Client::post( '/v1/requirements', $question );
+			} catch ( Service_Error $error ) {
+				set_transient( self::AWAY, 1, self::AWAY_SECONDS );
+				throw $error;
+			}
+			delete_transient( self::AWAY );
 			set_transient( $name, $known, self::KNOWN_SECONDS );
 		}
 		return $known;
@@ -78,13 +85,9 @@ final class Need {
 	 * @param string[]  $classes Of what is in it.
 	 */
 	public static function is_nothing( $order, array $classes ): bool {
-		if ( get_transient( self::AWAY ) ) {
-			return false;
-		}
 		try {
-			return 'not_required' === ( self::of( $order, $classes )['decision'] ?? '' );
+			return 'not_required' === ( self::of( $order, $classes, false )['decision'] ?? '' );
 		} catch ( Service_Error $error ) {
-			set_transient( self::AWAY, 1, self::AWAY_SECONDS );
 			return false;
 		}
 	}

@@ -234,10 +234,7 @@ final class Orders {
 			return;
 		}
 		self::end_session( $order );
-		self::note(
-			$order,
-			array( 'status' => 'not_needed', 'until' => time() + DAY_IN_SECONDS ) + self::begun( $order )
-		);
+		self::note( $order, array( 'status' => 'not_needed', 'until' => time() + DAY_IN_SECONDS ) + self::begun( $order ) );
 	}
 
 	/**
@@ -250,7 +247,6 @@ final class Orders {
 	 */
 	public static function begin( $order ): string {
 		self::settle( $order );
-		self::excuse( $order );
 		if ( self::may_be_paid( $order ) ) {
 			return '';
 		}
@@ -261,6 +257,10 @@ final class Orders {
 		$needed = Need::of( $order, $begun['classes'] );
 		if ( array() === $needed ) {
 			throw new Cannot_Sell( esc_html( Words::address( Need::place( $order ) ) ) );
+		}
+		self::excuse( $order );
+		if ( self::may_be_paid( $order ) ) {
+			return '';
 		}
 		foreach ( (array) ( $needed['warnings'] ?? array() ) as $warning ) {
 			if ( 'not_sufficient' === ( $warning['type'] ?? '' ) ) {
