@@ -312,6 +312,8 @@ class Shop:
             yield
         finally:
             self.settings(base_url=self.server.url)
+            # The checkout would not ask for a minute.
+            self.wp.php("return delete_transient('countersign_need_away');")
 
     def revoked(self, browser: Browser) -> Order:
         """An order that was cleared before its buyer was revoked; no webhook reports it."""
