@@ -230,7 +230,8 @@ def _headers_of_person(route: Route[Any]) -> Iterator[dict[str, Any]]:
     mode = _header(
         "Countersign-Mode", "Of a person: the mode, which an account needs. Left out: live."
     )
-    yield mode | {"schema": {"$ref": REF.format(name=Mode.__name__)}}
+    # Elsewhere that of a key is not read.
+    yield mode | ({"schema": {"$ref": REF.format(name=Mode.__name__)}} if route.console else {})
     if route.personal:
         length = {"minLength": REASON_LENGTH_MIN, "maxLength": REASON_LENGTH_MAX}
         shown = _header(
