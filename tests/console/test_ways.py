@@ -304,3 +304,23 @@ def test_one_begins_where_one_was(tmp_path: Path) -> None:
             assert EN["notice_checked"] in (await own.open(there)).text
 
     in_console(tmp_path, work)
+
+
+def test_an_order_shows_what_people_decided_on_its_buyer(tmp_path: Path) -> None:
+    """With name and reason, to those who may see the audit."""
+
+    async def work(console: Console) -> None:
+        account = await console.account("vendor")
+        order = await (await Vendor.of(console, account)).order("cs_1", "order 1001")
+        cora = await console.person("Cora", Role.COMPLIANCE, account)
+        path, about = f"/v1/buyers/{order['cbid']}/block", {"account": account, "mode": "test"}
+        body = {"reason": "case 24-1187"}
+        made = await console.ask(cora.session, path, "POST", body=body, **about)
+        assert made.ok, made.data
+        page = f"{places(account)[False, 'orders']}/{order['ack_id']}"
+        shown = (await Visitor(console, cora.session).open(page)).text
+        assert all(one in shown for one in (EN["decided_buyer_blocked"], "Cora: case 24-1187"))
+        dev = await console.person("Dev", Role.DEVELOPER, account)
+        assert "case 24-1187" not in (await Visitor(console, dev.session).open(page)).text
+
+    in_console(tmp_path, work)
