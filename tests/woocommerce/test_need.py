@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
@@ -64,7 +65,10 @@ def test_an_app_sees_the_usual_ways_to_pay(shop: Shop, browser: Browser) -> None
     """Over the Store API, as the block checkout does; another address is refused."""
     browser.put_in_cart(shop.product())
     there = ADDRESS | NEVADA
-    addresses = {"shipping_address": there, "billing_address": there | {"email": EMAIL}}
+    addresses: dict[str, Any] = {
+        "shipping_address": there,
+        "billing_address": there | {"email": EMAIL},
+    }
     with billing_counts(shop):
         assert browser.store(payment="cod").status_code == 400
         assert browser.store(payment="cod", **addresses).status_code == 200
