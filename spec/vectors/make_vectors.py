@@ -86,8 +86,8 @@ class _Room:
         self, _act: object, item: object, make: Callable[[list[Any]], list[Any]]
     ) -> object:
         [made] = make([item])
-        self.stored.append(made.record)
-        return made.receipt
+        self.stored.append(made)
+        return made
 
 
 @dataclass(frozen=True)
@@ -158,8 +158,8 @@ def make(given: dict[str, Any]) -> Made:
         (record,) = world.stored
     assert record.disclosures is not None  # noqa: S101 - an acknowledgment has them
     payload = _KEY.open(
-        record.disclosures.payload,
-        shred_key=record.disclosures.shred_key,
+        record.payload,
+        shred_key=record.shred_key,
         table="disclosures",
         column="payload",
         account=principal.account_id,

@@ -47,7 +47,7 @@ from countersign_evidence.note import (
     sign_checkpoint,
 )
 from countersign_evidence.proof import Proof, format_proof
-from countersign_evidence.record import Draft, bullet_digests, entropy_needed, make_records
+from countersign_evidence.record import Record, bullet_digests, entropy_needed, make_records
 from countersign_evidence.tiles import GrowingTree, TileReader, entry_bundle, tile_path
 from countersign_evidence.tree import inclusion_path, leaf_hash
 
@@ -220,8 +220,9 @@ def _fact(
         "at": AT,
     }
     entropy = bytes([number]) * entropy_needed(len(hidden))
-    [written] = make_records([Draft({**own, **common}, hidden, entropy)])
-    return written.body
+    record = Record({**own, **common}, hidden, entropy)
+    make_records([record])
+    return record.body
 
 
 @dataclass(frozen=True)
@@ -245,8 +246,7 @@ class Log:
     def checkpoint(self, *, cosigned: bool = True) -> bytes:
         """The signed checkpoint."""
         tree = GrowingTree()
-        for leaf in self.leaves:
-            tree.append(leaf)
+        tree.extend(self.leaves)
         checkpoint = Checkpoint(self.origin, tree.size, tree.root())
         note = sign_checkpoint(checkpoint, [Signer.from_seed(self.origin, self.seed)])
         return note + cosignature(format_checkpoint(checkpoint)) if cosigned else note

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime, timedelta
 from hmac import compare_digest
 from typing import Final
@@ -21,7 +20,6 @@ _FORM: Final = "form"
 _BROWSER_BYTES: Final = 16
 _LOOK_BACK: Final = timedelta(hours=1)
 _OWN: Final = frozenset({b"same-origin", b"none"})
-_PAIR: Final = re.compile(r"(?:^|;)\s*([^=;]*)(?:=([^;]*))?")
 
 
 def code(room: HostedPages, session: Session, use: str) -> str:
@@ -89,8 +87,9 @@ def values_of(call: Call, name: str) -> list[str]:
         value.strip()
         for header, line in call.raw_headers
         if header == b"cookie"
-        for own, value in _PAIR.findall(line.decode("latin-1"))
-        if own.rstrip() == name
+        for pair in line.decode("latin-1").split(";")
+        for own, equals, value in [pair.partition("=")]
+        if (own.lstrip() if equals else own.strip()) == name
     ]
 
 
