@@ -152,11 +152,11 @@ def make(given: dict[str, Any]) -> Made:
     if "process" in given:
         process = msgspec.convert(given["process"], Process)
         prepared = prepare_hosted(room, principal, notice, submission, process)
-        record = asyncio.run(prepared).record
+        record: NewRecord = asyncio.run(prepared)
     else:
         asyncio.run(acknowledge(room, principal, notice, submission))
         (record,) = world.stored
-    assert record.disclosures is not None  # noqa: S101 - an acknowledgment has them
+    assert record.payload is not None  # noqa: S101 - an acknowledgment has them
     payload = _KEY.open(
         record.payload,
         shred_key=record.shred_key,
