@@ -119,3 +119,22 @@ def test_a_look_up_reads_no_more_than_its_slots(database: Database, run: Run) ->
         "SEARCH k USING PRIMARY KEY (level=? AND slot=?)",
         f"SEARCH i USING INDEX {index}",
     ]
+
+
+def test_a_slot_used_again_amid_housekeeping_is_found(database: Database, run: Run) -> None:
+    """A chunk may end between the expired response and its place in the levels."""
+    owner, drawn = items.account(), Random(1)
+    run(database.write(add_account, owner))
+    older = [
+        items.idempotency_entry(owner, slot=b"\x80" + drawn.randbytes(31)) for _ in range(TOGETHER)
+    ]
+    lowest = bytes(7) + b"\x01" + drawn.randbytes(24)
+    latest = items.idempotency_entry(owner, slot=lowest, at=items.NOON + items.SECOND)
+    for entry in (*older, latest):
+        run(database.write(keep_answers, [entry]))
+    later = items.NOON + LIFETIME + 2 * items.SECOND
+    run(database.write(housekeeping.delete_expired, later, TOGETHER))
+    again = items.idempotency_entry(owner, slot=lowest, at=later)
+    run(database.write(keep_answers, [again]))
+    run(database.write(housekeeping.delete_expired, later, TOGETHER))
+    assert run(database.read(kept_entries, [lowest])) == [again]

@@ -50,7 +50,9 @@ def test_the_length_tells_nothing_about_what_is_in_the_page() -> None:
         assert sent(page(own)).count(own.encode()) == 2
 
 
-@pytest.mark.parametrize("accepted", ["", "br", "gzip;q=0", "gzip; q=0.0, br", "xgzip"])
+@pytest.mark.parametrize(
+    "accepted", ["", "br", "gzip;q=0", "gzip; Q=0.0 , br", "xgzip", "gzipx", "gzip-x"]
+)
 def test_who_takes_no_gzip_gets_none(accepted: str) -> None:
     assert sent(page("x"), accepted) == page("x")
 

@@ -40,7 +40,7 @@ KEPT: Final = timedelta(days=30)
 CLAIMS_MAX: Final = 200
 TYPED_LENGTH_MAX: Final = 4 * INITIALS_LENGTH_MAX
 """Maximum characters of rejected input that is shown again; fields accept no more than initials."""
-ELSEWHERE_MAX: Final = 3
+ELSEWHERE_MAX: Final = 12  # readings of other browsers: mail scanners and previews open a link, too
 ATTEMPTS_MAX: Final = 5
 """Identity checks that one session may start: each costs the vendor something."""
 

@@ -11,7 +11,7 @@ from typing import Final
 from countersign.core.gate.route import Call, Reply
 
 _OURS: Final = re.compile(rb"(?<=<style>).*?(?=</style>)|(?<=<script>).*?(?=</script>)", re.DOTALL)
-_TAKEN: Final = re.compile(rb"(?:^|[,\s])gzip(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))", re.IGNORECASE)
+_NEVER: Final = re.compile(rb"\s*q=0(?:\.0*)?\s*", re.IGNORECASE)
 _HEAD: Final = b"\x1f\x8b\x08\0\0\0\0\0\x02\xff"
 _LAST: Final = b"\x01\0\0\xff\xff"
 _BLOCK_MAX: Final = 0xFFFF
@@ -25,7 +25,8 @@ def packed(reply: Reply, call: Call) -> Reply:
     same for every visitor. Form codes and what anyone could have sent are outside of it.
     """
     body, at = reply.body, 0
-    if _TAKEN.search(call.headers.get(b"accept-encoding", b"")) is None:
+    codings = [one.partition(b";") for one in call.headers.get(b"accept-encoding", b"").split(b",")]
+    if not any(c.strip().lower() == b"gzip" and not _NEVER.fullmatch(q) for c, _, q in codings):
         return reply
     made = [_HEAD]
     for own in _OURS.finditer(body):

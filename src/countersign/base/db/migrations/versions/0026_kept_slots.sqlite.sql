@@ -36,7 +36,8 @@ CREATE TRIGGER idempotency_keys_are_found AFTER INSERT ON idempotency_keys BEGIN
 END
 
 CREATE TRIGGER idempotency_keys_are_forgotten AFTER DELETE ON idempotency_keys BEGIN
-  DELETE FROM kept_slots WHERE level = 0 AND slot = substr(OLD.slot, 1, 8);
+  DELETE FROM kept_slots
+    WHERE level = 0 AND slot = substr(OLD.slot, 1, 8) AND expires_at = OLD.expires_at;
 END
 
 CREATE TRIGGER kept_slots_move AFTER INSERT ON idempotency_keys
