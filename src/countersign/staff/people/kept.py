@@ -5,15 +5,17 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final
 
-from sqlalchemy import select
-
-from countersign.base.db.tables import idempotency_keys
-from countersign.base.values import from_ns, to_ms
-from countersign.core.access.idempotency import NONCE_BYTES, IdempotencyEntry, keep_answers
+from countersign.core.access.idempotency import (
+    NONCE_BYTES,
+    IdempotencyEntry,
+    keep_answers,
+    kept_entries,
+)
 from countersign.staff.people.room import People
 from countersign_evidence.disclosure import b64url
 
 LASTS: Final = timedelta(minutes=10)
+_NS_PER_MS: Final = 10**6
 _NS_PER_DAY: Final = 86_400 * 10**9
 
 
@@ -24,21 +26,21 @@ async def keep(room: People, person_id: str, account_id: str, mode: str, content
     """
     access, name = room.access, b64url(room.access.entropy(NONCE_BYTES))
     slot, time_ns = _slot(room, person_id, name), access.clock.time_ns()
-    nonce, now = access.entropy(NONCE_BYTES), from_ns(time_ns)
+    nonce, now = access.entropy(NONCE_BYTES), time_ns // _NS_PER_MS
     sealed = access.secret.seal_answer(content, slot, time_ns // _NS_PER_DAY, nonce)
-    times = to_ms(now), to_ms(now + LASTS)
-    entry = IdempotencyEntry(slot, account_id, mode, b"", sealed, *times, about="")
+    ends = now + LASTS // timedelta(milliseconds=1)
+    entry = IdempotencyEntry(slot, account_id, mode, b"", sealed, now, ends, about="")
     await access.database.write(keep_answers, [entry])
     return name
 
 
 async def find(room: People, person_id: str, name: str) -> bytes | None:
     """What is kept for this person under this name; None: nothing, or no longer."""
-    access, k = room.access, idempotency_keys.c
-    slot, now = _slot(room, person_id, name), from_ns(access.clock.time_ns())
-    own = select(k.response).where(k.slot == slot, k.expires_at > now)
-    found = await access.database.read(lambda connection: connection.execute(own).scalar())
-    return None if found is None else access.secret.open_answer(found, slot)
+    access, slot = room.access, _slot(room, person_id, name)
+    (found,) = await access.database.read(kept_entries, [slot])
+    if found is None or found.expires_at <= access.clock.time_ns() // _NS_PER_MS:
+        return None
+    return access.secret.open_answer(found.response, slot)
 
 
 def _slot(room: People, person_id: str, name: str) -> bytes:
