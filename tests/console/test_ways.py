@@ -324,3 +324,79 @@ def test_an_order_shows_what_people_decided_on_its_buyer(tmp_path: Path) -> None
         assert "case 24-1187" not in (await Visitor(console, dev.session).open(page)).text
 
     in_console(tmp_path, work)
+
+
+def test_a_refusal_of_the_api_is_a_page_with_its_status(tmp_path: Path) -> None:
+    """Also at the first page, when the person's only account is disabled."""
+
+    async def work(console: Console) -> None:
+        account = await console.account("vendor")
+        boss = await console.person("Boss", Role.OWNER)
+        ada = await console.person("Ada", Role.OWNER, account)
+        about = {"account": "", "mode": "live"}
+        path = f"/v1/accounts/{account}/disable"
+        assert (await console.ask(boss.session, path, "POST", body={}, **about)).ok
+        page = await Visitor(console, ada.session).open("/console/")
+        assert (page.response.status_code, page.heading) == (403, EN["failed"])
+        assert account in page.response.text
+
+    in_console(tmp_path, work)
+
+
+def test_over_the_limit_each_page_says_so_and_one_can_sign_out(tmp_path: Path) -> None:
+    """Also staff, whose accounts are asked for."""
+
+    async def work(console: Console) -> None:
+        account = await console.account("vendor")
+        ada = await console.person("Ada", Role.OWNER, account)
+        boss = await console.person("Boss", Role.OWNER)
+        for person in (ada, boss):
+            own = Visitor(console, person.session)
+            while (await console.ask(person.session, "/v1/me/sessions")).ok:
+                pass
+            where = places(account)
+            asked = [one for (of_all, _), one in where.items() if person is boss or not of_all]
+            asked.append("/console/sessions")
+            asked += ["/console/"] if person is ada else []
+            for path in asked:
+                page = await own.open(path)
+                assert (page.response.status_code, page.heading) == (429, EN["failed"]), path
+                assert 'action="/console/sign-out"' in page.response.text
+            code = {"code": console.host.form_code(person.session)}
+            for path in ("/console/sessions", f"{where[False, 'keys']}/-/create_key"):
+                reply = await own.led(await own.post(path, code | {"name": "k"}, **OWN))
+                assert (reply.status_code, EN["failed"] in reply.text) == (429, True), path
+            old = await own.post("/console/sign-out", {}, **OWN)
+            assert old.headers["location"] == "/console/sessions?problem=old_form"
+            out = await own.post("/console/sign-out", code, **OWN)
+            assert out.headers["location"] == "/console/sign-in?said=signed_out"
+            assert "Max-Age=0" in out.headers["set-cookie"]
+            assert await console.host.who(person.session) is None
+
+    in_console(tmp_path, work, RATE_LIMIT="4/60")
+
+
+def test_the_forms_of_an_ended_session_lead_to_pages(tmp_path: Path) -> None:
+    """Those about the person too; signing out is done already."""
+
+    async def work(console: Console) -> None:
+        await console.account("vendor")
+        ada = await console.person("Ada", Role.OWNER)
+        own = Visitor(console, ada.session)
+        console.clock.seconds += IDLE_MAX.total_seconds() + 1
+        for _ in range(2):
+            out = await own.post("/console/sign-out", {}, **OWN)
+            assert out.headers["location"] == "/console/sign-in?said=signed_out"
+        for path, fields, to in (
+            *(("/console/", {}, "/console/"), ("/console/sessions", {}, "/console/sessions")),
+            ("/console/passkey", {"back": "all/accounts?v=1"}, "/console/all/accounts?v=1"),
+        ):
+            led = await own.post(path, fields, **OWN)
+            session, there = await sign_in(
+                console, ada.passkey, await own.open(led.headers["location"])
+            )
+            assert there == to
+            shown = await Visitor(console, session).raw("GET", there)
+            assert shown.status_code in {200, 303}, path
+
+    in_console(tmp_path, work)

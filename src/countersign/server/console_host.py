@@ -176,6 +176,8 @@ class Host:
         """
         self.sign_in: Final = partial(sign_in.sign_in, people)
         """Sign in: a new session, whose token goes into a cookie. None: refused."""
+        self.sign_out: Final = partial(sign_in.sign_out, people)
+        """End a session, outside the limits of the API; an unknown or ended one stays as it is."""
         self.freshen: Final = partial(sign_in.freshen, people)
         """Use the passkey again, where the API answered `passkey_required`."""
         self.go_to_provider: Final = partial(by_provider.begin, people)

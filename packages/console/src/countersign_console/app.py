@@ -19,6 +19,7 @@ from countersign_console.view import keep_locale, lead, locale_of
 from countersign_console.visit import MODES, Refused, Visit, to_sign_in, way_back
 
 _NO_ITEM: Final = "-"
+_SIGN_OUT: Final = "sign-out"
 _OWN: Final = {"passkey": sign_in.freshen, "sessions": sessions.answer}
 """Pages about the person alone."""
 _SIGN_IN_AGAIN: Final = 401
@@ -60,11 +61,18 @@ class Console:
                 place=Place(),
             )
         )
+        is_out = request.method == "POST" and request.path == _SIGN_OUT
+        if is_out and (person is None or visit.is_own_form):
+            return await sign_in.sign_out(self._host, session)
         if person is not None:
-            return await self._page(visit)
+            try:
+                return await self._page(visit)
+            except Refused as refused:
+                return _refused(visit.of(Place()), refused)
         back = visit.address
         if request.method == "POST":
-            back = visit.at(visit.here)
+            own = way_back(visit.form.get("back", request.path))
+            back = visit.at(visit.here) if visit.page else own
             page = PAGES.get((visit.place.is_deployment, visit.page))
             if visit.person.id and page and visit.is_own_form:
                 back = await _unsent(page, visit, visit.words["session_over"])
@@ -72,7 +80,7 @@ class Console:
 
     async def _page(self, visit: Visit) -> PageReply:
         path, is_sent = visit.request.path, visit.request.method == "POST"
-        if path in {"", "sign-out", *_OWN}:
+        if path in {"", _SIGN_OUT, *_OWN}:
             return await self._own(visit, path, is_sent=is_sent)
         page = PAGES.get((visit.place.is_deployment, visit.page))
         if account := visit.place.account_id:
@@ -88,11 +96,10 @@ class Console:
     @staticmethod
     async def _own(visit: Visit, path: str, *, is_sent: bool) -> PageReply:
         if is_sent and not visit.is_own_form:
-            return lead(way_back(path, problem="old_form"))
+            return lead(way_back(path if path in _OWN else "sessions", problem="old_form"))
         if path in _OWN:
             return await _OWN[path](visit)
-        is_out = path and is_sent
-        return await (sign_in.sign_out(visit) if is_out else visit.first())
+        return await visit.first()
 
 
 def _placed(visit: Visit) -> Visit:
@@ -135,9 +142,14 @@ async def _show(page: Page, visit: Visit) -> PageReply:
     try:
         return await (page.show_item(visit) if visit.parameter else page.show(visit))
     except Refused as refused:
-        if refused.status == _SIGN_IN_AGAIN:
-            return lead(to_sign_in(visit.address))
-        if not visit.kept.action:
-            return visit.failed(refused.status, refused.message)
+        if refused.status == _SIGN_IN_AGAIN or not visit.kept.action:
+            return _refused(visit, refused)
         found = replace(visit.kept, action="", problem=refused.message, status=refused.status)
         return await _show(page, replace(visit, kept=found))
+
+
+def _refused(visit: Visit, refused: Refused) -> PageReply:
+    """A refusal of the API as a page."""
+    if refused.status == _SIGN_IN_AGAIN:
+        return lead(to_sign_in(visit.address))
+    return visit.failed(refused.status, refused.message)

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
 from countersign.server.console_host import PageReply
-from countersign_console.visit import Refused, Visit
+from countersign_console.visit import NOT_FOUND, Refused, Visit
 
-_NOT_FOUND: Final = 404
 _DIGITS_MAX: Final = 15
 """Python limits the digits of a number; the API refuses longer text."""
 
@@ -238,7 +237,7 @@ async def carry_out(visit: Visit, act: Act) -> Any:  # noqa: ANN401 - JSON
         reason = str(why) if why else None
         return await visit.call(act.method, path, body=act.body(visit.form), reason=reason)
     except Refused as refused:
-        if act.method == "DELETE" and refused.status == _NOT_FOUND:
+        if act.method == "DELETE" and refused.status == NOT_FOUND:
             return {}
         raise
 

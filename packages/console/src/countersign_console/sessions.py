@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from countersign.server.console_host import ROOT, SESSION, PageReply
 from countersign_console.view import lead
-from countersign_console.visit import Refused, Visit
+from countersign_console.visit import NOT_FOUND, Refused, Visit
 
 _PATH = "/v1/me/sessions"
 
@@ -22,7 +22,9 @@ async def _end(visit: Visit) -> PageReply:
     one, said = visit.form.get("session", ""), "session_ended"
     try:
         await visit.call("POST", f"{_PATH}/{one}/end" if one else f"{_PATH}/end", body={})
-    except Refused:
+    except Refused as refused:
+        if refused.status != NOT_FOUND:
+            raise
         said = "session_unknown"
     if await visit.host.who(visit.session) is None:
         return lead(f"{ROOT}/sign-in?said=signed_out", visit.host.cookie(SESSION, "", 0))

@@ -12,9 +12,9 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from countersign.server.console_host import ROOT, SESSION, Host, PageReply, PageRequest
-from countersign_console.menu import Signed
+from countersign_console.menu import Place, Signed
 from countersign_console.view import WORDS, lead, render
-from countersign_console.visit import Visit, problem_of, way_back
+from countersign_console.visit import NOT_FOUND, Refused, Visit, problem_of, way_back
 
 LINK: Final = "link"
 """The cookie that keeps the token of a link while the browser is at the provider."""
@@ -68,8 +68,13 @@ async def name_of(visit: Visit, account_id: str) -> str | None:
     known = visit.person.accounts.get(account_id)
     if known is not None or "" not in visit.person.roles:
         return known
-    found = await visit.host.call("GET", f"/v1/accounts/{account_id}", session=visit.session)
-    return str(found.data["name"]) if found.ok else None
+    try:
+        found = await visit.of(Place()).call("GET", f"/v1/accounts/{account_id}")
+    except Refused as refused:
+        if refused.status == NOT_FOUND:
+            return None
+        raise
+    return str(found["name"])
 
 
 async def answer(host: Host, request: PageRequest, locale: str) -> PageReply:
@@ -83,12 +88,10 @@ async def answer(host: Host, request: PageRequest, locale: str) -> PageReply:
     return await (door.sign_in() if request.method == "POST" else door.ask())
 
 
-async def sign_out(visit: Visit) -> PageReply:
-    """End the session here and on the server."""
-    own = await visit.all_of("/v1/me/sessions")
-    this = next(one["session_id"] for one in own if one["is_this"])
-    await visit.call("POST", f"/v1/me/sessions/{this}/end", body={})
-    return lead(f"{ROOT}/sign-in?said=signed_out", visit.host.cookie(SESSION, "", 0))
+async def sign_out(host: Host, session: str) -> PageReply:
+    """End the session here and on the server, even if the API refuses calls of the person."""
+    await host.sign_out(session)
+    return lead(f"{ROOT}/sign-in?said=signed_out", host.cookie(SESSION, "", 0))
 
 
 async def freshen(visit: Visit) -> PageReply:

@@ -29,6 +29,7 @@ _BOTH_MODES: Final = ("/v1/accounts", "/v1/members")
 HOME: Final = "orders"
 MODES: Final = frozenset({"test", "live"})
 GONE: Final = "gone"
+NOT_FOUND: Final = 404
 _FINE: Final = 200
 _SEES_PERSONAL_DATA: Final = frozenset({"compliance", "auditor"})
 _KEPT: Final = "v"

@@ -185,6 +185,11 @@ async def freshen(room: People, session: str, state: str, response: str) -> bool
     return await room.access.database.write(_freshen, digest, passkey, count, _now(room))
 
 
+async def sign_out(room: People, session: str) -> None:
+    """End this session, unless it has ended."""
+    await room.access.database.write(_sign_out, room, _bound(room, session))
+
+
 async def signed_in(room: People, session: str) -> SignedInPerson | None:
     """The person signed in with this session; None: no one."""
     return await room.access.database.read(_who, _bound(room, session), _now(room))
@@ -305,6 +310,12 @@ def _use(connection: Connection, passkey: Row[*tuple[Any, ...]], count: int, now
     same = update(person_passkeys).filter_by(id=passkey.id, **read)
     used = connection.execute(same.values(sign_count=count, last_used_at=now))
     return used.rowcount == 1
+
+
+def _sign_out(connection: Connection, room: People, digest: bytes) -> None:
+    own = session_at(connection, digest, _now(room))
+    if own is not None:
+        end_session(connection, room, own.person_id, own.id)
 
 
 class Begun(NamedTuple):
