@@ -400,3 +400,19 @@ def test_the_forms_of_an_ended_session_lead_to_pages(tmp_path: Path) -> None:
             assert shown.status_code in {200, 303}, path
 
     in_console(tmp_path, work)
+
+
+def test_an_address_in_numbers_keeps_where_one_was_going(tmp_path: Path) -> None:
+    """At the host of the settings alone, whatever the query says."""
+
+    async def work(console: Console) -> None:
+        stranger = Visitor(console, "", "http://127.0.0.1:8080")
+        led = await stranger.raw("GET", "/console/acc_1/test/orders?state=refused")
+        door = led.headers["location"]
+        moved = (await stranger.raw("GET", door)).headers["location"]
+        assert moved == "http://localhost:8080" + door
+        assert "refused" in moved
+        bad = await stranger.raw("GET", "/console/sign-in?back=%2F%2Fevil.example&to=%0d%0aX:1")
+        assert bad.headers["location"].startswith("http://localhost:8080/console/sign-in?back=%2F")
+
+    in_console(tmp_path, work, PUBLIC_URL="http://localhost:8080")

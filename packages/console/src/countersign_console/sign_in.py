@@ -81,7 +81,7 @@ async def answer(host: Host, request: PageRequest, locale: str) -> PageReply:
     """A sign-in route: the page, or the result of its form."""
     in_numbers = request.headers.get("host", "").startswith(_IN_NUMBERS)
     if request.method == "GET" and in_numbers and host.url.startswith(_BY_NAME):
-        return lead(f"{host.url}{ROOT}/{request.path}")
+        return lead(host.url + way_back(request.path, **request.query))
     door = Door(host=host, request=request, locale=locale)
     if request.path == _LINK_PAGE:
         return await (door.use_link() if request.method == "POST" else door.link())
