@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select
 from countersign.base.db.tables import idempotency_keys
 from countersign.core.access.role import Role
 from countersign.core.access.sessions import IDLE_MAX
-from countersign.staff.people.kept import LASTS
+from countersign.staff.people.kept import LASTS_MS
 from countersign_console.view import WORDS
 from tests.checkout.surfer import Form, Page
 from tests.console.visitor import Vendor, Visitor, places
@@ -137,7 +137,7 @@ def test_what_was_typed_survives_an_ended_session_for_the_same_person(tmp_path: 
             assert (EN["session_over"] in shown.text) is is_own
         holds = await console.ask(session, "/v1/holds", account=account, mode="test")
         assert holds.data["data"] == []
-        console.clock.seconds += LASTS.total_seconds()
+        console.clock.seconds += LASTS_MS / 1000
         later = await Visitor(console, session).open(there)
         assert (TYPED in later.response.text, EN["said_gone"] in later.text) == (False, True)
 
@@ -416,3 +416,30 @@ def test_an_address_in_numbers_keeps_where_one_was_going(tmp_path: Path) -> None
         assert bad.headers["location"].startswith("http://localhost:8080/console/sign-in?back=%2F")
 
     in_console(tmp_path, work, PUBLIC_URL="http://localhost:8080")
+
+
+def test_what_is_shown_once_is_deleted_with_that(tmp_path: Path) -> None:
+    """A new key or link; on reload the page says so. A result of another kind stays."""
+
+    async def work(console: Console) -> None:
+        account = await console.account("vendor")
+        vendor = await Vendor.of(console, account)
+        hook = {"url": "https://shop.example/hooks"}
+        made = await vendor.ask("POST", "/v1/webhook_endpoints", hook)
+        own = Visitor(console, (await console.person("Ada", Role.OWNER, account)).session)
+        where = places(account)
+        key = {"scopes.notices:read": "1", "kind": "secret", "name": "k"}
+        link = {"session_id": "cs_2", "notice_id": "ab1263", "return_url": "https://shop.example/"}
+        example = f"{where[False, 'webhooks']}/{made['endpoint_id']}/send_example"
+        for form, fields, is_once in (
+            (f"{where[False, 'keys']}/-/create_key", key, True),
+            (f"{where[False, 'orders']}/new/create_link", link, True),
+            (example, {"type": "acknowledgment.created"}, False),
+        ):
+            there = await press(own, form, **fields)
+            first, again = [(await own.open(there)).text for _ in range(2)]
+            assert (EN["shown_once"] in first, EN["said_gone"] in first) == (is_once, False), form
+            assert (EN["said_gone"] in again, EN["shown_once"] in again) == (is_once, False), form
+            assert (EN["result_send_example"] in again) is not is_once
+
+    in_console(tmp_path, work)

@@ -176,8 +176,6 @@ class Host:
         """
         self.sign_in: Final = partial(sign_in.sign_in, people)
         """Sign in: a new session, whose token goes into a cookie. None: refused."""
-        self.sign_out: Final = partial(sign_in.sign_out, people)
-        """End a session, outside the limits of the API; an unknown or ended one stays as it is."""
         self.freshen: Final = partial(sign_in.freshen, people)
         """Use the passkey again, where the API answered `passkey_required`."""
         self.go_to_provider: Final = partial(by_provider.begin, people)
@@ -228,6 +226,10 @@ class Host:
             return {"type": "http.request", "body": sent}
 
         return _answer(await self._handle(call, Incoming(receive)))
+
+    async def sign_out(self, session: str) -> None:
+        """End a session, outside the limits of the API, unless it has ended."""
+        await self._people.access.database.write(sign_in.sign_out, self._people, session)
 
     async def notice_in(self, file: str) -> Mapping[str, Any] | str:
         """The request body for this notice file; or the error in the file.

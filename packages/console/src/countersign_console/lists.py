@@ -192,7 +192,8 @@ class ListPage:
         made = await carry_out(visit, act)
         once = {name: made[name] for name in act.shows if made.get(name) is not None}
         if once:
-            return await visit.keep(action, result=once)
+            is_last = f"result_{action}" not in visit.words
+            return await visit.keep(action, result=once, is_last=is_last)
         stays = visit.parameter and not act.danger
         return visit.at(visit.here if stays else self.name, said=act.name)
 

@@ -141,7 +141,8 @@ class Orders:
         match action:
             case "create_link":
                 made = await carry_out(visit, _LINK)
-                return await visit.keep(action, result={name: made[name] for name in _CREATED})
+                once = {name: made[name] for name in _CREATED}
+                return await visit.keep(action, result=once, is_last=True)
             case "hold":
                 return await self._hold(visit)
             case "cancel_link":

@@ -57,6 +57,8 @@ class Kept:
     status: int = 200
     result: Any = None
     """Of an act with a result that is shown."""
+    is_last: bool = False
+    """It is shown only once, and deleted with that."""
 
 
 class Refused(Exception):
@@ -236,11 +238,14 @@ class Visit:
         return Kept(**known["outcome"]) if known["at"] == self.at(page or self.here) else None
 
     async def with_kept(self) -> Visit:
-        """This visit, with what the address names; after ten minutes it says that it is gone."""
+        """This visit, with what the address names; what is deleted it says is gone."""
         name = self.request.query.get(_KEPT, "")
         if not name:
             return self
-        return replace(self, kept=await self.kept_as(name) or Kept(form={}, action=GONE))
+        kept = await self.kept_as(name)
+        if kept and kept.is_last:
+            await self.host.kept(self.person.id, name, is_last=True)
+        return replace(self, kept=kept or Kept(form={}, action=GONE))
 
     def show(
         self,

@@ -42,7 +42,7 @@ _ERASABLE: Final = tuple(
 )
 _YOUNG_MS: Final = 60_000
 """A younger response may not be durable on other servers yet, see `Database.covered`."""
-_NS_PER_DAY: Final = 86_400 * 10**9
+NS_PER_DAY: Final = 86_400 * 10**9
 NONCE_BYTES: Final = 12
 _SQL: Final = statements_of(__package__)
 _select: Final = SelectAmong(_SQL["kept_responses"])
@@ -103,17 +103,18 @@ def keep_answers(connection: Connection, entries: Sequence[IdempotencyEntry]) ->
         kept = kept_entries(connection, [entry.slot for entry in entries])
         if any(k and k.expires_at > e.created_at for k, e in zip(kept, entries, strict=True)):
             raise IdempotencyInProgress
-        _delete(connection, kept)
+        delete_entries(connection, kept)
         INSERT_ANSWERS(connection, entries)
 
 
 def replace_answer(connection: Connection, entry: IdempotencyEntry) -> None:
     """Replace the response that the act stored in its transaction."""
-    _delete(connection, kept_entries(connection, [entry.slot]))
+    delete_entries(connection, kept_entries(connection, [entry.slot]))
     INSERT_ANSWERS(connection, [entry])
 
 
-def _delete(connection: Connection, kept: Iterable[IdempotencyEntry | None]) -> None:
+def delete_entries(connection: Connection, kept: Iterable[IdempotencyEntry | None]) -> None:
+    """Delete these stored responses, which frees their slots."""
     _DELETE.for_each(connection, [(one.expires_at, one.slot) for one in kept if one is not None])
 
 
@@ -160,7 +161,7 @@ class Keep(Struct, eq=False):
         """
         own, who = self.idempotency, self.principal
         time_ns = own.clock.time_ns()
-        now, day = time_ns // 1_000_000, time_ns // _NS_PER_DAY
+        now, day = time_ns // 1_000_000, time_ns // NS_PER_DAY
         nonce = nonce or own.entropy(NONCE_BYTES)
         return IdempotencyEntry(
             self.slot,
@@ -192,7 +193,7 @@ def taken(
         else:
             keep.was_free = True
             expired.append(entry)
-    _delete(connection, expired)
+    delete_entries(connection, expired)
     return outcomes
 
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Final
 
 from countersign.core.access.idempotency import (
     NONCE_BYTES,
+    NS_PER_DAY,
     IdempotencyEntry,
+    delete_entries,
     keep_answers,
     kept_entries,
 )
 from countersign.staff.people.room import People
 from countersign_evidence.disclosure import b64url
 
-LASTS: Final = timedelta(minutes=10)
-_NS_PER_MS: Final = 10**6
-_NS_PER_DAY: Final = 86_400 * 10**9
+LASTS_MS: Final = 600_000
 
 
 async def keep(room: People, person_id: str, account_id: str, mode: str, content: bytes) -> str:
@@ -26,19 +25,23 @@ async def keep(room: People, person_id: str, account_id: str, mode: str, content
     """
     access, name = room.access, b64url(room.access.entropy(NONCE_BYTES))
     slot, time_ns = _slot(room, person_id, name), access.clock.time_ns()
-    nonce, now = access.entropy(NONCE_BYTES), time_ns // _NS_PER_MS
-    sealed = access.secret.seal_answer(content, slot, time_ns // _NS_PER_DAY, nonce)
-    ends = now + LASTS // timedelta(milliseconds=1)
-    entry = IdempotencyEntry(slot, account_id, mode, b"", sealed, now, ends, about="")
+    nonce, now = access.entropy(NONCE_BYTES), time_ns // 1_000_000
+    sealed = access.secret.seal_answer(content, slot, time_ns // NS_PER_DAY, nonce)
+    entry = IdempotencyEntry(slot, account_id, mode, b"", sealed, now, now + LASTS_MS, about="")
     await access.database.write(keep_answers, [entry])
     return name
 
 
-async def find(room: People, person_id: str, name: str) -> bytes | None:
-    """What is kept for this person under this name; None: nothing, or no longer."""
+async def find(room: People, person_id: str, name: str, *, is_last: bool = False) -> bytes | None:
+    """What is kept for this person under this name; None: nothing, or no longer.
+
+    `is_last` deletes it: it is not found again.
+    """
     access, slot = room.access, _slot(room, person_id, name)
     (found,) = await access.database.read(kept_entries, [slot])
-    if found is None or found.expires_at <= access.clock.time_ns() // _NS_PER_MS:
+    if is_last:
+        await access.database.write(delete_entries, [found])
+    if found is None or found.expires_at <= access.clock.time_ns() // 1_000_000:
         return None
     return access.secret.open_answer(found.response, slot)
 

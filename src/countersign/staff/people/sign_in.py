@@ -75,6 +75,12 @@ def end_session(
     return EndedSessions(person_id, 1)
 
 
+def sign_out(connection: Connection, room: People, session: str) -> None:
+    """End the session with this token, unless it has ended."""
+    if own := session_at(connection, _bound(room, session), _now(room)):
+        end_session(connection, room, own.person_id, own.id)
+
+
 def sign_out_member(
     connection: Connection, room: People, person_id: str, reach: Reach, by: str
 ) -> EndedSessions:
@@ -183,11 +189,6 @@ async def freshen(room: People, session: str, state: str, response: str) -> bool
     passkey, count = used
     digest = _bound(room, session)
     return await room.access.database.write(_freshen, digest, passkey, count, _now(room))
-
-
-async def sign_out(room: People, session: str) -> None:
-    """End this session, unless it has ended."""
-    await room.access.database.write(_sign_out, room, _bound(room, session))
 
 
 async def signed_in(room: People, session: str) -> SignedInPerson | None:
@@ -310,12 +311,6 @@ def _use(connection: Connection, passkey: Row[*tuple[Any, ...]], count: int, now
     same = update(person_passkeys).filter_by(id=passkey.id, **read)
     used = connection.execute(same.values(sign_count=count, last_used_at=now))
     return used.rowcount == 1
-
-
-def _sign_out(connection: Connection, room: People, digest: bytes) -> None:
-    own = session_at(connection, digest, _now(room))
-    if own is not None:
-        end_session(connection, room, own.person_id, own.id)
 
 
 class Begun(NamedTuple):
