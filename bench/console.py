@@ -69,7 +69,7 @@ class Browser:
         self.headers[b"content-type"] = b"application/x-www-form-urlencoded"
 
     async def ask(self, path: str, form: Mapping[str, str] | None = None) -> Reply:
-        """Open a page, or send a form of one and open the page that it leads to."""
+        """Open a page, or send a form and follow its redirect."""
         path, _, query = path.partition("?")
         body = urlencode({"code": self.code, **form}).encode() if form else b""
         parts = iter([body])

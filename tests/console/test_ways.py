@@ -26,7 +26,7 @@ OWN: Final = {"Origin": ORIGIN, "Sec-Fetch-Site": "same-origin"}
 
 
 async def press(own: Visitor, to: str, /, **fields: str) -> str:
-    """Send a form; gives the address that it leads to."""
+    """Send a form; returns the address of its redirect."""
     form = {"code": own.console.host.form_code(own.session)} | fields
     reply = await own.post(to, form, **OWN)
     assert (reply.status_code, reply.content) == (303, b""), (to, reply.status_code)

@@ -154,9 +154,9 @@ class Host:
         self.owner: Final = partial(sign_in.owner, people)
         """The id of the person of a session, also of one that has ended by itself; or None."""
         self.keep: Final = partial(kept.keep, people)
-        """Keep what a form led to, sealed, for ten minutes: its name in an address."""
+        """Keep the outcome of a form, sealed, for ten minutes; returns its name for an address."""
         self.kept: Final = partial(kept.find, people)
-        """What is kept for a person under a name; None: nothing, or no longer."""
+        """The outcome of this name for a person; None: there is none, or no longer."""
         self.link_says: Final = partial(sign_in.link_says, people)
         """The holder of a link; None: the link is unknown, used, replaced or expired.
 

@@ -117,7 +117,7 @@ def _placed(visit: Visit) -> Visit:
 
 
 async def _press(page: Page, visit: Visit) -> str:
-    """The address to which a form leads: nothing is ever shown as the answer to a form."""
+    """The redirect of a form, which is never answered with a page."""
     if not visit.is_own_form:
         return await _unsent(page, visit, visit.words["old_form"], 403)
     if visit.action in page.looks:

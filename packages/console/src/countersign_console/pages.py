@@ -33,7 +33,7 @@ class Page(Protocol):
         """The page of the item that the address names."""
 
     async def do(self, visit: Visit, action: str) -> str:
-        """Carry out a form; gives the address of the page that it leads to."""
+        """Carry out a form; returns the address to redirect to."""
 
 
 def _works(key: Mapping[str, Any]) -> bool:

@@ -48,7 +48,7 @@ _LAST_SECONDS: Final = 365 * 86_400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """What a form led to: the answer to each form is the address of a page that shows this."""
+    """The outcome of a form, shown by the page of its redirect."""
 
     form: Mapping[str, str]
     action: str = ""
@@ -119,7 +119,7 @@ class Visit:
 
     @property
     def form(self) -> Mapping[str, str]:
-        """What was typed, now or into the form that led here."""
+        """The fields of this form, or of the one that redirected here."""
         return self.request.form or self.kept.form
 
     @property
@@ -223,7 +223,7 @@ class Visit:
         return items
 
     async def keep(self, action: str = "", **outcome: Any) -> str:  # noqa: ANN401 - of Kept
-        """Keep what was typed for this person, sealed; gives the address that shows it here."""
+        """Keep the fields for this person, sealed; returns the address of this page with them."""
         form = {n: text for n, text in self.request.form.items() if n not in _NEVER_KEPT}
         outcome |= {"form": form, "action": action}
         content = json.dumps({"at": self.at(self.here), "outcome": outcome}).encode()

@@ -1,4 +1,4 @@
-"""What a form led to, kept sealed for its sender while the browser goes to the page after it."""
+"""Outcomes of forms, sealed for their sender until the page of the redirect shows them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LASTS_MS: Final = 600_000
 
 
 async def keep(room: People, person_id: str, account_id: str, mode: str, content: bytes) -> str:
-    """Keep this for a person; gives the random name under which that person finds it.
+    """Keep an outcome for a person; returns its random name.
 
     It is kept like a response, so it goes with a buyer whom it names.
     """
@@ -33,9 +33,9 @@ async def keep(room: People, person_id: str, account_id: str, mode: str, content
 
 
 async def find(room: People, person_id: str, name: str, *, is_last: bool = False) -> bytes | None:
-    """What is kept for this person under this name; None: nothing, or no longer.
+    """The outcome of this name, if it is kept for this person still.
 
-    `is_last` deletes it: it is not found again.
+    `is_last` deletes it.
     """
     access, slot = room.access, _slot(room, person_id, name)
     (found,) = await access.database.read(kept_entries, [slot])

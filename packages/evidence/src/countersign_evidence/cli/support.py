@@ -84,7 +84,7 @@ def fail(error: CountersignError, *, status: int = 1) -> None:
     if is_given("as_json"):
         click.echo(json_text({"error": {"code": error.code, "message": message}}), err=True)
     else:
-        say(message, click.style("error", fg="red", bold=True) + f" ({error.code}): ")
+        say(f"error ({error.code}): {message}")
     sys.exit(status)
 
 
@@ -101,9 +101,9 @@ def show_all(values: Sequence[Any], lines: Sequence[str], none: str) -> None:
         say(none)
 
 
-def say(text: str, before: str = "") -> None:
+def say(text: str) -> None:
     """Print a message on standard error; standard output is for programs."""
-    click.echo(before + printable(text), err=True)
+    click.echo(printable(text), err=True)
 
 
 def printable(text: str, keep: str = "\n") -> str:
