@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from countersign.core.checkout.model import ELSEWHERE_MAX
 from countersign.hosted.toolkit.screens import WORDS
 from tests.checkout.buyer import SHOP, Shop
 from tests.checkout.surfer import Page, Surfer, check_headers
@@ -115,6 +116,16 @@ def test_initials_for_another_text_are_refused(surf: Surf, shop: Shop) -> None:
         again = surfer.send(review.form, reviewed=reviewed, agreement="yes", consent="yes")
         assert again.heading == EN["review_title"]
     assert shop.read(surfer.buyer)["status"] == "open"
+
+
+def test_scans_of_a_link_do_not_displace_the_page_of_its_buyer(surf: Surf, shop: Shop) -> None:
+    """Mail scanners and previews open a link without cookies, and each is a browser of its own."""
+    surfer = surf()
+    page = surfer.open()
+    for _ in range(ELSEWHERE_MAX):
+        with make_client(shop.server) as scanner:
+            assert scanner.get(surfer.path).status_code == 200
+    assert surfer.initial(page).heading == EN["review_title"]
 
 
 def test_a_review_cannot_be_skipped_or_sent_to_another_session(surf: Surf, shop: Shop) -> None:
