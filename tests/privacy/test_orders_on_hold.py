@@ -122,6 +122,8 @@ class World:
         return result.cbid, rows[-1]["id"], rows[-1]["status"] == BuyerStatus.VERIFIED
 
     def buy(self, account: int, cbid: str) -> tuple[str, str]:
+        # After a request of the buyer, which is of the same moment otherwise.
+        self.stage.clock.now += timedelta(seconds=1)
         who, rooms = self.shops[account].principal, self.stage.opened
         session = f"order-{next(self._numbers)}"
         notice = self.stage.do(rooms.notices.registry.in_force("law", Mode.LIVE))
