@@ -42,8 +42,8 @@ class Shop:
     webhooks: str
     event_types: tuple[str, ...] | None = None
     """The events that it wants; None: all."""
-    invented: Path | None = None
-    """An invented notice, for the product that the shop sells with it."""
+    notices: tuple[Path, ...] = ()
+    """More notices, for the products that the shop sells with them."""
 
 
 _HERE = Path(__file__).parent
@@ -58,7 +58,10 @@ SHOPS = {
         event_types=tuple(
             f"checkout_session.{end}" for end in ("completed", "declined", "expired")
         ),
-        invented=_HERE / "storefront" / "invented_notice.toml",
+        notices=(
+            _HERE / "storefront" / "invented_notice.toml",
+            _HERE / "notices" / "ca-bpc-17500-6-2025-01-01.toml",
+        ),
     ),
     "oscar": Shop(
         data="demo-oscar",
@@ -94,9 +97,9 @@ def main(wanted: Shop) -> int:
     }
     try:
         _countersign(service, "init")
-        if wanted.invented:
+        for notice in wanted.notices:
             # Never reviewed: no official text has these words.
-            _countersign(service, "notices", "publish", str(wanted.invented))
+            _countersign(service, "notices", "publish", str(notice))
         key = _key(service)
         links = [line for who in PEOPLE for line in _invited(service, *who)]
         running.append(_start([*COMMAND, "serve"], service))
@@ -110,7 +113,7 @@ def main(wanted: Shop) -> int:
             ),
             "SHOP_DATA_DIR": str(data / "shop"),
             "SHOP_PORT": shop_port,
-            "SHOP_INVENTED": "yes" if wanted.invented else "",
+            "SHOP_MORE_NOTICES": "yes" if wanted.notices else "",
         }
         running.append(_start([*wanted.command], shop))
         while all(process.poll() is None for process in running):

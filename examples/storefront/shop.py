@@ -7,8 +7,8 @@ Needs a running Countersign and Python, and no package:
 `make demo` starts both. COUNTERSIGN_BASE_URL is the address of Countersign, SHOP_PORT the port of
 the shop, and SHOP_WEBHOOK_SECRET the secret of a webhook endpoint for /webhooks, if there is one.
 Orders are in memory, so their receipts are written at once, into the directory SHOP_RECEIPTS_DIR,
-if it is set: for `countersign log monitor --receipts`. With SHOP_INVENTED the shop also sells the
-goods of `invented_notice.toml`, which `make demo` publishes.
+if it is set: for `countersign log monitor --receipts`. With SHOP_MORE_NOTICES the shop also
+sells the goods of the notices that `make demo` publishes.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pages
 from countersign_api import Countersign, Refused
-from pages import INVENTED, PRODUCTS, Order
+from pages import MORE, PRODUCTS, Order
 
 BODY_BYTES_MAX = 80 * 1024
 STYLE = (Path(__file__).parent / "shop.css").read_bytes()
+DECIDED = {"released", "not_cleared"}
 FIELDS = ("name", "street", "city", "state", "zip", "residence")
 
 
@@ -92,16 +93,14 @@ class Shop:
             if needs["decision"] != "not_required":
                 if len(notices) != 1:
                     return pages.NOT_TOGETHER
-                verify = needs["identity"]["required"] != "not_required"
-                self._start(order, visit, classes, notices[0]["notice_id"], verify=verify)
+                order.verify = needs["identity"]["required"] != "not_required"
+                self._start(order, visit, classes, notices[0]["notice_id"])
         with self._lock:
             self._orders[order.id] = order
         self._settle(order)
         return order
 
-    def _start(
-        self, order: Order, visit: Visit, classes: list[str], notice_id: str, *, verify: bool
-    ) -> None:
+    def _start(self, order: Order, visit: Visit, classes: list[str], notice_id: str) -> None:
         """Create the checkout session: on this server, with the key that browsers never see."""
         wanted: dict[str, Any] = {
             "session_id": order.id,
@@ -110,13 +109,14 @@ class Shop:
             "origin": self.url,
             "collect": ["acknowledgment"],
             "notice_id": notice_id,
-            "shipping_zip": order.address["zip"],
             "product_classes": classes,
         }
-        if visit.cbid is not None:
-            wanted["cbid"] = visit.cbid
-        elif verify:
-            wanted["collect"] = ["identity", "acknowledgment"]
+        if order.verify:
+            wanted["shipping_zip"] = order.address["zip"]
+            if visit.cbid is None:
+                wanted["collect"] = ["identity", "acknowledgment"]
+            else:
+                wanted["cbid"] = visit.cbid
         made = self.service.create_session(wanted, once=order.id)
         order.session, order.url, order.client_token = made, made["url"], made["client_token"]
 
@@ -147,7 +147,7 @@ class Shop:
                 # Here a real shop captures the payment and sends the order to be packed.
                 order.paid = True
                 visit.cart.clear()
-            if order.session is not None and order.state in {"released", "not_cleared"}:
+            if order.session is not None and order.verify and order.state in DECIDED:
                 # Someone who was not cleared is verified again with the next order.
                 visit.cbid = order.session["cbid"] if order.paid else None
             if order.session is not None and order.session.get("receipt"):
@@ -334,8 +334,8 @@ def main() -> int:
     receipts = Path(kept).resolve() if (kept := os.environ.get("SHOP_RECEIPTS_DIR")) else None
     if receipts is not None:
         receipts.mkdir(parents=True, exist_ok=True)
-    if os.environ.get("SHOP_INVENTED"):
-        PRODUCTS.update(INVENTED)
+    if os.environ.get("SHOP_MORE_NOTICES"):
+        PRODUCTS.update(MORE)
     Handler.shop = Shop(service, f"http://localhost:{port}", receipts)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     print(f"The shop is open: {Handler.shop.url}", flush=True)

@@ -44,7 +44,7 @@ class Storefront:
 
 @contextmanager
 def running_shop(
-    service: str, key: str, directory: Path, *, invented: str = ""
+    service: str, key: str, directory: Path, *, more: str = ""
 ) -> Iterator[Storefront]:
     """Run the shop with only the standard library available."""
     port = free_port()
@@ -53,7 +53,7 @@ def running_shop(
         "COUNTERSIGN_API_KEY": key,
         "SHOP_WEBHOOK_SECRET": SECRET,
         "SHOP_PORT": str(port),
-        "SHOP_INVENTED": invented,
+        "SHOP_MORE_NOTICES": more,
         "SHOP_RECEIPTS_DIR": str(directory / "kept" / "receipts"),
     }
     command = [sys.executable, "-S", "-E", str(ROOT / "examples" / "storefront" / "shop.py")]

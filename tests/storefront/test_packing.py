@@ -1,9 +1,10 @@
-"""The packers' view, with the invented notice of `make demo`."""
+"""The two more notices of `make demo`: an invented one, and one for digital goods."""
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from tests.support.service import Deployment, Server
 
 pytestmark = pytest.mark.parametrize("deployment", ["sqlite"], indirect=True)
 NOTICE = ROOT / "examples" / "storefront" / "invented_notice.toml"
+DIGITAL = ROOT / "examples" / "notices" / "ca-bpc-17500-6-2025-01-01.toml"
 MARK = "Invented for this demonstration: no law"
 SAME_ZIP = "Ship it only to the ZIP code that was verified."
 
@@ -26,10 +28,10 @@ def storefront(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Storefront]:
     """Run the shop as `make demo` does when it is started again."""
-    for _ in range(2):
-        deployment.run("notices", "publish", str(NOTICE))
+    for notice in (NOTICE, DIGITAL) * 2:
+        deployment.run("notices", "publish", str(notice))
     key = operator.key(operator.account()).token
-    with running_shop(server.url, key, tmp_path_factory.mktemp("shop"), invented="yes") as shop:
+    with running_shop(server.url, key, tmp_path_factory.mktemp("shop"), more="yes") as shop:
         yield shop
 
 
@@ -68,12 +70,23 @@ def test_the_invented_notice_says_everywhere_that_it_is_no_law(shopper: Shopper)
     assert notice["id"] == "invented-for-this-demonstration-no-law"
 
 
-def test_no_one_can_review_the_invented_notice(
-    storefront: Storefront, deployment: Deployment
+def test_digital_goods_need_initials_and_no_identity_check(shopper: Shopper) -> None:
+    """A second law is a second file. No parcel has a duty: no ZIP code was compared."""
+    notice = shopper.order("plans")
+    assert len(notice.form.texts) == 3
+    assert shopper.come_back(shopper.initial(notice)).heading == "Paid and released"
+    assert SAME_ZIP not in shopper.open("/packing").text.rpartition("Order 100")[2]
+    assert shopper.order("plans", state="NV", zip="89101").heading == "Paid and released"
+
+
+@pytest.mark.parametrize("file", [NOTICE, DIGITAL], ids=["invented", "digital goods"])
+def test_no_one_can_review_their_texts(
+    storefront: Storefront, deployment: Deployment, file: Path
 ) -> None:
-    """So live keys never get it."""
+    """So live keys never get them."""
     del storefront
     page = "https://no-law.invalid/page"
-    what = (tomllib.loads(NOTICE.read_text("utf-8"))["id"], "--version", "1")
+    content = tomllib.loads(file.read_text("utf-8"))
+    what = (content["id"], "--version", content["version"])
     with pytest.raises(AssertionError, match="incomplete"):
         deployment.run("notices", "review", *what, "--by", "A person", "--against", page)

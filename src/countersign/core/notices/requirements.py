@@ -136,8 +136,9 @@ def requirements_of(
     classes = KNOWN_CLASSES.union(*named)
     judged = [(case, _judged(case, cart, classes)) for case in cases]
     open_ = [(c, answer) for c, answer in judged if answer.required is not _NOT_REQUIRED]
+    identity = _identity(judged)
     duties = [duty for case, _ in open_ for duty in case.edition.following.obligations]
-    duties += [COMPARED_ZIP] if open_ else []
+    duties += [COMPARED_ZIP] if identity.required is not _NOT_REQUIRED else []
     warnings = [
         RequirementWarning(
             type=WarningType.NOT_SUFFICIENT, notice_id=answer.notice_id, product_class=class_
@@ -153,7 +154,7 @@ def requirements_of(
     return Requirements(
         decision=any_of([answer.required for _, answer in judged]),
         notices=tuple(answer for _, answer in judged),
-        identity=_identity(judged),
+        identity=identity,
         obligations=tuple(d for place, d in enumerate(duties) if d not in duties[:place]),
         warnings=tuple(warnings),
         exemption=cart.exemption,
