@@ -63,6 +63,24 @@ def test_the_evidence_of_an_order_is_found_by_its_number(shop: Shop) -> None:
     assert shop.client.clearances.retrieve(order.clearance_id).order_reference == "100042"
 
 
+def test_a_known_buyer_gives_initials_alone_until_an_order_is_refused(shop: Shop) -> None:
+    """The newest decided order counts, whatever waits after it."""
+    first = shop.bought(number="of a customer")
+    mine = Order.objects.filter(pk__gte=first.pk)
+    shop.order()
+    assert orders.known_buyer(mine) == first.cbid
+    again = shop.order(cbid=orders.known_buyer(mine))
+    shopper = Shopper(shop.url)
+    with shopper.client:
+        shopper.initial(shopper.open(again.notice_url))
+    assert orders.refresh(again) == State.CLEARED
+    other = shop.order(cbid=orders.known_buyer(mine), zip_code="90210")
+    with (elsewhere := Shopper(shop.url)).client:
+        elsewhere.initial(elsewhere.open(other.notice_url))
+    assert orders.refresh(other) == State.REFUSED
+    assert orders.known_buyer(mine) == ""
+
+
 def test_a_buyer_who_comes_back_early_is_redirected_to_the_notice(shop: Shop) -> None:
     order = shop.order()
     back = httpx2.get(f"{shop.url}/back/{order.pk}/?ack_id=ack_typed", verify=False)

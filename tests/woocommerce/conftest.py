@@ -359,7 +359,11 @@ def running_shop(folder: Path, release: Release) -> Iterator[Shop]:
                 secret=endpoint.secret or "",
             )
             shop.settings(
-                base_url=place.server.url, api_key=key, webhook_secret=shop.secret, residence=""
+                base_url=place.server.url,
+                api_key=key,
+                webhook_secret=shop.secret,
+                residence="",
+                customers="",
             )
             yield shop
             assert wp.complaints() == [], "\n".join(wp.complaints())

@@ -114,10 +114,37 @@ def test_the_setting_of_the_residence_says_what_it_means(
     before = shop.stored()
     nonce = nonce_in(page.partition("option_page")[2])
     form = {"option_page": "countersign", "action": "update", "_wpnonce": nonce}
-    for value, stored in (("billing", "billing"), ("<b>", "billing"), ("", "")):
-        form["countersign_settings[residence]"] = value
-        staff.client.post(f"{shop.url}/wp-admin/options.php", data=form)
-        assert shop.stored() == before | {"residence": stored}
+    for name, choice in (("residence", "billing"), ("customers", "account")):
+        for value, stored in ((choice, choice), ("<b>", choice), ("", "")):
+            form[f"countersign_settings[{name}]"] = value
+            staff.client.post(f"{shop.url}/wp-admin/options.php", data=form)
+            assert shop.stored() == before | {name: stored}
+
+
+def test_a_customer_who_was_cleared_gives_initials_alone(
+    shop: Shop, browser: Browser, people: dict[str, Browser]
+) -> None:
+    """Where the shop relies on the account; a refused order has an identity check again."""
+    customer = people["customer"]
+    first = shop.cleared(customer)
+    assert first.state == "cleared"
+    assert "Identity check" in customer.open(shop.ordered(customer)[1]).text
+    shop.settings(customers="account")
+    try:
+        order, link = shop.ordered(customer)
+        assert "Identity check" in browser.open(shop.ordered(browser)[1]).text
+        # Whoever asks for the link of an open order, also signed out, gets the same.
+        again = "return \\Countersign\\WooCommerce\\Orders::begin(wc_get_order($id));"
+        assert shop.wp.php(again, id=order.id) == link
+        customer.back(customer.initial(customer.open(link)))
+        assert order.state == "cleared"
+        assert order.data["buyer"] == first.data["buyer"]
+        elsewhere, link = shop.ordered(customer, postcode="90210")
+        customer.back(customer.initial(customer.open(link)))
+        assert elsewhere.state == "refused"
+        assert "Identity check" in customer.open(shop.ordered(customer)[1]).text
+    finally:
+        shop.settings(customers="")
 
 
 def test_a_cancelled_order_ends_its_session(shop: Shop, browser: Browser) -> None:

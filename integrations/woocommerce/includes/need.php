@@ -102,19 +102,6 @@ final class Need {
 		return $order;
 	}
 
-	/** The choices of the setting, by what is stored. */
-	public static function residences(): array {
-		return array(
-			''        => __( 'Not known: every order with a classed product goes through the notice', 'countersign-woocommerce' ),
-			'billing' => __( 'In the state of the billing address', 'countersign-woocommerce' ),
-		);
-	}
-
-	/** What the shop relies on if it chooses the billing address. */
-	public static function about_residences(): string {
-		return __( 'With the billing address, your shop relies on what the buyer typed there, which is not checked: ask your lawyer whether that is enough. A ZIP code or state of California in either address counts as not known.', 'countersign-woocommerce' );
-	}
-
 	/**
 	 * The state where the buyer of an order lives.
 	 *

@@ -37,6 +37,8 @@ final class Orders {
 		// The state on which a decision relies that less is needed; empty: it relies on none.
 		'residence'   => '',
 		'session'     => '',
+		// The buyer whose initials alone the session asks for; empty: it has an identity check.
+		'known'       => '',
 		// Of the session, or not_needed.
 		'status'      => '',
 		'ack'         => '',
@@ -219,8 +221,29 @@ final class Orders {
 			'classes'   => self::classes( $order ),
 			'zip'       => Need::place( $order )[2],
 			'residence' => Need::residence( $order ),
+			'known'     => 'open' === $data['status'] ? $data['known'] : self::known( $order ),
 			'receipts'  => $data['receipts'],
 		) + self::DEFAULTS;
+	}
+
+	/**
+	 * The buyer of the customer's last decided order, if it was cleared, and the shop says that who is signed in counts as that buyer.
+	 *
+	 * @param \WC_Order $order The order.
+	 */
+	private static function known( $order ): string {
+		$customer = get_current_user_id();
+		if ( 'account' !== Settings::get( 'customers' ) || $customer < 1 || $order->get_customer_id() !== $customer ) {
+			return '';
+		}
+		foreach ( wc_get_orders( array( 'customer_id' => $customer, 'type' => 'shop_order', 'limit' => 10, 'orderby' => 'date', 'order' => 'DESC' ) ) as $one ) {
+			$data = self::data( $one );
+			if ( '' !== $data['buyer'] && null !== $data['cleared'] ) {
+				// A buyer of the sandbox is none with a live key.
+				return $data['cleared'] && ( 0 === strpos( $data['buyer'], 'cbid_test_' ) ) === Settings::is_test() ? $data['buyer'] : '';
+			}
+		}
+		return '';
 	}
 
 	/**
@@ -284,12 +307,12 @@ final class Orders {
 			'session_id'      => $begun['reference'],
 			'order_reference' => self::number( $order ),
 			'notice_id'       => $notices[0],
-			'collect'         => 'not_required' === ( $needed['identity']['required'] ?? '' ) ? array( 'acknowledgment' ) : array( 'identity', 'acknowledgment' ),
+			'collect'         => '' !== $begun['known'] || 'not_required' === ( $needed['identity']['required'] ?? '' ) ? array( 'acknowledgment' ) : array( 'identity', 'acknowledgment' ),
 			'return_url'      => $order->get_checkout_payment_url(),
 			'shipping_zip'    => $begun['zip'],
 			'product_classes' => $begun['classes'],
 			'locale'          => 0 === strpos( determine_locale(), 'es' ) ? 'es' : '',
-		);
+		) + array_filter( array( 'cbid' => $begun['known'] ) );
 		// The same order with the same content has the same session until that ends: so the link need not be stored.
 		$key  = "{$begun['reference']}-{$begun['round']}-" . substr( hash( 'sha256', (string) wp_json_encode( $body ) ), 0, 32 );
 		$made = Client::post( '/v1/checkout_sessions', $body, $key );

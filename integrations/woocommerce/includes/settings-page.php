@@ -74,8 +74,7 @@ final class Settings_Page {
 			'base_url'       => __( 'Address of the service', 'countersign-woocommerce' ),
 			'api_key'        => __( 'API key', 'countersign-woocommerce' ),
 			'webhook_secret' => __( 'Webhook secret', 'countersign-woocommerce' ),
-			'residence'      => __( 'Where does the buyer live?', 'countersign-woocommerce' ),
-		);
+		) + array_map( 'current', Settings::choices() );
 		foreach ( $fields as $name => $label ) {
 			add_settings_field( $name, $label, array( self::class, 'show_field' ), self::PAGE, 'countersign', array( 'label_for' => "countersign-{$name}", 'name' => $name ) );
 		}
@@ -98,8 +97,8 @@ final class Settings_Page {
 			echo esc_html__( 'Set in wp-config.php', 'countersign-woocommerce' );
 			return;
 		}
-		if ( 'residence' === $name ) {
-			self::show_residence();
+		if ( isset( Settings::choices()[ $name ] ) ) {
+			self::show_choice( $name );
 			return;
 		}
 		printf(
@@ -112,13 +111,18 @@ final class Settings_Page {
 		);
 	}
 
-	/** The choice of what the shop relies on, with the sentence about it. */
-	private static function show_residence(): void {
-		echo '<select id="countersign-residence" name="' . esc_attr( Settings::OPTION ) . '[residence]">';
-		foreach ( Need::residences() as $value => $label ) {
-			echo '<option value="' . esc_attr( $value ) . '"' . selected( Settings::get( 'residence' ), $value, false ) . '>' . esc_html( $label ) . '</option>';
+	/**
+	 * The choice of what the shop relies on, with the sentence about it.
+	 *
+	 * @param string $name Of Settings::choices().
+	 */
+	private static function show_choice( string $name ): void {
+		list( , $choices, $about ) = Settings::choices()[ $name ];
+		echo '<select id="countersign-' . esc_attr( $name ) . '" name="' . esc_attr( Settings::OPTION . "[{$name}]" ) . '">';
+		foreach ( $choices as $value => $label ) {
+			echo '<option value="' . esc_attr( $value ) . '"' . selected( Settings::get( $name ), $value, false ) . '>' . esc_html( $label ) . '</option>';
 		}
-		echo '</select><p class="description">' . esc_html( Need::about_residences() ) . '</p>';
+		echo '</select><p class="description">' . esc_html( $about ) . '</p>';
 	}
 
 	/**
@@ -140,8 +144,10 @@ final class Settings_Page {
 			$kept['api_key'] = '';
 		}
 		$kept['base_url'] = $url;
-		if ( isset( $given['residence'] ) && array_key_exists( (string) $given['residence'], Need::residences() ) ) {
-			$kept['residence'] = (string) $given['residence'];
+		foreach ( Settings::choices() as $name => $choice ) {
+			if ( isset( $given[ $name ] ) && array_key_exists( (string) $given[ $name ], $choice[1] ) ) {
+				$kept[ $name ] = (string) $given[ $name ];
+			}
 		}
 		foreach ( array( 'api_key' => '/^csign_[sr]k_(test|live)_\S+$/D', 'webhook_secret' => '/^whsec_[A-Za-z0-9+\/=]+$/D' ) as $name => $form ) {
 			$value = isset( $given[ $name ] ) ? trim( (string) $given[ $name ] ) : '';

@@ -17,8 +17,9 @@ final class Settings {
 		'base_url'       => 'COUNTERSIGN_BASE_URL',
 		'api_key'        => 'COUNTERSIGN_API_KEY',
 		'webhook_secret' => 'COUNTERSIGN_WEBHOOK_SECRET',
-		// Of Need::residences().
+		// Of choices().
 		'residence'      => 'COUNTERSIGN_RESIDENCE',
+		'customers'      => 'COUNTERSIGN_CUSTOMERS',
 	);
 
 	/**
@@ -32,6 +33,30 @@ final class Settings {
 		}
 		$stored = get_option( self::OPTION );
 		return is_array( $stored ) ? (string) ( $stored[ $name ] ?? '' ) : '';
+	}
+
+	/**
+	 * The settings that are chosen: for each its label, its choices by what is stored, and what the shop relies on.
+	 */
+	public static function choices(): array {
+		return array(
+			'residence' => array(
+				__( 'Where does the buyer live?', 'countersign-woocommerce' ),
+				array(
+					''        => __( 'Not known: every order with a classed product goes through the notice', 'countersign-woocommerce' ),
+					'billing' => __( 'In the state of the billing address', 'countersign-woocommerce' ),
+				),
+				__( 'With the billing address, your shop relies on what the buyer typed there, which is not checked: ask your lawyer whether that is enough. A ZIP code or state of California in either address counts as not known.', 'countersign-woocommerce' ),
+			),
+			'customers' => array(
+				__( 'Who is a signed-in customer?', 'countersign-woocommerce' ),
+				array(
+					''        => __( 'Not known: each order has an identity check', 'countersign-woocommerce' ),
+					'account' => __( 'The buyer of the account’s last cleared order: the next order asks for initials alone', 'countersign-woocommerce' ),
+				),
+				__( 'With the account, your shop relies on its password: whoever signs in counts as that buyer. An order that is refused has an identity check when it is begun again.', 'countersign-woocommerce' ),
+			),
+		);
 	}
 
 	/**
