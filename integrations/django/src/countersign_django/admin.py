@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
 from django.contrib import admin, messages
@@ -38,6 +39,9 @@ FIELDS: Final = (
 
 class EvidenceAdmin(admin.ModelAdmin):
     """For the model of your orders: Countersign's results cannot be edited here."""
+
+    list_display: Sequence[str] = ("order_reference", "state", "reasons", "cleared_until")
+    list_filter: Sequence[str] = ("session_status", "cleared")
 
     def get_readonly_fields(self, request: HttpRequest, obj: object = None) -> tuple[str, ...]:
         return (*super().get_readonly_fields(request, obj), *FIELDS)
