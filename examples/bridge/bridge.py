@@ -253,7 +253,10 @@ def handler_of(bridge: Bridge, wake: threading.Event) -> type[BaseHTTPRequestHan
     return Handler
 
 
-def main() -> None:
+def main(
+    kind: Callable[..., Bridge] = Bridge,
+    pages: Callable[..., type[BaseHTTPRequestHandler]] = handler_of,
+) -> None:
     """Serve until stopped, with the settings of the environment; README.md lists them."""
     of, wake, port = os.environ, threading.Event(), int(os.environ.get("BRIDGE_PORT", "8090"))
 
@@ -268,7 +271,7 @@ def main() -> None:
 
     platform = PLATFORMS[of["BRIDGE_PLATFORM"]]
     shop = platform(of["BRIDGE_SHOP_URL"], of["BRIDGE_SHOP_TOKEN"], of["BRIDGE_SHOP_SECRET"])
-    bridge = Bridge(
+    bridge = kind(
         shop,
         Countersign(api_key=of["COUNTERSIGN_API_KEY"], base_url=of["COUNTERSIGN_BASE_URL"]),
         mail,
@@ -279,8 +282,7 @@ def main() -> None:
         lives_at_billing=of.get("BRIDGE_RESIDENCE") == "billing",
         days=float(of.get("BRIDGE_DAYS", "7")),
     )
-    handler = handler_of(bridge, wake)
-    server = ThreadingHTTPServer(("127.0.0.1", port), handler)
+    server = ThreadingHTTPServer(("127.0.0.1", port), pages(bridge, wake))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(f"The bridge listens on port {port}.", flush=True)
     while True:
