@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Any, Final, TypeVar
 
 import msgspec
-from sqlalchemy import Connection, Dialect, Executable, Row, Table
+from sqlalchemy import Connection, Dialect, Executable, Select, Table
 from sqlalchemy.exc import DBAPIError
 
 # Statements of the hot path, as the driver takes them.
@@ -94,6 +94,11 @@ def _sent_whole(driver: Any) -> Iterator[None]:  # noqa: ANN401 - a connection o
     finally:
         if not driver.closed:
             driver.pgconn.nonblocking = 1
+
+
+def text_of(statement: Select[*tuple[Any, ...]]) -> str:
+    """A statement of SQLAlchemy without parameters, as the text that both engines take."""
+    return str(statement.compile(compile_kwargs={"literal_binds": True}))
 
 
 class DriverStatement:
@@ -261,13 +266,13 @@ def row(
     return None if found is None else of_row(found, type_)
 
 
-def of_row(found: Row[*tuple[Any, ...]], type_: type[T], **others: object) -> T:
+def of_row(found: Any, type_: type[T], **others: object) -> T:  # noqa: ANN401 - see there
     """A row as a Struct, a dataclass or a NamedTuple; enumerations come from their values.
 
     Columns have the names of fields, and a column without a field is left out; for a NamedTuple the
-    columns are in its order. `others` are fields without a column, or with a column of another
-    form: they come first. A row that does not fit is a mistake of the program, or a value that was
-    put into the database from outside.
+    columns are in its order, and the row may be the driver's. `others` are fields without a column,
+    or with a column of another form: they come first. A row that does not fit is a mistake of the
+    program, or a value that was put into the database from outside.
     """
     if type_ not in _DESCRIBED:
         with _DESCRIBING:

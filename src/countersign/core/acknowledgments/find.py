@@ -11,9 +11,9 @@ from typing import Any, Final
 import msgspec
 import structlog
 from msgspec.structs import asdict, replace
-from sqlalchemy import Column, Connection, Row, bindparam, select
+from sqlalchemy import Column, Connection, select
 
-from countersign.base.db.statements import of_row
+from countersign.base.db.statements import DriverStatement, of_row, text_of
 from countersign.base.db.tables import (
     Field,
     acknowledgment_uses,
@@ -27,7 +27,7 @@ from countersign.base.db.tables import (
 from countersign.base.errors import DamagedValue, EvidenceDamaged
 from countersign.base.http.schemas import Evidence
 from countersign.base.values import ACKNOWLEDGMENT as ID_PREFIX
-from countersign.base.values import Mode, earliest_id, is_id, to_ms
+from countersign.base.values import Mode, earliest_id, from_ms, is_id, to_ms
 from countersign.core.access.key import Principal
 from countersign.core.acknowledgments.model import AS_SUBMITTED, RecordView, StoredAcknowledgment
 from countersign.core.acknowledgments.room import Acknowledgments
@@ -69,17 +69,19 @@ _INDEXES: Final[Mapping[Field, Column[bytes]]] = {
     REFERENCE_FIELD: disclosures.c.reference_index,
 }
 """For each searchable field, the column of its blind index."""
-_SELECT_ONE: Final = _SELECT.where(
-    records.c.id == bindparam("id"),
-    records.c.account_id == bindparam("account_id"),
-    records.c.mode == bindparam("mode"),
+_select_one: Final = DriverStatement(
+    f"{text_of(_SELECT)} AND records.id = ? AND records.account_id = ? AND records.mode = ?"
 )
 
 
 def get(connection: Connection, who: Principal, ack_id: str) -> StoredAcknowledgment | None:
-    values = {"id": ack_id, "account_id": who.account_id, "mode": who.mode}
-    row = connection.execute(_SELECT_ONE, values).one_or_none()
-    return _from_row(row) if row is not None else None
+    row = _select_one(connection, ack_id, who.account_id, who.mode.value).fetchone()
+    if row is None:
+        return None
+    *before, at, body, payload, shred_key, index, origin, erased_at, clearance_id = row
+    erased = None if erased_at is None else from_ms(erased_at)
+    others = body, payload, shred_key, index, origin, erased, clearance_id
+    return _from_row((*before, from_ms(at), *others))
 
 
 def find_order_owner(connection: Connection, id_: str) -> tuple[str, Mode] | None:
@@ -121,14 +123,13 @@ def find(
     return [_from_row(row) for row in connection.execute(statement)]
 
 
-def _from_row(row: Row[*tuple[Any, ...]]) -> StoredAcknowledgment:
-    members = {"ack_id": row.id, "accepted_at": row.at, "record": row.body}
+def _from_row(row: Sequence[Any]) -> StoredAcknowledgment:
     try:
-        return of_row(row, StoredAcknowledgment, **members)
+        return of_row(row, StoredAcknowledgment)
     except msgspec.ValidationError:
         # The disclosures may be damaged: whoever opens them finds out, others need none.
-        with refusing_damage(row.id):
-            return of_row(row, StoredAcknowledgment, payload=b"", shred_key=b"", **members)
+        with refusing_damage(row[0]):
+            return of_row((*row[:5], b"", b"", *row[7:]), StoredAcknowledgment)
 
 
 async def find_one(room: Acknowledgments, who: Principal, ack_id: str) -> Acknowledgment:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
@@ -274,8 +273,7 @@ ALL_FIELDS: Final = (*PERSONAL_FIELDS, PROCESS, REFERENCE_FIELD)
 """Including fields of some records only: of hosted ones, and of orders with a reference."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredAcknowledgment:
+class StoredAcknowledgment(NamedTuple):
     """An acknowledgment as the database has it.
 
     `payload` and `shred_key` are None once its disclosures are erased; `origin` and `leaf_index`,
@@ -289,8 +287,8 @@ class StoredAcknowledgment:
     record: bytes
     payload: bytes | None
     shred_key: bytes | None
-    origin: str | None
     leaf_index: int | None
+    origin: str | None
     erased_at: datetime | None
     clearance_id: str | None
     """The newest clearance that was granted with it."""
