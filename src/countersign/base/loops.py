@@ -34,10 +34,10 @@ async def forever(
     """Act and pause in turn, until cancelled; whatever goes wrong, the next time may go better.
 
     A refusal is logged as `NAME_postponed` with its code, any other failure as `NAME_failed`: once,
-    until a success or a different failure. `seconds` is the length of a pause; `wake` ends one when
-    it is set, and is cleared.
+    until a success or a different failure. A pause ends at the next multiple of `seconds`, so that
+    idle loops wake the process together; `wake` ends one when it is set, and is cleared.
     """
-    wake = wake or asyncio.Event()
+    wake, now = wake or asyncio.Event(), asyncio.get_running_loop().time
     failed: type[Exception] | None = None
     while True:
         try:
@@ -50,7 +50,7 @@ async def forever(
                 log_failure(f"{name}_failed", error)
             failed = type(error)
         with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(seconds and seconds - now() % seconds):
                 await wake.wait()
         wake.clear()
 

@@ -132,12 +132,12 @@ class LoopBatcher(Batcher):
     def start(self) -> None:
         """Begin; there is no thread."""
         self._loop = asyncio.get_running_loop()
+        self._looking = True  # nothing looks at a batch: the loop is busy until it has ended
 
     def _next(self) -> None:
         taken = [self._queue.popleft() for _ in range(min(len(self._queue), BATCH_MAX))]
         calls = [call for call in taken if not call[2].done()]
         if calls:
-            # Nothing looks at it: the loop is busy until it has ended.
             self._deliver(calls, self.worker(Running(calls)))
         if self._queue and self._loop is not None:
             self._loop.call_soon(self._linger, self._loop, self._next, 0)

@@ -240,7 +240,8 @@ def clear_together(
     for place, item, result in decided:
         outcomes[place] = cleared = _cleared(item, result)
         if item.entry is not None:
-            kept.append(item.entry(cleared.body, drawn.read(NONCE_BYTES)))
+            about, nonce = cleared.decision.clearance_id, drawn.read(NONCE_BYTES)
+            kept.append(item.entry(cleared.body, nonce, about))
     INSERT_ANSWERS.defer(connection, deferred, kept)
     return outcomes
 
