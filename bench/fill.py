@@ -78,7 +78,7 @@ async def _first(deployment: Deployment) -> NewAcknowledgment:
     )
     new = await _begin(deployment.acknowledgments, who, notice, submission, REAL_TIME)
     path = f"/v1/notices/{NOTICE_ID}/acknowledge"
-    new.entry = deployment.access.idempotency.slot(who, "POST", path, "key", b"{}")
+    new.entry = deployment.access.idempotency.keyed(who, "POST", path, "key", b"{}")
     return make([new])[0]
 
 

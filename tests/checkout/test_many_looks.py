@@ -35,16 +35,16 @@ class Writes:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.tried = self.lost = 0
         self._lock = threading.Lock()
-        original = store._write_change
+        original = store._write_changes
 
-        def counted(*args: Any) -> Session | None:  # noqa: ANN401 - as what it wraps
+        def counted(*args: Any) -> list[Session | None]:  # noqa: ANN401 - as what it wraps
             done = original(*args)
             with self._lock:
-                self.tried += 1
-                self.lost += not done
+                self.tried += len(done)
+                self.lost += done.count(None)
             return done
 
-        monkeypatch.setattr(store, "_write_change", counted)
+        monkeypatch.setattr(store, "_write_changes", counted)
 
 
 @pytest.fixture
@@ -138,16 +138,16 @@ def test_a_look_is_noted_although_something_else_changed_the_session(
 ) -> None:
     """Only another view of the same text replaces it: a report of the page does not."""
     path, page, _ = entered(own_shop)
-    original, lost = store._write_change, [True]
+    original, lost = store._write_changes, [True]
 
-    def lose_first(*args: Any) -> Session | None:  # noqa: ANN401 - as what it wraps
+    def lose_first(*args: Any) -> list[Session | None]:  # noqa: ANN401 - as what it wraps
         """Something comes between, as at another server."""
         if lost.pop() if lost else False:
             args[0].exec_driver_sql("UPDATE checkout_sessions SET revision = revision + 1")
         return original(*args)
 
     async def look(opened: Deployment) -> Session | None:
-        monkeypatch.setattr(store, "_write_change", lose_first)
+        monkeypatch.setattr(store, "_write_changes", lose_first)
         assert (await asking(App(opened), path, page)).status == 200
         return await store.find_by_id(opened.checkout, path.removeprefix("/c/"))
 

@@ -83,7 +83,7 @@ def test_a_rolled_back_session_leaves_no_record(own: Deployment) -> None:
             made = await prepared(service, account, INITIALS)
 
             def act(connection: Connection) -> None:
-                write_hosted(connection, made)
+                write_hosted(connection, [made])
                 raise NotFound
 
             with pytest.raises(NotFound):
@@ -128,7 +128,7 @@ def test_the_receipt_is_about_the_record_that_is_written_also_with_parties(
     async def act() -> None:
         async with opened(own) as service:
             made = await prepared(service, account, INITIALS)
-            await service.database.write(write_hosted, made)
+            await service.database.write(write_hosted, [made])
             assert made.receipt is not None
             assert f"record {b64encode(made.digest).decode()}\n" in made.receipt
             stored = await service.database.read(tree_sql.record_bodies, [made.id])
@@ -137,7 +137,7 @@ def test_the_receipt_is_about_the_record_that_is_written_also_with_parties(
             describe = ("accounts", "describe", account, "--legal-name", "Parts Example LLC")
             await asyncio.to_thread(own.run, *describe)
             with pytest.raises(StorageUnavailable):
-                await service.database.write(write_hosted, late)
-            await service.database.write(write_hosted, await prepared(service, account, INITIALS))
+                await service.database.write(write_hosted, [late])
+            await service.database.write(write_hosted, [await prepared(service, account, INITIALS)])
 
     asyncio.run(act())

@@ -20,7 +20,7 @@ from countersign.core.access.account import Account
 from countersign.core.access.idempotency import (
     LIFETIME,
     IdempotencyEntry,
-    Keep,
+    KeyedRequest,
     keep_answers,
     kept_entries,
 )
@@ -155,13 +155,13 @@ async def add(database: Database, new: NewAcknowledgment) -> None:
     await database.write_batched(write_together, new, lambda made: made)
 
 
-def _request(kept: IdempotencyEntry | None) -> Keep | None:
+def _request(kept: IdempotencyEntry | None) -> KeyedRequest | None:
     """The request, at the time of its response."""
     if kept is None:
         return None
     at: Any = SimpleNamespace(now=lambda: kept.created_at)
     caller: Any = None  # who sent it does not matter here
-    return Keep(at, kept.slot, kept.fingerprint, caller)
+    return KeyedRequest(at, kept.slot, kept.fingerprint, caller)
 
 
 def principal(owner: Account, mode: Mode = Mode.TEST) -> Principal:

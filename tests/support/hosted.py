@@ -77,5 +77,5 @@ async def prepared(
 async def acknowledge_hosted(service: Opened, account: str) -> str:
     """Acknowledge the shipped notice as a checkout session does; gives the ack_id."""
     made = await prepared(service, account, ["JD", "J.D.", "jd", "JD"])
-    await service.database.write(write_hosted, made)
+    await service.database.write(write_hosted, [made])
     return made.id

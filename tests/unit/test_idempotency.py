@@ -20,7 +20,7 @@ from countersign.core.access.idempotency import (
     LIFETIME,
     Idempotency,
     IdempotencyEntry,
-    Keep,
+    KeyedRequest,
     slot_taken,
 )
 from countersign.core.access.key import Principal
@@ -80,11 +80,11 @@ class World:
         path: str = PATH,
         method: str = "POST",
         of: Principal | None = None,
-    ) -> Keep:
-        return self.service.slot(of or principal(), method, path, key, body)
+    ) -> KeyedRequest:
+        return self.service.keyed(of or principal(), method, path, key, body)
 
     @contextmanager
-    def running(self, slot: Keep) -> Iterator[None]:
+    def running(self, slot: KeyedRequest) -> Iterator[None]:
         """The server's work around an act."""
         self.service.begin(slot)
         try:
@@ -92,13 +92,13 @@ class World:
         finally:
             self.service.end(slot)
 
-    def remember(self, slot: Keep, answer: bytes) -> None:
+    def remember(self, slot: KeyedRequest, answer: bytes) -> None:
         self.kept.write(slot(answer))
 
-    def instead(self, slot: Keep, failure: Exception) -> bytes | None:
+    def instead(self, slot: KeyedRequest, failure: Exception) -> bytes | None:
         return run(self.service.kept_instead(slot, failure))
 
-    def answer(self, slot: Keep) -> bytes | None:
+    def answer(self, slot: KeyedRequest) -> bytes | None:
         return run(self.service.kept(slot))
 
 
@@ -132,7 +132,7 @@ def test_an_act_that_finds_its_answer_returns_it(world: World) -> None:
     with pytest.raises(IdempotencyKeyReused):
         world.instead(world.slot(b"other"), slot_taken(entry))
     for other in (principal("acct_b"), principal(mode=Mode.LIVE)):
-        slot = Keep(world.service, world.slot().slot, world.slot().fingerprint, other)
+        slot = KeyedRequest(world.service, world.slot().slot, world.slot().fingerprint, other)
         assert world.instead(slot, slot_taken(entry)) is None
 
 
@@ -213,7 +213,7 @@ def test_an_answer_is_never_given_to_another_account_or_mode(
     """Not even if they had the same slot."""
     slot = world.slot()
     world.remember(slot, b"first")
-    assert world.answer(Keep(world.service, slot.slot, slot.fingerprint, other)) is None
+    assert world.answer(KeyedRequest(world.service, slot.slot, slot.fingerprint, other)) is None
 
 
 def test_answers_are_kept_for_24_hours(world: World) -> None:

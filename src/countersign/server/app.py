@@ -269,10 +269,8 @@ class App:
             call.also = (self._limiter.policy, (b"ratelimit", quota))
             if wait:
                 raise RateLimited(retry_after=wait)
-        if call.query_string:
-            call.query = read_query(call.query_string, route.query)
-        elif route.query is not None:
-            call.query = left_out(route.query)
+        if call.query_string or route.query is not None:
+            call.query = _query(call, route)
         act: Handler[Any] = (
             route.handler if route.request is None else partial(self._with_body, incoming, route)
         )
@@ -301,10 +299,8 @@ class App:
 
     async def _admit_stranger(self, call: Call, incoming: Incoming, route: Route[Any]) -> Reply:
         """Let the handler name the quotas of an unauthenticated request before its body is read."""
-        if call.query_string and (route.client_token or route.query):
-            call.query = read_query(call.query_string, route.query)
-        elif route.query is not None:
-            call.query = left_out(route.query)
+        if route.query is not None or (call.query_string and route.client_token):
+            call.query = _query(call, route)
         if self._visits:
             call.count_visit = self._visits.count
         held, room = self._held.get(route.address), self._rooms[route.address]
@@ -336,7 +332,7 @@ class App:
         """Repeat the response that is kept for this key, or act and have it kept."""
         idempotency = self._access.idempotency
         asked = (call.principal, call.method, call.path, key, call.body)
-        keep = idempotency.slot(*asked, is_secret=route.secret)
+        keep = idempotency.keyed(*asked, is_secret=route.secret)
         idempotency.begin(keep)
         try:
             kept = None if route.slot_decides else await idempotency.kept(keep)
@@ -395,6 +391,12 @@ class App:
 
             return missing()
         return error_reply(refusal, self._help)
+
+
+def _query(call: Call, route: Route[Any]) -> Any:  # noqa: ANN401 - that of the route
+    if call.query_string or route.query is None:
+        return read_query(call.query_string, route.query)
+    return left_out(route.query)
 
 
 def _is_from_strangers(route: Route[Any]) -> bool:

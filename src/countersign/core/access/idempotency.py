@@ -138,7 +138,7 @@ def slot_taken(entry: IdempotencyEntry) -> IdempotencyInProgress:
     return refusal
 
 
-class Keep(Struct, eq=False):
+class KeyedRequest(Struct, eq=False):
     """A request with a key: the slot of its response, and the keyed hash of its body."""
 
     idempotency: Idempotency
@@ -176,7 +176,7 @@ class Keep(Struct, eq=False):
 
 
 def taken(
-    connection: Connection, requests: Sequence[Keep | None]
+    connection: Connection, requests: Sequence[KeyedRequest | None]
 ) -> Sequence[CountersignError | None]:
     """For each request, the error if its slot has a response already, and the act must skip it.
 
@@ -220,7 +220,7 @@ class Idempotency:
         self.entropy = entropy
         self._running: dict[bytes, bytes] = {}
 
-    def slot(
+    def keyed(
         self,
         principal: Principal,
         method: str,
@@ -229,8 +229,8 @@ class Idempotency:
         body: bytes,
         *,
         is_secret: bool = False,
-    ) -> Keep:
-        """The slot of a request; a person's slot is separate, whatever key was sent.
+    ) -> KeyedRequest:
+        """A request with its slot; a person's slot is separate, whatever key was sent.
 
         All keys of an account and mode share theirs: a retry after a rotation, or from another
         server with a key of its own, is the same request. Where the response `is_secret`, another
@@ -243,9 +243,9 @@ class Idempotency:
         bearer = b""
         if is_secret:
             bearer = f"{' '.join((principal.actor, *sorted(principal.scopes)))}\n".encode()
-        return Keep(self, slot, self.secret.fingerprint(body), principal, bearer)
+        return KeyedRequest(self, slot, self.secret.fingerprint(body), principal, bearer)
 
-    def begin(self, keep: Keep) -> None:
+    def begin(self, keep: KeyedRequest) -> None:
         """Hold the slot while the request runs, until `end`.
 
         Raises:
@@ -259,11 +259,11 @@ class Idempotency:
             raise IdempotencyInProgress
         self._running[keep.slot] = keep.fingerprint
 
-    def end(self, keep: Keep) -> None:
+    def end(self, keep: KeyedRequest) -> None:
         """The request has got its response."""
         del self._running[keep.slot]
 
-    async def kept(self, keep: Keep) -> bytes | None:
+    async def kept(self, keep: KeyedRequest) -> bytes | None:
         """The body of the first 2xx response, if there was one within 24 hours.
 
         Raises:
@@ -278,7 +278,7 @@ class Idempotency:
             await self._covered()
         return self._opened(entry, keep)
 
-    async def kept_instead(self, keep: Keep, failure: Exception) -> bytes | None:
+    async def kept_instead(self, keep: KeyedRequest, failure: Exception) -> bytes | None:
         """The same after a failed act, which another server may have done meanwhile.
 
         A request that was done once has its response, whatever speaks against doing it now.
@@ -295,7 +295,7 @@ class Idempotency:
                 return None  # only OutcomeUnknown says that the act may have been done
             raise
 
-    def _opened(self, entry: IdempotencyEntry, keep: Keep) -> bytes:
+    def _opened(self, entry: IdempotencyEntry, keep: KeyedRequest) -> bytes:
         answer = self.secret.open_answer(entry.response, keep.slot)
         if not answer.startswith(keep.bearer):
             raise SecretNotRepeated
@@ -306,7 +306,7 @@ class Idempotency:
         return self.clock.time_ns() // 1_000_000
 
 
-def _answers(entry: IdempotencyEntry, keep: Keep, now: int) -> bool:
+def _answers(entry: IdempotencyEntry, keep: KeyedRequest, now: int) -> bool:
     """Whether it is the response to this request.
 
     Raises IdempotencyKeyReused if it was the response to a different body.

@@ -18,28 +18,20 @@ from countersign.base.errors import (
 )
 from countersign.base.values import from_ns
 from countersign.core.access.clocks import REAL_TIME, AccountClock
-from countersign.core.access.idempotency import Keep
+from countersign.core.access.idempotency import KeyedRequest
 from countersign.core.access.key import Principal
 from countersign.core.access.room import Access
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.acknowledgments.make import NewAcknowledgment, make
-from countersign.core.acknowledgments.model import (
-    Submission,
-)
+from countersign.core.acknowledgments.model import Submission
 from countersign.core.acknowledgments.room import Acknowledgments
-from countersign.core.acknowledgments.write_together import (
-    defer,
-    write_together,
-)
+from countersign.core.acknowledgments.write_together import defer, write_together
 from countersign.core.log.blind_runs import found_by
 from countersign.core.notices.model import NoticeEdition, is_blank
 from countersign.core.orders.sql import bound_key, indexed_keys
-from countersign.core.parties import bound_now
+from countersign.core.parties import bound_in, bound_now
 from countersign_evidence.process import Process
-from countersign_evidence.record import (
-    REFERENCE_FIELD,
-    SESSION_FIELD,
-)
+from countersign_evidence.record import REFERENCE_FIELD, SESSION_FIELD
 
 CHECKOUT_FIELD: Final = "checkout_session.session_id"
 """Domain of the blind indexes of checkout sessions."""
@@ -108,7 +100,7 @@ async def acknowledge(
     submission: Submission,
     *,
     clock: AccountClock = REAL_TIME,
-    entry: Keep | None = None,
+    entry: KeyedRequest | None = None,
 ) -> NewAcknowledgment:
     """Store an acknowledgment of this notice version; durable when this returns.
 
@@ -143,25 +135,27 @@ async def prepare_hosted(
         raise ValueError("the process needs an entry for each of the notice's lines")
     new = await _begin(room, who, notice, submission, clock)
     new.process = process
-    bound = await room.log.database.read(bound_now, who.account_id, who.mode)
-    room.bound[who.account_id, who.mode] = bound
+    own = who.account_id, who.mode
+    room.bound[own] = await room.log.database.read(bound_now, *own)
     return make([new])[0]
 
 
-def write_hosted(connection: Connection, new: NewAcknowledgment) -> None:
-    """Write an acknowledgment that is prepared, with its events, in the caller's transaction.
+def write_hosted(connection: Connection, new: Sequence[NewAcknowledgment]) -> None:
+    """Write acknowledgments that are prepared, with their events, in the caller's transaction.
 
-    Its order is that of the checkout session.
+    The order of each is that of its checkout session.
 
     StorageUnavailable if a party was described since: the caller already has a receipt, which must
     not promise another record.
     """
-    if bound_now(connection, new.account_id, new.mode) != new.bound:
+    now = bound_in(connection, {(one.account_id, one.mode) for one in new})
+    if any(one.bound != now[one.account_id, one.mode] for one in new):
         raise StorageUnavailable("The description of a party was changed at this moment.")
-    if new.process is not None:
-        of_session = indexed_keys(connection, [new.process.checkout_session])
-        new.order_key = next((key for _, key in of_session), None)
-    defer(connection, [new])
+    sessions = {one.id: one.process.checkout_session for one in new if one.process is not None}
+    keys = dict(indexed_keys(connection, sessions.values()))
+    for one in new:
+        one.order_key = keys.get(sessions.get(one.id, ""))
+    defer(connection, new)
     # The caller's next statements may need it.
     run_deferred(connection)
 

@@ -45,14 +45,14 @@ SELECT_RECORDS: Final = select(
     records.c.id,
     records.c.account_id,
     records.c.mode,
-    records.c.at,
     records.c.body,
     disclosures.c.payload,
     shred_keys.c.key.label("shred_key"),
     log_entries.c.leaf_index,
     logs.c.origin,
-    erasures.c.at.label("erased_at"),
     acknowledgment_uses.c.clearance_id,
+    records.c.at,
+    erasures.c.at.label("erased_at"),
 ).select_from(
     records.outerjoin(disclosures, disclosures.c.record_id == records.c.id)
     .outerjoin(shred_keys, shred_keys.c.record_id == records.c.id)
@@ -78,18 +78,15 @@ def get(connection: Connection, who: Principal, ack_id: str) -> StoredAcknowledg
     row = _select_one(connection, ack_id, who.account_id, who.mode.value).fetchone()
     if row is None:
         return None
-    *before, at, body, payload, shred_key, index, origin, erased_at, clearance_id = row
-    erased = None if erased_at is None else from_ms(erased_at)
-    others = body, payload, shred_key, index, origin, erased, clearance_id
-    return _from_row((*before, from_ms(at), *others))
+    *others, at, erased_at = row
+    return _from_row((*others, from_ms(at), None if erased_at is None else from_ms(erased_at)))
 
 
 def find_order_owner(connection: Connection, id_: str) -> tuple[str, Mode] | None:
     """The account and mode of an acknowledgment or clearance of any account."""
     kinds = (RecordType.ACKNOWLEDGMENT, RecordType.CLEARANCE)
-    owner = select(records.c.account_id, records.c.mode)
-    wanted = owner.where(records.c.id == id_, records.c.type.in_(kinds))
-    row = connection.execute(wanted).one_or_none()
+    owner = select(records.c.account_id, records.c.mode).where(records.c.id == id_)
+    row = connection.execute(owner.where(records.c.type.in_(kinds))).one_or_none()
     return None if row is None else (row.account_id, Mode(row.mode))
 
 
@@ -129,7 +126,7 @@ def _from_row(row: Sequence[Any]) -> StoredAcknowledgment:
     except msgspec.ValidationError:
         # The disclosures may be damaged: whoever opens them finds out, others need none.
         with refusing_damage(row[0]):
-            return of_row((*row[:5], b"", b"", *row[7:]), StoredAcknowledgment)
+            return of_row((*row[:4], b"", b"", *row[6:]), StoredAcknowledgment)
 
 
 async def find_one(room: Acknowledgments, who: Principal, ack_id: str) -> Acknowledgment:
@@ -152,9 +149,8 @@ async def find_many(
 
 async def stored(room: Acknowledgments, who: Principal, ack_id: str) -> StoredAcknowledgment:
     """One acknowledgment with its disclosures encrypted; NotFound if this key has no such."""
-    found = None
-    if is_id(ID_PREFIX, ack_id):
-        found = await room.log.database.read(get, who, ack_id)
+    known = is_id(ID_PREFIX, ack_id)
+    found = await room.log.database.read(get, who, ack_id) if known else None
     if found is None:
         raise await missing(room.log.database, who, ack_id, "acknowledgment")
     return found

@@ -13,7 +13,7 @@ import msgspec
 from countersign.base.errors import TokenUnavailable
 from countersign.base.values import ACKNOWLEDGMENT, rfc3339_ms, timed_id
 from countersign.core.access.clocks import AccountClock
-from countersign.core.access.idempotency import NONCE_BYTES, Keep
+from countersign.core.access.idempotency import NONCE_BYTES, KeyedRequest
 from countersign.core.access.key import Principal
 from countersign.core.acknowledgments.model import (
     AS_SUBMITTED,
@@ -63,7 +63,7 @@ class NewAcknowledgment(NewRecord, kw_only=True):
     key: DataKey
     time_ns: int
     at_ms: int
-    entry: Keep | None = None
+    entry: KeyedRequest | None = None
     """Makes the stored response for a retry."""
     process: Process | None = None
     """How it was made, if it is hosted."""

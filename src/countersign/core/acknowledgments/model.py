@@ -283,15 +283,15 @@ class StoredAcknowledgment(NamedTuple):
     ack_id: str
     account_id: str
     mode: Mode
-    accepted_at: datetime
     record: bytes
     payload: bytes | None
     shred_key: bytes | None
     leaf_index: int | None
     origin: str | None
-    erased_at: datetime | None
     clearance_id: str | None
     """The newest clearance that was granted with it."""
+    accepted_at: datetime
+    erased_at: datetime | None
 
 
 class RecordView(msgspec.Struct, frozen=True, kw_only=True):

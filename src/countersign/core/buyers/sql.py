@@ -11,21 +11,11 @@ from msgspec.structs import asdict
 from sqlalchemy import Connection, insert, select, update
 
 from countersign.base.db.statements import SelectAmong
-from countersign.base.db.tables import (
-    acknowledgment_uses,
-    buyers,
-    verifications,
-)
+from countersign.base.db.tables import acknowledgment_uses, buyers, verifications
 from countersign.base.values import MODES, Mode, Reason, from_ms
 from countersign.core.access.reach import AccountReach, Reach
 from countersign.core.access.secrets import DeploymentSecret
-from countersign.core.buyers.model import (
-    Buyer,
-    BuyerStatus,
-    ProvedSession,
-    reminder_at,
-    status_at,
-)
+from countersign.core.buyers.model import Buyer, BuyerStatus, ProvedSession, reminder_at, status_at
 from countersign.core.buyers.rules import VerificationRules
 from countersign.core.events.model import EventType, NewEvent
 from countersign.core.events.sql import write_events

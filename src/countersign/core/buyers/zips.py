@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, Row
+from sqlalchemy import Connection
 
 from countersign.base.db.statements import BulkInsert, DriverStatement
 from countersign.base.db.tables import zip_attempts
@@ -72,12 +72,16 @@ def proved_zip_index(
 
 # Driven by the list of subjects on both engines, whatever statistics a planner may have.
 _TRIED: Final = {
-    "sqlite": "SELECT z.account_id, z.mode, z.subject_index, z.zip_index, z.at"
-    " FROM json_each(?) s CROSS JOIN zip_attempts z ON z.account_id = s.value ->> 0"
-    " AND z.mode = s.value ->> 1 AND z.subject_index = unhex(s.value ->> 2)",
-    "postgresql": "SELECT account_id, mode, subject_index, z.zip_index, z.at"
-    " FROM unnest(%s::text[], %s::text[], %s::bytea[]) AS s (account_id, mode, subject_index)"
-    " JOIN zip_attempts z USING (account_id, mode, subject_index)",
+    "sqlite": DriverStatement(
+        "SELECT z.account_id, z.mode, z.subject_index, z.zip_index, z.at"
+        " FROM json_each(?) s CROSS JOIN zip_attempts z ON z.account_id = s.value ->> 0"
+        " AND z.mode = s.value ->> 1 AND z.subject_index = unhex(s.value ->> 2)"
+    ),
+    "postgresql": DriverStatement(
+        "SELECT account_id, mode, subject_index, z.zip_index, z.at"
+        " FROM unnest(?::text[], ?::text[], ?::bytea[]) AS s (account_id, mode, subject_index)"
+        " JOIN zip_attempts z USING (account_id, mode, subject_index)"
+    ),
 }
 _LOCK_TRIED: Final = "SELECT pg_advisory_xact_lock(key) FROM unnest(%s::bigint[]) AS key"
 _delete: Final = DriverStatement(
@@ -108,9 +112,8 @@ class ZipTries:
             return
         _lock(connection, subjects)
         for account_id, mode, index, zip_index, at in _tried(connection, [*self._tried]):
-            known = self._tried.get(ZipSubject(account_id, MODES[mode], bytes(index)))
-            if known is not None:
-                known[bytes(zip_index)] = from_ms(at)
+            subject = ZipSubject(account_id, MODES[mode], bytes(index))
+            self._tried[subject][bytes(zip_index)] = from_ms(at)
 
     def count(self, subject: ZipSubject, zip_index: bytes, at: datetime) -> RateLimited | None:
         """Note a tried ZIP code; returns the refusal if it is one too many."""
@@ -162,16 +165,13 @@ def _lock(connection: Connection, subjects: Collection[ZipSubject]) -> None:
         connection.exec_driver_sql(_LOCK_TRIED, (sorted(keys),))
 
 
-def _tried(
-    connection: Connection, subjects: Sequence[ZipSubject]
-) -> Sequence[Row[*tuple[Any, ...]]]:
+def _tried(connection: Connection, subjects: Sequence[ZipSubject]) -> Sequence[tuple[Any, ...]]:
     """The rows of these subjects, in the driver's own types."""
-    triples = [(account_id, mode.value, index) for account_id, mode, index in subjects]
-    given: tuple[object, ...]
-    if connection.dialect.name == "sqlite":
-        given = (
-            msgspec.json.encode([(a, mode, index.hex()) for a, mode, index in triples]).decode(),
-        )
-    else:
-        given = tuple([*column] for column in zip(*triples, strict=True))
-    return connection.exec_driver_sql(_TRIED[connection.dialect.name], given).fetchall()
+    engine = connection.dialect.name
+    accounts, modes, indexes = zip(*subjects, strict=True)
+    given: list[object] = [[*accounts], [mode.value for mode in modes], [*indexes]]
+    if engine == "sqlite":
+        subject_rows = zip(accounts, modes, (index.hex() for index in indexes), strict=True)
+        given = [msgspec.json.encode([*subject_rows]).decode()]
+    rows: Sequence[tuple[Any, ...]] = _TRIED[engine](connection, *given).fetchall()
+    return rows

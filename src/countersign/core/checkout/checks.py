@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 
-from msgspec import structs
+from msgspec.structs import replace
 
 from countersign.base.errors import CheckoutSessionClosed
 from countersign.base.values import Reason
@@ -62,7 +61,7 @@ def reserve(
     if same is not None and _is_usable(content, same, browser, now):
         if reserved is None:
             return session
-        given_up = structs.replace(reserved, provider="")
+        given_up = replace(reserved, provider="")
         return replace(session, content=content.with_check(given_up))
     if content.attempts >= ATTEMPTS_MAX:
         raise CheckoutSessionClosed("The checkout session has used up its identity checks.")
@@ -83,8 +82,8 @@ def open_check(session: Session, now: datetime, check: IdentityCheck) -> Session
     content, reserved = require_open(session, now, Collected.IDENTITY), session.asked.reserved
     if reserved is None or (reserved.provider, reserved.attempt) != (check.provider, check.attempt):
         return session
-    check = structs.replace(check, browser=reserved.browser)
-    return replace(session, content=structs.replace(content.with_check(check), reasons=()))
+    check = replace(check, browser=reserved.browser)
+    return replace(session, content=replace(content.with_check(check), reasons=()))
 
 
 def renew(session: Session, now: datetime, check: IdentityCheck) -> Session:
@@ -98,7 +97,7 @@ def renew(session: Session, now: datetime, check: IdentityCheck) -> Session:
         return session
     if before.url == check.url:
         return session
-    return replace(session, content=content.with_check(structs.replace(before, url=check.url)))
+    return replace(session, content=content.with_check(replace(before, url=check.url)))
 
 
 def come_back(session: Session, now: datetime, attempt: int, browser: str) -> Session:
@@ -117,9 +116,9 @@ def come_back(session: Session, now: datetime, attempt: int, browser: str) -> Se
     after = before
     judged = identity if identity is not None and identity.attempt == attempt else None
     if not browser or before.browser != browser:
-        after = structs.replace(before, is_back=False)
+        after = replace(before, is_back=False)
     elif before.is_back is not False and judged and judged.cbid and judged.counts:
-        after = structs.replace(before, is_back=True, back_at=now)
+        after = replace(before, is_back=True, back_at=now)
     return session if after == before else replace(session, content=content.with_check(after))
 
 
@@ -185,7 +184,7 @@ def note_trouble(session: Session, now: datetime, trouble: Trouble) -> Session:
         return session
     before = content.trouble
     if before is not None and before.attempt == trouble.attempt and before.is_back:
-        trouble = structs.replace(trouble, is_back=True)
+        trouble = replace(trouble, is_back=True)
     if trouble == before:
         return session
     return with_content(session, content, trouble=trouble, reasons=(trouble.reason,))
@@ -214,12 +213,12 @@ def _judged(session: Session, content: Content, check: IdentityCheck, now: datet
         young = tuple(dict.fromkeys((*young, (check.cbid, check.attempt))))
     if check.verified:
         young = ()  # an erasure finds this session by the verified buyer alone
-    content = structs.replace(content, trouble=None, young=young)
+    content = replace(content, trouble=None, young=young)
     reasons = () if check.verified else check.reasons
     known = content.check_at(check.attempt)
     if known is not None and known.is_back and not check.counts:
         # The buyer who returns from this rejection may not be the one verified later on the same
         # page.
-        content = content.with_check(structs.replace(known, is_back=None, back_at=None))
+        content = content.with_check(replace(known, is_back=None, back_at=None))
     changed = with_end(with_content(session, content, identity=check, reasons=reasons), now)
     return ended(changed, Status.COMPLETED, now) if changed.step is None else changed

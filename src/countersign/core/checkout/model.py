@@ -6,13 +6,12 @@ The identity comes first, so that the initials belong to a check. It ends when a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from countersign.base.errors import CheckoutSessionClosed, NoticeVersionMismatch
 from countersign.base.values import Mode, Reason
@@ -28,6 +27,7 @@ from countersign.core.checkout.order import (
     Press,
     Reading,
 )
+from countersign.core.clearances.schemas import ClearanceDecision
 from countersign.core.notices.rule import Exemption
 from countersign_evidence.process import Binding, Surface, Viewport
 
@@ -125,7 +125,7 @@ class Content(Struct, frozen=True, kw_only=True):
         """This content, with the check of the same number replaced."""
         at = check.attempt - 1
         checks = (*self.checks[:at], self.checks[at].becoming(check), *self.checks[at + 1 :])
-        return msgspec.structs.replace(self, checks=checks)
+        return replace(self, checks=checks)
 
     def is_checked_in(self, browser: str) -> bool:
         """Whether this browser showed in this session that it is the verified buyer's.
@@ -184,16 +184,15 @@ class Content(Struct, frozen=True, kw_only=True):
         return check is not None and check.browser != browser
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class Session(Struct, frozen=True, kw_only=True):
     """A checkout session as stored; `content` is None once it is erased."""
 
     id: str
     account_id: str
     mode: Mode
     revision: int
-    token_digest: bytes = field(repr=False)
-    shred_key: bytes | None = field(repr=False)
+    token_digest: bytes
+    shred_key: bytes | None
     status: Status
     created_at: datetime
     expires_at: datetime
@@ -207,6 +206,9 @@ class Session:
     content: Content | None
     is_unreadable: bool = False  # its content is damaged, and left out of a list
     browser: str = ""  # which one looks at it, as in a reading; not stored
+
+    def __repr__(self) -> str:
+        return f"Session({self.id})"
 
     @property
     def reach(self) -> AccountReach:
@@ -341,7 +343,7 @@ def shown(  # noqa: PLR0917 - what is kept of a rendered notice
         return session
     else:
         seen = LineSeen(shown_at=now)
-        reading = msgspec.structs.replace(
+        reading = replace(
             reading,
             rendered_digest=rendered_digest,
             locale=locale,
@@ -357,7 +359,7 @@ def typed(session: Session, now: datetime, digest: str, texts: Sequence[str]) ->
     cut = tuple(text[:TYPED_LENGTH_MAX] for text in texts)
     if reading is None or reading.notice_digest != digest or reading.typed == cut:
         return session
-    kept = msgspec.structs.replace(reading, typed=cut)
+    kept = replace(reading, typed=cut)
     return with_content(session, content, reading=kept)
 
 
@@ -383,10 +385,10 @@ def initialed(  # noqa: PLR0917 - what arrives with initials
         raise NoticeVersionMismatch("The notice that was initialed is not the one shown last.")
     changed = reading.with_initials(now, initials, client, press)
     if rendered_digest is not None:
-        changed = msgspec.structs.replace(changed, rendered_digest=rendered_digest)
+        changed = replace(changed, rendered_digest=rendered_digest)
     if changed == reading:
         return session
-    changed = msgspec.structs.replace(changed, reviewed_at=None)
+    changed = replace(changed, reviewed_at=None)
     return with_content(session, content, reading=changed)
 
 
@@ -398,7 +400,7 @@ def reviewed(session: Session, now: datetime, locale: str) -> Session:
         raise CheckoutSessionClosed("There are no initials to review yet.")
     if reading.reviewed_at is not None and reading.locale == locale:
         return session
-    seen = msgspec.structs.replace(reading, reviewed_at=reading.reviewed_at or now, locale=locale)
+    seen = replace(reading, reviewed_at=reading.reviewed_at or now, locale=locale)
     return with_content(session, content, reading=seen)
 
 
@@ -418,7 +420,7 @@ def claimed(
         for line, event in events
         if line is None or 0 < line <= len(reading.lines)
     ]
-    changed = msgspec.structs.replace(
+    changed = replace(
         reading,
         script=True,
         viewport=viewport or reading.viewport,
@@ -461,17 +463,16 @@ def cancelled(session: Session, now: datetime) -> Session:
     return ended(session, Status.CANCELLED, now)
 
 
-def decided(
-    session: Session, clearance_id: str, *, cleared: bool, reasons: Sequence[str]
-) -> Session:
+def decided(session: Session, decision: ClearanceDecision) -> Session:
     """The decision about the order."""
-    content = msgspec.structs.replace(session.asked, cleared=cleared, reasons=tuple(reasons))
-    return replace(session, clearance_id=clearance_id, content=content)
+    reasons = tuple(map(str, decision.reasons))
+    content = replace(session.asked, cleared=decision.cleared, reasons=reasons)
+    return replace(session, clearance_id=decision.clearance_id, content=content)
 
 
 def with_content(session: Session, content: Content, **changes: object) -> Session:
     """The session with another content."""
-    return replace(session, content=msgspec.structs.replace(content, **changes))
+    return replace(session, content=replace(content, **changes))
 
 
 def with_end(session: Session, now: datetime) -> Session:
@@ -496,5 +497,5 @@ def ended(session: Session, status: Status, now: datetime) -> Session:
     """End the session; initials and browser claims remain only in the record."""
     content = session.content
     if content is not None:
-        content = msgspec.structs.replace(content, reading=None, elsewhere=())
+        content = replace(content, reading=None, elsewhere=())
     return replace(session, status=status, ended_at=now, content=content)

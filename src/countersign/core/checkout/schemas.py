@@ -35,13 +35,7 @@ from countersign.base.http.schemas import (
 from countersign.core.access.account import URL_LENGTH_MAX
 from countersign.core.acknowledgments.schemas import InitialsPerLine
 from countersign.core.buyers.model import BuyerStatus
-from countersign.core.checkout.model import (
-    CLAIMS_MAX,
-    LIFETIME,
-    LIFETIME_MAX,
-    Collected,
-    Status,
-)
+from countersign.core.checkout.model import CLAIMS_MAX, LIFETIME, LIFETIME_MAX, Collected, Status
 from countersign.core.checkout.order import ClaimedEvent, Order
 from countersign.core.clearances.schemas import NamesClasses
 from countersign.core.notices.rule import Cart, Exemption

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
 from io import BytesIO
 from typing import Final, NamedTuple
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from msgspec import UNSET
+from msgspec.structs import replace
 from sqlalchemy import Connection
 
 from countersign.base.db.statements import run_deferred
@@ -41,14 +41,7 @@ from countersign.core.acknowledgments.acknowledge import (
 )
 from countersign.core.buyers.started import providers_for
 from countersign.core.checkout import store
-from countersign.core.checkout.model import (
-    LIFETIME,
-    Collected,
-    Content,
-    Session,
-    Status,
-    decided,
-)
+from countersign.core.checkout.model import LIFETIME, Collected, Content, Session, Status, decided
 from countersign.core.checkout.order import checked_order, destination_of
 from countersign.core.checkout.room import Checkout
 from countersign.core.checkout.schemas import (
@@ -235,18 +228,19 @@ def clearance_request(session: Session) -> ClearanceRequest | None:
     return shared.view(ClearanceRequest, content, ack_id=session.ack_id or "", cbid=cbid)
 
 
-def with_decision(order: PreparedOrder, connection: Connection, session: Session) -> Session:
-    """Decide an order in the transaction of a session's change; its session as it is then.
+def with_decisions(
+    connection: Connection, orders: Sequence[tuple[PreparedOrder, Session]]
+) -> list[Session]:
+    """Decide orders in the transaction of their sessions' changes; the sessions as they are then.
 
-    No decision is made if the order is refused or the notices must be read again.
+    No decision is made if an order is refused or the notices must be read again.
     """
-    [done] = clear_together(connection, [order])
+    done = clear_together(connection, [order for order, _ in orders])
     run_deferred(connection)
-    if not isinstance(done, Cleared):
-        return session
-    decision = done.decision
-    reasons = [str(reason) for reason in decision.reasons]
-    return decided(session, decision.clearance_id, cleared=decision.cleared, reasons=reasons)
+    return [
+        decided(session, one.decision) if isinstance(one, Cleared) else session
+        for one, (_, session) in zip(done, orders, strict=True)
+    ]
 
 
 async def cleared(room: Checkout, session: Session) -> Session:
@@ -264,7 +258,7 @@ async def cleared(room: Checkout, session: Session) -> Session:
     def decide(before: Session, _: datetime) -> Session:
         return replace(before) if before.may_clear else before
 
-    return await store.change(room, session, decide, partial(with_decision, fresh))
+    return await store.change(room, session, decide, with_decisions, fresh)
 
 
 def principal_of(session: Session) -> Principal:

@@ -8,12 +8,12 @@ that their total cost is linear, not quadratic.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 import structlog
+from msgspec.structs import replace
 from sqlalchemy import Connection, Select, delete, select, update
 
 from countersign.base.db.statements import BulkInsert, DriverStatement, SelectAmong
@@ -49,8 +49,9 @@ from countersign_evidence.record import CBID_FIELD
 
 _log: Final = structlog.get_logger("countersign.checkout")
 
-Also: TypeAlias = Callable[[Connection, Session], Session]
-"""Writes more in the transaction of a change; returns the session as it is with that."""
+Also: TypeAlias = Callable[[Connection, Sequence[tuple[Any, Session]]], Sequence[Session]]
+"""Writes more in the transaction of some changes: given what each of them adds, and its session as
+decided, it returns each session as it is with that."""
 
 _Row: TypeAlias = tuple[Any, ...]
 """The columns of `_SELECT`."""
@@ -233,14 +234,15 @@ async def change(
     session: Session,
     transition: Callable[[Session, datetime], Session],
     also: Also | None = None,
+    item: object = None,
     *,
     remember: Remember[Session] = None,
 ) -> Session:
     """Change a session from the state that it is in; durable when this returns.
 
-    `transition` refuses by raising, and changes nothing by returning its argument. `also` and the
-    event of an end are written in the same transaction. If `also` returns the session as it was
-    before, nothing of it is written.
+    `transition` refuses by raising, and changes nothing by returning its argument. `also`,
+    with the item of this change, and the event of an end are written in the same transaction. If
+    it returns the session as it was before, nothing of it is written.
 
     Raises:
         Overloaded: too many others change it at the same time, here or at other servers.
@@ -259,8 +261,8 @@ async def change(
                 return session
             time_ns = room.access.clock.time_ns()
             key = await room.vault.data_key(session.account_id, time_ns)
-            change_ = _Change(room, session, changed, key, from_ns(time_ns), also, remember)
-            written = await room.access.database.write(_write_change, change_)
+            change_ = _Change(room, session, changed, key, from_ns(time_ns), also, item, remember)
+            written = await room.access.database.write_batched(_write_changes, change_)
             if written is not None:
                 return written
     raise Overloaded
@@ -296,20 +298,30 @@ class _Change(NamedTuple):
     key: DataKey
     at: datetime
     also: Also | None
+    item: object
     remember: Remember[Session]
 
 
-def _write_change(connection: Connection, change_: _Change) -> Session | None:
-    """Write the change and return the new session; None if it has changed since it was read."""
-    room, before, after, _, at, also, remember = change_
-    same = before.id, before.revision
-    if also is not None:
+def _write_changes(connection: Connection, changes: Sequence[_Change]) -> list[Session | None]:
+    """Write these and return the new sessions; None for one that has changed since it was read."""
+    outcomes: list[Session | None] = [None] * len(changes)
+    several: dict[Also | None, list[int]] = {}
+    for place, one in enumerate(changes):
         # The other writes belong to this state alone, which must not change meanwhile.
-        if _hold(connection, *same).rowcount != 1:
-            return None
-        after = also(connection, after)
-        if after == before:
-            return before
+        if one.also is None or _hold(connection, one.before.id, one.before.revision).rowcount == 1:
+            several.setdefault(one.also, []).append(place)
+    for also, places in several.items():
+        own = [(changes[place].item, changes[place].after) for place in places]
+        afters = also(connection, own) if also is not None else [after for _, after in own]
+        for place, after in zip(places, afters, strict=True):
+            same = also is not None and after == changes[place].before
+            outcomes[place] = after if same else _write_change(connection, changes[place], after)
+    return outcomes
+
+
+def _write_change(connection: Connection, change_: _Change, after: Session) -> Session | None:
+    room, before, _, _, at, _, _, remember = change_
+    same = before.id, before.revision
     after = replace(after, revision=before.revision + 1)
     content = seal(change_.key, after, room.access.entropy(NONCE_BYTES))
     ends = to_ms(after.expires_at)

@@ -28,7 +28,7 @@ from countersign.base.values import (
     timed_id,
     to_ms,
 )
-from countersign.core.access.idempotency import INSERT_ANSWERS, NONCE_BYTES, Keep, taken
+from countersign.core.access.idempotency import INSERT_ANSWERS, NONCE_BYTES, KeyedRequest, taken
 from countersign.core.access.key import Principal
 from countersign.core.acknowledgments.acknowledge import of_another_order, reference_index
 from countersign.core.buyers.model import BuyerStatus, best_proof, status_view
@@ -106,14 +106,14 @@ class PreparedOrder(NamedTuple):
     fresh: bool
     """True if the notices were read for this order, not taken from memory."""
     input_required: bool
-    entry: Keep | None
+    entry: KeyedRequest | None
 
 
 async def clear_order(
     room: Clearances,
     who: Principal,
     order: ClearanceRequest,
-    entry: Keep | None = None,
+    entry: KeyedRequest | None = None,
     *,
     input_required: bool = False,
 ) -> Cleared:
@@ -152,7 +152,7 @@ async def prepare_order(
     room: Clearances,
     who: Principal,
     order: ClearanceRequest,
-    entry: Keep | None = None,
+    entry: KeyedRequest | None = None,
     *,
     input_required: bool = False,
 ) -> PreparedOrder:
@@ -240,8 +240,7 @@ def clear_together(
     for place, item, result in decided:
         outcomes[place] = cleared = _cleared(item, result)
         if item.entry is not None:
-            about, nonce = cleared.decision.clearance_id, drawn.read(NONCE_BYTES)
-            kept.append(item.entry(cleared.body, nonce, about))
+            kept.append(item.entry(cleared.body, drawn.read(NONCE_BYTES)))
     INSERT_ANSWERS.defer(connection, deferred, kept)
     return outcomes
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from countersign.base.errors import (
-    OrderReferenceMismatch,
-    OrderReferenceMissing,
-)
+from countersign.base.errors import OrderReferenceMismatch, OrderReferenceMissing
 from countersign.base.http.body import parse_body
 from countersign.base.http.schemas import Request
 from countersign.base.values import Mode

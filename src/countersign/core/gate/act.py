@@ -11,8 +11,8 @@ The type of a parameter determines its value: the room, the caller's reach or th
 itself, the whole `Call`, the body or (for a GET) the query, for a `str` the parameter of the path,
 and for `Audit | None` the audit of an act that is not a vendor's. An act with a `Connection` runs
 in one transaction, which stores the response for an Idempotency-Key. An act without one opens its
-own: the response is stored in the transaction of its `Writing`, by the act itself with its `Keep |
-None`, or else after the last of them. A GET of a file returns its `Reply`.
+own: the response is stored in the transaction of its `Writing`, by the act itself with its
+`KeyedRequest | None`, or else after the last of them. A GET of a file returns its `Reply`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from countersign.base.db.database import Act, Database
 from countersign.base.http.body import parse_body
 from countersign.base.http.schemas import Request
 from countersign.core.access.audit import Audit
-from countersign.core.access.idempotency import Keep, Remember, keep_answers, keeping
+from countersign.core.access.idempotency import KeyedRequest, Remember, keep_answers, keeping
 from countersign.core.access.key import Principal
 from countersign.core.access.reach import Reach
 from countersign.core.gate.route import Call, Handler, Reply, Route, encode
@@ -41,7 +41,7 @@ _Take: TypeAlias = Callable[[Any, Call], Any]
 """Finds the value of a parameter for a room and a call; may be async."""
 
 
-def _keep(_: Any, call: Call) -> Keep | None:  # noqa: ANN401 - unused
+def _keep(_: Any, call: Call) -> KeyedRequest | None:  # noqa: ANN401 - unused
     return call.entry
 
 
@@ -71,7 +71,7 @@ def _writing(room: Any, call: Call) -> Writing:  # noqa: ANN401 - that of the ac
 _KNOWN: Final[Mapping[Any, _Take]] = {
     Call: lambda _, call: call,
     Audit | None: lambda _, call: call.audit,
-    Keep | None: _keep,
+    KeyedRequest | None: _keep,
     Writing: _writing,
     Principal: lambda _, call: call.principal,
     Reach: lambda _, call: call.principal.reach,

@@ -26,7 +26,7 @@ from countersign.base.errors import (
 from countersign.base.http.schemas import ErrorBody, ErrorDetail, Request
 from countersign.base.values import Mode
 from countersign.core.access.audit import Audit
-from countersign.core.access.idempotency import KEY_LENGTH_MAX, Keep
+from countersign.core.access.idempotency import KEY_LENGTH_MAX, KeyedRequest
 from countersign.core.access.key import BRAND, Principal, Scope
 from countersign.core.access.reach import AccountReach, DeploymentReach
 
@@ -190,7 +190,7 @@ class Call(msgspec.Struct, eq=False, kw_only=True):
     locale: str = ""
     """The language for the caller, as soon as something more specific than Accept-Language is
     known."""
-    entry: Keep | None = None
+    entry: KeyedRequest | None = None
     """Makes the kept response from its body; None without an Idempotency-Key."""
     audit: Audit | None = None
     """Where an act notes itself: of operators and staff; None: a vendor's key acts."""

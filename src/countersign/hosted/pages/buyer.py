@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
 from msgspec import UNSET
 from sqlalchemy import Connection
@@ -34,7 +34,7 @@ from countersign.core.checkout.model import (
     require_open,
 )
 from countersign.core.checkout.order import Reading
-from countersign.core.checkout.sessions import cleared, order_of, principal_of, with_decision
+from countersign.core.checkout.sessions import cleared, order_of, principal_of, with_decisions
 from countersign.core.clearances.clear import PreparedOrder
 from countersign.core.notices.model import NoticeEdition
 from countersign.hosted.pages import identity
@@ -202,19 +202,24 @@ async def accept(
             return model.acknowledged(before, at, new.id, new.receipt) if same else before
 
         order = await order_of(room, acknowledged(session, now))
-        write = partial(_write_accepted, new, order)
-        session = await store.change(room, session, acknowledged, write)
+        item = new, order
+        session = await store.change(room, session, acknowledged, _write_accepted, item)
         if session.ack_id is not None:
             # Decided by now, unless the order was refused or the notices had to be read again.
             return await cleared(room, session)
 
 
+_Accepted: TypeAlias = tuple[NewAcknowledgment, PreparedOrder | None]
+
+
 def _write_accepted(
-    new: NewAcknowledgment, order: PreparedOrder | None, connection: Connection, session: Session
-) -> Session:
-    """Write the acknowledgment, and the decision about the order if the facts suffice for one."""
-    write_hosted(connection, new)
-    return session if order is None else with_decision(order, connection, session)
+    connection: Connection, accepted: Sequence[tuple[_Accepted, Session]]
+) -> list[Session]:
+    """Write acknowledgments, and decisions about the orders for which the facts suffice."""
+    write_hosted(connection, [new for (new, _), _ in accepted])
+    orders = [(order, session) for (_, order), session in accepted if order is not None]
+    after = iter(with_decisions(connection, orders) if orders else ())
+    return [session if order is None else next(after) for (_, order), session in accepted]
 
 
 async def repeated(room: HostedPages, session: Session, initials: Sequence[str]) -> bool:

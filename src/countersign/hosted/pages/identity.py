@@ -6,7 +6,7 @@ was started for this checkout session.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from hmac import compare_digest
@@ -327,9 +327,9 @@ async def remembered(
         return session
     check = with_members(found, binding=binding, browser=browser)
 
-    def written(connection: Connection, passed: Session) -> Session:
+    def written(connection: Connection, passed: Sequence[tuple[None, Session]]) -> list[Session]:
         informing.write(connection)
-        return passed
+        return [session for _, session in passed]
 
     identified = partial(checks.identify, check=check)
     passed = await store.change(room, session, identified, written)

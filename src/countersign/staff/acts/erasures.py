@@ -36,7 +36,7 @@ from countersign.base.values import (
     VERIFICATION,
     from_ns,
 )
-from countersign.core.access.idempotency import Keep, replace_answer
+from countersign.core.access.idempotency import KeyedRequest, replace_answer
 from countersign.core.access.key import Scope
 from countersign.core.access.reach import Reach
 from countersign.core.gate.act import Acts
@@ -221,7 +221,7 @@ async def preview_erasure(
     refusals=(UnknownSubject, OnHold),
 )
 async def erase(
-    privacy: Privacy, reach: Reach, wanted: ErasureOrder, keep: Keep | None = None
+    privacy: Privacy, reach: Reach, wanted: ErasureOrder, keep: KeyedRequest | None = None
 ) -> ErasureDone:
     """Permanently erase the personal data of an acknowledgment, a verification or a buyer.
 

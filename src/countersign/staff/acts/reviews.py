@@ -23,7 +23,7 @@ from countersign.base.http.schemas import (
     view,
 )
 from countersign.base.values import Reason
-from countersign.core.access.idempotency import Keep
+from countersign.core.access.idempotency import KeyedRequest
 from countersign.core.access.key import Principal, Scope
 from countersign.core.access.reach import AccountReach
 from countersign.core.buyers import review
@@ -158,7 +158,7 @@ def list_buyer_reviews(
     ),
 )
 async def review_buyer(
-    room: Buyers, who: Principal, cbid: str, wanted: BuyerReviewRequest, keep: Keep | None
+    room: Buyers, who: Principal, cbid: str, wanted: BuyerReviewRequest, keep: KeyedRequest | None
 ) -> ReviewedBuyer:
     """Decide on a buyer in the review queue. The audit log names the person or key that decided.
 
