@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
@@ -304,7 +303,9 @@ def test_a_session_of_somebody_else_never_counts(checks: Checks) -> None:
     """Not even in place of the buyer's own session."""
     mine, yours = checks.begun(), checks.begun()
     checks.submit(yours, "verified")
-    swapped = replace(mine, content=msgspec.structs.replace(mine.asked, checks=yours.asked.checks))
+    swapped = msgspec.structs.replace(
+        mine, content=msgspec.structs.replace(mine.asked, checks=yours.asked.checks)
+    )
     with pytest.raises(ProviderSessionNotFound):
         checks.follow(swapped)
     checks.stage.wait(timedelta(minutes=1))

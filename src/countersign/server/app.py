@@ -238,6 +238,7 @@ class App:
         if len(call.query_string) > QUERY_BYTES_MAX:
             raise InvalidRequest(f"The query has more than {QUERY_BYTES_MAX} bytes.")
         route, call.parameter = self._router.match(call.method, call.path)
+        call.query = route.query and left_out(route.query)
         if route.console and self._console_host and not call.is_within:
             host = call.headers.get(b"host", b"").decode("latin-1").lower()
             if host != self._console_host:
@@ -269,8 +270,8 @@ class App:
             call.also = (self._limiter.policy, (b"ratelimit", quota))
             if wait:
                 raise RateLimited(retry_after=wait)
-        if call.query_string or route.query is not None:
-            call.query = _query(call, route)
+        if call.query_string:
+            call.query = read_query(call.query_string, route.query)
         act: Handler[Any] = (
             route.handler if route.request is None else partial(self._with_body, incoming, route)
         )
@@ -299,8 +300,8 @@ class App:
 
     async def _admit_stranger(self, call: Call, incoming: Incoming, route: Route[Any]) -> Reply:
         """Let the handler name the quotas of an unauthenticated request before its body is read."""
-        if route.query is not None or (call.query_string and route.client_token):
-            call.query = _query(call, route)
+        if call.query_string and (route.client_token or route.query):
+            call.query = read_query(call.query_string, route.query)
         if self._visits:
             call.count_visit = self._visits.count
         held, room = self._held.get(route.address), self._rooms[route.address]
@@ -391,12 +392,6 @@ class App:
 
             return missing()
         return error_reply(refusal, self._help)
-
-
-def _query(call: Call, route: Route[Any]) -> Any:  # noqa: ANN401 - that of the route
-    if call.query_string or route.query is None:
-        return read_query(call.query_string, route.query)
-    return left_out(route.query)
 
 
 def _is_from_strangers(route: Route[Any]) -> bool:

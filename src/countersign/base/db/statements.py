@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Any, Final, TypeVar
 
 import msgspec
-from sqlalchemy import Connection, Dialect, Executable, Select, Table
+from sqlalchemy import Connection, Dialect, Executable, Table
 from sqlalchemy.exc import DBAPIError
 
 # Statements of the hot path, as the driver takes them.
@@ -94,11 +94,6 @@ def _sent_whole(driver: Any) -> Iterator[None]:  # noqa: ANN401 - a connection o
     finally:
         if not driver.closed:
             driver.pgconn.nonblocking = 1
-
-
-def text_of(statement: Select[*tuple[Any, ...]]) -> str:
-    """A statement of SQLAlchemy without parameters, as the text that both engines take."""
-    return str(statement.compile(compile_kwargs={"literal_binds": True}))
 
 
 class DriverStatement:

@@ -13,7 +13,7 @@ import structlog
 from msgspec.structs import asdict, replace
 from sqlalchemy import Column, Connection, select
 
-from countersign.base.db.statements import DriverStatement, of_row, text_of
+from countersign.base.db.statements import DriverStatement, of_row
 from countersign.base.db.tables import (
     Field,
     acknowledgment_uses,
@@ -70,7 +70,8 @@ _INDEXES: Final[Mapping[Field, Column[bytes]]] = {
 }
 """For each searchable field, the column of its blind index."""
 _select_one: Final = DriverStatement(
-    f"{text_of(_SELECT)} AND records.id = ? AND records.account_id = ? AND records.mode = ?"
+    f"{_SELECT.compile(compile_kwargs={'literal_binds': True})}"
+    " AND records.id = ? AND records.account_id = ? AND records.mode = ?"
 )
 
 
@@ -184,7 +185,9 @@ async def _view(room: Acknowledgments, found: StoredAcknowledgment) -> Acknowled
 def _shown(found: StoredAcknowledgment, opened_ones: Sequence[str]) -> Acknowledgment:
     """With its disclosures as personal fields, in the shapes of spec/evidence-format.md."""
     with refusing_damage(found.ack_id):
-        shown = {name: value for _, name, value in map(_opened, opened_ones)}
+        # Salt, name and value of a disclosure of ours: nobody else can seal one.
+        opened = (_decode_disclosure(urlsafe_b64decode(f"{one}==")) for one in opened_ones)
+        shown = {name: value for _, name, value in opened}
         ip, agent = shown.get("ip") or {}, shown.get("user_agent") or {}
         submitted: dict[str, Any] = {name: shown.get(name) for name in AS_SUBMITTED}
         return Acknowledgment(
@@ -205,11 +208,6 @@ def _shown(found: StoredAcknowledgment, opened_ones: Sequence[str]) -> Acknowled
             evidence=evidence_of(found.origin, found.leaf_index),
             erased_at=found.erased_at,
         )
-
-
-def _opened(encoded: str) -> tuple[str, str, Any]:
-    """Salt, name and value of a disclosure of ours: nobody else can seal one."""
-    return _decode_disclosure(urlsafe_b64decode(f"{encoded}=="))
 
 
 def evidence_of(origin: str | None, index: int | None) -> Evidence:

@@ -30,9 +30,6 @@ from countersign.core.acknowledgments.make import NewAcknowledgment, make_again
 from countersign.core.events.sql import defer_acknowledged
 from countersign.core.parties import bound_in
 
-_NOT_PLACED: Final = (None,) * 3
-
-
 _TYPES: Final = {
     **dict.fromkeys(("id", "account_id", "mode", "notice_id"), "text"),
     "at": "bigint",
@@ -146,7 +143,7 @@ def defer(connection: Connection, new: Sequence[NewAcknowledgment]) -> None:
     for mode in {one.mode for one in new}:
         own = [one for one in new if one.mode is mode]
         placed = sequencer.place_inline(connection, mode, own) if sequencer else None
-        log_id, index, sealed_at = placed or _NOT_PLACED
+        log_id, index, sealed_at = placed or (None,) * 3
         for place, one in enumerate(own, index or 0):
             one.log_id, one.leaf_index = log_id, None if log_id is None else place
             rows.append(_row(one))

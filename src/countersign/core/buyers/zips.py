@@ -72,17 +72,14 @@ def proved_zip_index(
 
 # Driven by the list of subjects on both engines, whatever statistics a planner may have.
 _TRIED: Final = {
-    "sqlite": DriverStatement(
-        "SELECT z.account_id, z.mode, z.subject_index, z.zip_index, z.at"
-        " FROM json_each(?) s CROSS JOIN zip_attempts z ON z.account_id = s.value ->> 0"
-        " AND z.mode = s.value ->> 1 AND z.subject_index = unhex(s.value ->> 2)"
-    ),
-    "postgresql": DriverStatement(
-        "SELECT account_id, mode, subject_index, z.zip_index, z.at"
-        " FROM unnest(?::text[], ?::text[], ?::bytea[]) AS s (account_id, mode, subject_index)"
-        " JOIN zip_attempts z USING (account_id, mode, subject_index)"
-    ),
+    "sqlite": "SELECT z.account_id, z.mode, z.subject_index, z.zip_index, z.at"
+    " FROM json_each(?) s CROSS JOIN zip_attempts z ON z.account_id = s.value ->> 0"
+    " AND z.mode = s.value ->> 1 AND z.subject_index = unhex(s.value ->> 2)",
+    "postgresql": "SELECT account_id, mode, subject_index, z.zip_index, z.at"
+    " FROM unnest(?::text[], ?::text[], ?::bytea[]) AS s (account_id, mode, subject_index)"
+    " JOIN zip_attempts z USING (account_id, mode, subject_index)",
 }
+_select: Final = {engine: DriverStatement(text) for engine, text in _TRIED.items()}
 _LOCK_TRIED: Final = "SELECT pg_advisory_xact_lock(key) FROM unnest(%s::bigint[]) AS key"
 _delete: Final = DriverStatement(
     "DELETE FROM zip_attempts"
@@ -165,7 +162,7 @@ def _lock(connection: Connection, subjects: Collection[ZipSubject]) -> None:
         connection.exec_driver_sql(_LOCK_TRIED, (sorted(keys),))
 
 
-def _tried(connection: Connection, subjects: Sequence[ZipSubject]) -> Sequence[tuple[Any, ...]]:
+def _tried(connection: Connection, subjects: Sequence[ZipSubject]) -> Any:  # noqa: ANN401 - a cursor
     """The rows of these subjects, in the driver's own types."""
     engine = connection.dialect.name
     accounts, modes, indexes = zip(*subjects, strict=True)
@@ -173,5 +170,4 @@ def _tried(connection: Connection, subjects: Sequence[ZipSubject]) -> Sequence[t
     if engine == "sqlite":
         subject_rows = zip(accounts, modes, (index.hex() for index in indexes), strict=True)
         given = [msgspec.json.encode([*subject_rows]).decode()]
-    rows: Sequence[tuple[Any, ...]] = _TRIED[engine](connection, *given).fetchall()
-    return rows
+    return _select[engine](connection, *given)

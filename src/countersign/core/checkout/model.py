@@ -208,7 +208,7 @@ class Session(Struct, frozen=True, kw_only=True):
     browser: str = ""  # which one looks at it, as in a reading; not stored
 
     def __repr__(self) -> str:
-        return f"Session({self.id})"
+        return f"<Session {self.id}: hidden>"
 
     @property
     def reach(self) -> AccountReach:

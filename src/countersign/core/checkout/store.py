@@ -321,7 +321,6 @@ def _write_changes(connection: Connection, changes: Sequence[_Change]) -> list[S
 
 def _write_change(connection: Connection, change_: _Change, after: Session) -> Session | None:
     room, before, _, _, at, _, _, remember = change_
-    same = before.id, before.revision
     after = replace(after, revision=before.revision + 1)
     content = seal(change_.key, after, room.access.entropy(NONCE_BYTES))
     ends = to_ms(after.expires_at)
@@ -330,7 +329,7 @@ def _write_change(connection: Connection, change_: _Change, after: Session) -> S
         *(after.revision, after.status.value, ends, ends if after.status is Status.OPEN else None),
         None if after.ended_at is None else to_ms(after.ended_at),
         *(after.ack_id, after.clearance_id, after.check_revision, content),
-        *(cbid_index(room, after), *same),
+        *(cbid_index(room, after), before.id, before.revision),
     )
     if changed.rowcount != 1:
         return None

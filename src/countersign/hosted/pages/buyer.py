@@ -202,8 +202,7 @@ async def accept(
             return model.acknowledged(before, at, new.id, new.receipt) if same else before
 
         order = await order_of(room, acknowledged(session, now))
-        item = new, order
-        session = await store.change(room, session, acknowledged, _write_accepted, item)
+        session = await store.change(room, session, acknowledged, _write_accepted, (new, order))
         if session.ack_id is not None:
             # Decided by now, unless the order was refused or the notices had to be read again.
             return await cleared(room, session)
