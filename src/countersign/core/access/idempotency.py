@@ -193,7 +193,8 @@ def taken(
         else:
             keep.was_free = True
             expired.append(entry)
-    delete_entries(connection, expired)
+    if any(expired):
+        delete_entries(connection, expired)
     return outcomes
 
 

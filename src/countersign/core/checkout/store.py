@@ -177,9 +177,8 @@ async def find_by_id(room: Checkout, session_id: str) -> Session | None:
 
 
 async def _row(room: Checkout, session_id: str) -> _Row | None:
-    if not any(is_id(prefix, session_id) for prefix in (CHECKOUT_SESSION, EARLIER_SESSION)):
-        return None
-    return await room.access.database.read_batched(_rows_by_id, session_id)
+    is_one = any(is_id(prefix, session_id) for prefix in (CHECKOUT_SESSION, EARLIER_SESSION))
+    return await room.access.database.read_batched(_rows_by_id, session_id) if is_one else None
 
 
 def _rows_by_id(connection: Connection, ids: Sequence[str]) -> list[_Row | None]:
@@ -384,10 +383,8 @@ async def clock_of(room: Checkout, session: Session) -> datetime:
 
 def cbid_index(room: Checkout, session: Session) -> bytes | None:
     """The blind index by which an erasure finds a buyer's sessions."""
-    cbid = session.subject
-    if cbid is None:
-        return None
-    return room.access.secret.blind_index(session.account_id, CBID_FIELD, cbid)
+    cbid, index = session.subject, room.access.secret.blind_index
+    return None if cbid is None else index(session.account_id, CBID_FIELD, cbid)
 
 
 async def _opened(room: Checkout, row: _Row) -> Session:
