@@ -11,7 +11,7 @@ from tests.support import forked
 
 pytestmark = [pytest.mark.long, pytest.mark.one_engine, pytest.mark.later]  # it measures
 
-MOST = {"acknowledge": 125, "status": 30, "notice": 15, "accept": 608}
+MOST = {"acknowledge": 124, "status": 30, "notice": 15, "accept": 601}
 """Of functions of our own, for one request alone: an acknowledgment with an Idempotency-Key, the
 status of a buyer, a notice, and the end of a checkout on the hosted page. With three objects of
 each kind, people are known from keys; the end of a checkout also reads adopted initials, the copy

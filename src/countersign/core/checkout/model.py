@@ -343,12 +343,8 @@ def shown(  # noqa: PLR0917 - what is kept of a rendered notice
         return session
     else:
         seen = LineSeen(shown_at=now)
-        reading = replace(
-            reading,
-            rendered_digest=rendered_digest,
-            locale=locale,
-            lines=tuple(seen if one.initialed_at is None else one for one in reading.lines),
-        )
+        again = tuple(seen if one.initialed_at is None else one for one in reading.lines)
+        reading = replace(reading, rendered_digest=rendered_digest, locale=locale, lines=again)
     return with_content(session, content, reading=reading)
 
 
