@@ -69,6 +69,19 @@ def test_an_event_ends_the_pause() -> None:
     assert not wake.is_set()
 
 
+def test_idle_loops_end_their_pauses_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At multiples of their period, whenever they began: the process wakes once for all."""
+    ends, timeout = list[float](), asyncio.timeout
+
+    def at_once(seconds: float) -> asyncio.Timeout:
+        ends.append(asyncio.get_running_loop().time() + seconds)
+        return timeout(0)
+
+    monkeypatch.setattr(asyncio, "timeout", at_once)
+    until_cancelled(forever("sweeping", Acts(list, list), 3600))
+    assert [round(end) % 3600 for end in ends] == [0, 0]
+
+
 def test_a_failure_in_a_group_of_tasks_is_logged_too() -> None:
     """Its own traceback helps; the group's only says that one failed."""
     acts = Acts(fails(ExceptionGroup(SECRET, [KeyError(SECRET), ValueError(SECRET)])))
