@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import unescape
+from io import StringIO
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from countersign.base.values import Mode
 from countersign.core.access.account import set_reviewers
+from countersign.core.access.reach import reach_of
 from countersign.core.access.role import Role
 from countersign.core.gate.route import Reply
+from countersign.core.log.audit_chain import seal_audit
+from countersign.staff.people import roles
 from countersign_console.pages import PAGES
 from countersign_console.view import WORDS
+from tests.console.visitor import Vendor
 from tests.people.crew import Console, Person, in_console
 from tests.remembered.device import ORIGIN
 from tests.support.acts import done
@@ -244,14 +251,53 @@ def test_every_item_of_a_long_list_is_reached(tmp_path: Path) -> None:
         opened = {"action": "matter_opened"}
         page = await audit.did("audit/-/find", **opened)
         after = first(r'name="after" value="(\w+)"', page)
-        assert page.count("matter opened</td>") == 50
+        assert page.count("Matter opened</td>") == 50
         rest = await audit.did("audit/-/find", after=after, **opened)
-        assert rest.count("matter opened</td>") == 5
+        assert rest.count("Matter opened</td>") == 5
         file = (await audit.send("audit/-/csv", **opened)).body.decode()
-        assert file.count("\r\n") == 56
+        assert file.count("\r\n") == 57
         assert all(one in file for one in made)
         refused = await audit.send("audit/-/csv", begin="yesterday")
         assert refused.status == 400
+
+    in_console(tmp_path, work)
+
+
+def test_the_audit_is_filtered_by_names_and_acts_in_words(tmp_path: Path) -> None:
+    """By all who ever had a role there, and no one else; an act leads to its order."""
+
+    async def work(console: Console) -> None:
+        account, other = await console.account("vendor"), await console.account("other")
+        order = await (await Vendor.of(console, account)).order("cs_1", "order 1001")
+        owner = await console.person("Ada", Role.OWNER, account)
+        cora = await console.person("Cora", Role.COMPLIANCE, account)
+        await console.person("Otto", Role.OWNER, other)
+        place, said = f"{account}/test", {"subject": order["ack_id"], "reason": "case 7"}
+        await Browser(console, cora, place).did("holds/-/place_hold", **said)
+        await done(
+            roles.remove,
+            console.deployment.people,
+            cora.id,
+            reach_of(account, Mode.LIVE),
+        )
+        audit = Browser(console, owner, place)
+        page = await audit.get("audit")
+        assert f'<option value="{cora.id}">Cora</option>' in page
+        assert '<option value="hold_placed">Hold placed</option>' in page
+        assert "Otto" not in page
+        found = await audit.did("audit/-/find", actor=cora.id, action="hold_placed")
+        assert found.count("<td>Hold placed</td>") == 1
+        assert f'<option value="{cora.id}" selected>Cora</option>' in found
+        to = first(r'href="/console/[^"]+/test/(orders/ack_\w+)"', found)
+        assert EN["item_orders"] in await audit.get(to)
+        nothing = await audit.did("audit/-/find", actor=cora.id, action="matter_opened")
+        assert EN["audit_nothing"] in nothing
+        await seal_audit(console.deployment.log, now_too=True)
+        file = (await audit.send("audit/-/csv", actor=cora.id)).body.decode()
+        lines = [*csv.DictReader(StringIO(file))]
+        assert {one["name"] for one in lines[:-1]} == {"Cora"}
+        assert lines[-1]["audit_id"] == "head"
+        assert re.fullmatch("[0-9a-f]{64}", lines[-1]["subject"])
 
     in_console(tmp_path, work)
 

@@ -27,6 +27,7 @@ from msgspec import to_builtins
 
 from countersign.base.errors import InvalidNoticeFile, NotFound, OriginNotAllowed
 from countersign.base.http.body import BODY_BYTES_MAX, DOOR_BYTES_MAX, Incoming
+from countersign.core.access.audit import AuditAction
 from countersign.core.access.key import MACHINE_SCOPES, PEOPLE_SCOPES, Scope
 from countersign.core.access.key import STAFF_SCOPES as OF_STAFF
 from countersign.core.access.key import VENDOR_SCOPES as OF_VENDORS
@@ -43,6 +44,7 @@ from countersign.core.gate.route import (
     Route,
     grouped,
 )
+from countersign.core.log.audit_chain import sealed_head
 from countersign.core.notices.notice_file import parse_notice_file
 from countersign.core.orders.model import OrderState
 from countersign.hosted.toolkit.screens import CONTRAST, address_of, contrast, read_door, read_form
@@ -62,6 +64,8 @@ _OWN: Final = frozenset({b"same-origin", b"none"})
 _JSON: Final = "application/json"
 _FORM_KEY_BYTES: Final = 16
 
+AUDITED: Final = tuple(one.value for one in AuditAction)
+"""The acts and looks of the audit."""
 ORDER_STATES: Final = tuple(OrderState)
 VENDOR_SCOPES: Final = tuple(scope.value for scope in Scope if scope in OF_VENDORS)
 """The scopes of keys that a vendor's server may need."""
@@ -255,6 +259,14 @@ class Host:
     async def names(self, person_ids: Sequence[str]) -> Mapping[str, str]:
         """The names of people (`per_…`) in the audit; unknown ids are left out."""
         return await self._people.access.database.read(sql.names_of, person_ids)
+
+    async def people(self, account_id: str) -> Mapping[str, str]:
+        """The names of all who ever had a role in an account; "": of all people."""
+        return await self._people.access.database.scan(sql.ever_of, account_id)
+
+    async def audit_head(self) -> tuple[str, str]:
+        """The head of the audit's chain that the log has, and since when; "", "": none yet."""
+        return await self._people.access.database.read(sealed_head)
 
     @property
     def provider(self) -> str:

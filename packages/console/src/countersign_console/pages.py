@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Protocol
 
-from countersign.server.console_host import STAFF_SCOPES, VENDOR_SCOPES, PageReply
+from countersign.server.console_host import AUDITED, STAFF_SCOPES, VENDOR_SCOPES, PageReply
 from countersign_console.accounts import ACCOUNTS
 from countersign_console.audit import Audit
 from countersign_console.erasures import Erasures
@@ -220,8 +220,8 @@ SCOPES: Final = {key: scope for key, (scope, _) in _DECLARED.items()}
 def refuse_lacking(
     pages: Mapping[tuple[bool, str], Page], words: Mapping[str, Mapping[str, str]]
 ) -> None:
-    """Raise LookupError where a language lacks words of a page, an item, a form or its end."""
-    needed = {f"page_{name}" for _, name in pages}
+    """Raise LookupError where a language lacks words of pages, items, forms or audited acts."""
+    needed = {f"page_{name}" for _, name in pages} | {f"audited_{one}" for one in AUDITED}
     for page in pages.values():
         if isinstance(page, ListPage):
             acts = (*page.new, *page.acts)

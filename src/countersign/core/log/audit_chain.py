@@ -69,6 +69,12 @@ def _seal(connection: Connection, room: LogRoom, *, now_too: bool) -> str | None
     return head
 
 
+def sealed_head(connection: Connection) -> tuple[str, str]:
+    """The head that was sealed last, in hex, and when; "", "": none was."""
+    last = _last_sealed(connection)
+    return ("", "") if last is None else (_read_head(last.body).head, rfc3339_ms(last.at))
+
+
 def _last_sealed(connection: Connection) -> Row[*tuple[Any, ...]] | None:
     r = deployment_records.c
     heads = select(r.at, r.body).where(r.type == RecordType.AUDIT_HEAD, r.mode == Mode.LIVE)

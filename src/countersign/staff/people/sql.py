@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import Connection, delete, func, select
+from sqlalchemy import Connection, delete, exists, func, select
 
 from countersign.base.db.statements import row, rows
 from countersign.base.db.tables import (
     accounts,
+    audit_log,
+    audit_owners,
     people,
     person_grants,
     person_links,
@@ -18,6 +20,7 @@ from countersign.base.db.tables import (
     person_sessions,
     person_subjects,
 )
+from countersign.core.access.audit import AuditAction
 from countersign.core.access.reach import Reach
 from countersign.core.access.role import Role
 from countersign.staff.people.model import HeldRole, LinkRow, Member
@@ -60,6 +63,20 @@ def name_of(connection: Connection, person_id: str) -> str | None:
 def names_of(connection: Connection, person_ids: Sequence[str]) -> dict[str, str]:
     """The names of these people."""
     query = select(people.c.id, people.c.name).where(people.c.id.in_(person_ids))
+    return {found.id: found.name for found in connection.execute(query)}
+
+
+def ever_of(connection: Connection, account_id: str) -> dict[str, str]:
+    """The names of those with a role in an account now, or by its audit once; "": of all people."""
+    c, query = audit_log.c, select(people.c.id, people.c.name)
+    if account_id:
+        of_account = (audit_owners.c.account_id == account_id) & (audit_owners.c.entry_id == c.id)
+        invited = exists().where(
+            *(c.subject == people.c.id, c.action == AuditAction.PERSON_INVITED),
+            exists().where(of_account),
+        )
+        now = exists().where(_g.person_id == people.c.id, _g.account_id == account_id)
+        query = query.where(invited | now)
     return {found.id: found.name for found in connection.execute(query)}
 
 
