@@ -20,6 +20,7 @@ from countersign.base.db.tables import (
     person_sessions,
     person_subjects,
 )
+from countersign.base.values import Mode
 from countersign.core.access.audit import AuditAction
 from countersign.core.access.reach import Reach
 from countersign.core.access.role import Role
@@ -67,16 +68,12 @@ def names_of(connection: Connection, person_ids: Sequence[str]) -> dict[str, str
 
 
 def ever_of(connection: Connection, account_id: str) -> dict[str, str]:
-    """The names of those with a role in an account now, or by its audit once; "": of all people."""
-    c, query = audit_log.c, select(people.c.id, people.c.name)
+    """The names of all who were ever invited to an account; "": of all people."""
+    c, own, query = audit_log.c, audit_owners.c, select(people.c.id, people.c.name)
     if account_id:
-        of_account = (audit_owners.c.account_id == account_id) & (audit_owners.c.entry_id == c.id)
-        invited = exists().where(
-            *(c.subject == people.c.id, c.action == AuditAction.PERSON_INVITED),
-            exists().where(of_account),
-        )
-        now = exists().where(_g.person_id == people.c.id, _g.account_id == account_id)
-        query = query.where(invited | now)
+        entry = exists().where(c.subject == people.c.id, c.action == AuditAction.PERSON_INVITED)
+        of_account = (own.account_id == account_id, own.mode == Mode.LIVE)  # it is in both
+        query = query.where(entry.where(own.entry_id == c.id, *of_account))
     return {found.id: found.name for found in connection.execute(query)}
 
 
