@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx2
 import pytest
+import structlog
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from countersign.core.access.audit import find_audit
@@ -125,6 +126,7 @@ def problem(reply: Reply) -> tuple[int, str]:
 
 
 REFUSED = (403, "This browser did not request this sign-in, or it took too long. Start again.")
+INVALID = (403, "The provider&#39;s answer did not pass a check, so you were not signed in.")
 UNKNOWN = (403, "No one with that account at the provider can sign in here. Come in by an")
 DOWN = (503, "The provider that signs you in cannot be reached now. Try again later.")
 
@@ -263,10 +265,20 @@ def test_a_token_with_other_claims_signs_in_no_one(
         before = browser.session
         for lie in LIES.values():
             provider.claims = lie
-            assert_says(await browser.sign_in(), REFUSED)
+            assert_says(await browser.sign_in(), INVALID)
         assert browser.session == before
 
-    with_ada(tmp_path, provider, work)
+    with structlog.testing.capture_logs() as logged:
+        with_ada(tmp_path, provider, work)
+    kinds = [one["kind"] for one in logged if one["event"] == "provider_failed"]
+    assert kinds[:5] == [
+        "InvalidClaimError nonce",
+        "MissingClaimError nonce",
+        "InvalidClaimError iss",
+        "InvalidClaimError aud",
+        "MissingClaimError aud",
+    ]
+    assert not [one for one in kinds if "248289761001" in one]
 
 
 def test_a_token_signed_otherwise_signs_in_no_one(tmp_path: Path, provider: OpenIdProvider) -> None:
@@ -278,7 +290,7 @@ def test_a_token_signed_otherwise_signs_in_no_one(tmp_path: Path, provider: Open
             (None, "none"), (CLIENT_SECRET * 2, "HS256"), (stranger, "RS256"), (KEY, "RS512"),
         ):  # fmt: skip
             provider.signing = signing
-            assert_says(await browser.sign_in(), REFUSED)
+            assert_says(await browser.sign_in(), INVALID)
 
     with_ada(tmp_path, provider, work)
 
@@ -338,7 +350,7 @@ def test_a_response_of_another_provider_is_refused(
         for came in ({"iss": "https://evil.example"}, {"iss": ""}, {"state": ""}, {"state": "é"}):
             response = await browser.go() | came
             provider.asked.clear()
-            assert_says(await browser.send(response), REFUSED)
+            assert_says(await browser.send(response), INVALID if "iss" in came else REFUSED)
             assert provider.asked == []
 
     with_ada(tmp_path, provider, work)
@@ -374,6 +386,45 @@ def test_an_unconnected_account_signs_in_no_one(tmp_path: Path, provider: OpenId
         assert_says(await eve.sign_in(), UNKNOWN)
         provider.person = ada
         assert (await browser.sign_in()).status == 303
+
+    with_ada(tmp_path, provider, work)
+
+
+def test_a_person_with_the_wrong_account_chooses_another(
+    tmp_path: Path, provider: OpenIdProvider
+) -> None:
+    """The provider would take the same one without a question, for ever."""
+
+    async def work(console: Console, browser: Browser) -> None:
+        ada, provider.person = provider.person, "someone else"
+        refused = (await browser.sign_in()).body.decode()
+        assert '/console/provider?for=in&amp;other=1"' in refused
+        provider.asked.clear()
+        came = await browser.go("provider?for=in&other=1")
+        assert provider.asked[-1][1]["prompt"] == "select_account"
+        assert_says(await browser.send(came), UNKNOWN)
+        provider.person = ada
+        assert (await browser.send(await browser.go("provider?for=in&other=1"))).status == 303
+
+    with_ada(tmp_path, provider, work)
+
+
+def test_one_signs_out_of_the_provider_too(tmp_path: Path, provider: OpenIdProvider) -> None:
+    """By a link of the page that one signs out to; without an address there, it says so."""
+
+    async def work(console: Console, browser: Browser) -> None:
+        out = await browser.ask("GET", "/console/sign-in?said=signed_out")
+        assert b'href="/console/provider?for=out"' in out.body
+        assert b"for=out" not in (await browser.ask("GET", "/console/sign-in")).body
+        lacking = (503, "The provider names no page for signing out, or cannot be reached.")
+        assert_says(await browser.ask("GET", "/console/provider?for=out"), lacking)
+        own = f"http://{provider.host}/out?tenant=1"
+        for address, status in (("http://sso.example/out", 503), (own, 303)):
+            provider.metadata = {"end_session_endpoint": address}
+            console.clock.seconds += 301
+            assert (await browser.ask("GET", "/console/provider?for=out")).status == status
+        led = await browser.ask("GET", "/console/provider?for=out")
+        assert location(led) == f"{own}&client_id=countersign+console"
 
     with_ada(tmp_path, provider, work)
 
@@ -519,9 +570,9 @@ def test_a_failing_provider_is_reported_in_words(tmp_path: Path, provider: OpenI
             assert (await browser.sign_in()).status == 303
         for empty in (b"{}", b'{"keys": 1}', b'{"keys": [{"kty": "oct", "k": "c2VjcmV0"}]}'):
             provider.broken = {"/keys": (200, empty)}
-            assert_says(await browser.sign_in(), REFUSED)
+            assert_says(await browser.sign_in(), INVALID)
         provider.broken = {"/token": (200, b"{}")}
-        assert_says(await browser.sign_in(), REFUSED)
+        assert_says(await browser.sign_in(), INVALID)
 
     with_ada(tmp_path, provider, work)
 

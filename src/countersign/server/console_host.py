@@ -185,8 +185,11 @@ class Host:
         self.go_to_provider: Final = partial(by_provider.begin, people)
         """The redirect for the browser, and the value that it keeps meanwhile: see `ProviderUse`.
 
-        `link` needs the token of a link, `again` that of a session.
+        `link` needs the token of a link, `again` that of a session; `is_other` asks for another
+        account.
         """
+        self.sign_out_of_provider: Final = partial(by_provider.sign_out, people)
+        """Where the browser signs out of the provider too; or the reason for a refusal."""
         self.back_from_provider: Final = partial(by_provider.finish, people)
         """A new session; None: the earlier session is fresh now; or the reason for a refusal.
 

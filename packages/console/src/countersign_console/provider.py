@@ -21,8 +21,12 @@ _FLOW_SECONDS: Final = 600
 _PAGE_LENGTH_MAX: Final = 300
 _PARAMETERS: Final = ("code", "state", "iss", "error")
 _UNAVAILABLE: Final = "unavailable"
+_OTHERS: Final = {"unknown": "in", "taken": "link"}
+"""For which refusals another account of the provider helps, and what it is for."""
+_OUT, _NO_OUT = "out", "no_out"
+"""Signing out of the provider, and that it has no page for that."""
 _REFUSALS: Final = frozenset(
-    {_UNAVAILABLE, "declined", "refused", "link", "unknown", "taken", "not_now"}
+    {_UNAVAILABLE, "declined", "refused", "invalid", "link", "unknown", "taken", "not_now", _NO_OUT}
 )
 
 
@@ -39,17 +43,26 @@ async def answer(host: Host, request: PageRequest, locale: str) -> PageReply:
     if request.method == "POST":
         return await _finish(door)
     if (why := request.query.get("refused", "")) in _REFUSALS:
-        status = 503 if why == _UNAVAILABLE else 403
+        status = 503 if why in {_UNAVAILABLE, _NO_OUT} else 403
         problem = door.words[f"provider_{why}"]
-        return door.show("provider.html", "sign_in", status, came=None, problem=problem)
+        other = _OTHERS.get(why)
+        return door.show(
+            "provider.html", "sign_in", status, came=None, problem=problem, other=other
+        )
     came = {name: request.query.get(name, "") for name in _PARAMETERS}
     return door.show("provider.html", "sign_in", script="provider.js", came=came)
 
 
 async def _go(door: Door) -> PageReply:
     query = door.request.query
+    if query.get("for") == _OUT:
+        there = await door.host.sign_out_of_provider()
+        return _refused(_NO_OUT) if there in {None, _UNAVAILABLE} else lead(str(there))
     began = await door.host.go_to_provider(
-        query.get("for", "in"), session=door.cookie(SESSION), link=door.cookie(LINK)
+        query.get("for", "in"),
+        session=door.cookie(SESSION),
+        link=door.cookie(LINK),
+        is_other="other" in query,
     )
     if isinstance(began, str):
         return _refused(began)

@@ -19,6 +19,7 @@ from countersign_console.visit import NOT_FOUND, Refused, Visit, problem_of, way
 LINK: Final = "link"
 """The cookie that keeps the token of a link while the browser is at the provider."""
 _STATE: Final = "state"
+_SIGNED_OUT: Final = "signed_out"
 _LINK_PAGE: Final = "link"
 _DOORS: Final = frozenset({"sign-in", "link"})
 _STATE_SECONDS: Final = 600
@@ -91,7 +92,7 @@ async def answer(host: Host, request: PageRequest, locale: str) -> PageReply:
 async def sign_out(host: Host, session: str) -> PageReply:
     """End the session here and on the server, even if the API refuses calls of the person."""
     await host.sign_out(session)
-    return lead(f"{ROOT}/sign-in?said=signed_out", host.cookie(SESSION, "", 0))
+    return lead(f"{ROOT}/sign-in?said={_SIGNED_OUT}", host.cookie(SESSION, "", 0))
 
 
 async def freshen(visit: Visit) -> PageReply:
@@ -155,6 +156,7 @@ class Door:
             "languages": f"{ROOT}/{self.request.path}?{urlencode({**asked, 'lang': ''})}",
             "problem": problem_of(self.request, self.words),
             "provider": self.host.provider,
+            "is_out": said == _SIGNED_OUT,
             **values,
         }
         return render(template, self.locale, status, script, **context)

@@ -55,10 +55,25 @@ class _Flow(NamedTuple):
         return b64url(room.access.secret.page_code(f"provider {name}", self.text, self.bound))
 
 
+_ASKED: Final = {ProviderUse.AGAIN: {"prompt": "login", "max_age": "0"}}
+_OTHER: Final = {"prompt": "select_account"}
+
+
+async def sign_out(room: People) -> str | ProviderRefusal | None:
+    """Where the browser signs out of the provider; or why not. None: there is no provider."""
+    try:
+        return await room.provider.sign_out() if room.provider else None
+    except ProviderFailed as failed:
+        return _noted(failed)
+
+
 async def begin(
-    room: People, use: str, *, session: str = "", link: str = ""
+    room: People, use: str, *, session: str = "", link: str = "", is_other: bool = False
 ) -> tuple[str, str] | ProviderRefusal:
-    """The redirect for the browser, and the flow that it keeps; or the reason for a refusal."""
+    """The redirect for the browser, and the flow that it keeps; or the reason for a refusal.
+
+    `is_other`: the provider lets the person choose another account.
+    """
     began = to_ms(from_ns(room.access.clock.time_ns()))
     text = f"{began}.{b64url(room.access.entropy(_NONCE_BYTES))}.{use}"
     flow = await _read(room, text, session, link)
@@ -71,7 +86,7 @@ async def begin(
             state=flow.value(room, "state"),
             nonce=flow.value(room, "nonce"),
             verifier=flow.value(room, "verifier"),
-            again=flow.use is ProviderUse.AGAIN,
+            **_ASKED.get(flow.use, _OTHER if is_other else {}),
         )
     except ProviderFailed as failed:
         return _noted(failed)

@@ -46,6 +46,8 @@ class ProviderRefusal(StrEnum):
     """It did not sign the person in."""
     REFUSED = "refused"
     """The response does not belong to this browser's request, or is too late."""
+    INVALID = "invalid"
+    """A check of the response failed; the log names it."""
     LINK = "link"
     """The link does not work."""
     UNKNOWN = "unknown"

@@ -13,11 +13,12 @@ from typing import Any, Final
 from urllib.parse import quote_plus, urlsplit
 
 import httpx2
+from authlib.common.urls import add_params_to_uri
 from authlib.oauth2.rfc6749.parameters import prepare_grant_uri, prepare_token_request
 from authlib.oauth2.rfc7636 import create_s256_code_challenge
 from authlib.oidc.core import CodeIDToken
 from joserfc import jwt
-from joserfc.errors import JoseError
+from joserfc.errors import InvalidClaimError, JoseError
 from joserfc.jwk import KeySet
 
 from countersign.base.host import is_loopback
@@ -80,12 +81,11 @@ class Provider:
         if self._http is not None:
             await self._http.aclose()
 
-    async def address(self, *, state: str, nonce: str, verifier: str, again: bool) -> str:
-        """The redirect for a browser; `again`: the provider must authenticate the person now.
+    async def address(self, *, state: str, nonce: str, verifier: str, **asked: str) -> str:
+        """The redirect for a browser, with what else is `asked` of the provider.
 
         Raises ProviderFailed.
         """
-        asked = {"prompt": "login", "max_age": "0"} if again else {}
         metadata = await self._discovered()
         address: str = prepare_grant_uri(
             metadata["authorization_endpoint"],
@@ -101,6 +101,16 @@ class Provider:
         )
         return address
 
+    async def sign_out(self) -> str:
+        """Where a browser signs out of the provider (RP-Initiated Logout 1.0 §2).
+
+        Raises ProviderFailed, also if it has no such address.
+        """
+        address = (await self._discovered()).get("end_session_endpoint")
+        if not _is_safe(address):
+            raise ProviderFailed(ProviderRefusal.UNAVAILABLE, "discovery", "end_session_endpoint")
+        return add_params_to_uri(str(address), [("client_id", self._client[0])])  # type: ignore[no-any-return]
+
     async def subject(self, response: Mapping[str, str], *, nonce: str, verifier: str) -> Named:
         """The person who signed in, from the response's parameters; the caller has checked `state`.
 
@@ -109,7 +119,7 @@ class Provider:
         metadata = await self._discovered()
         says_who = metadata.get("authorization_response_iss_parameter_supported") is True
         if response.get("iss") not in ({self.issuer} if says_who else {self.issuer, "", None}):
-            raise ProviderFailed(ProviderRefusal.REFUSED, "response", "iss")
+            raise ProviderFailed(ProviderRefusal.INVALID, "response", "iss")
         if not response.get("code"):
             raise ProviderFailed(ProviderRefusal.DECLINED, "response", "no_code")
         tokens = await self._tokens(metadata, response["code"], verifier)
@@ -117,8 +127,9 @@ class Provider:
         try:
             return self._named(tokens, keys, nonce)
         except (JoseError, ValueError, KeyError, TypeError, OverflowError) as error:
-            kind = type(error).__name__
-            raise ProviderFailed(ProviderRefusal.REFUSED, "id_token", kind) from None
+            # A claim is named; its value may be about the person.
+            kind = f"{type(error).__name__} {getattr(error, 'claim', '')}".rstrip()
+            raise ProviderFailed(ProviderRefusal.INVALID, "id_token", kind) from None
 
     def _named(self, tokens: Mapping[str, Any], keys: Any, nonce: str) -> Named:  # noqa: ANN401 - JSON
         client_id = self._client[0]
@@ -139,7 +150,7 @@ class Provider:
         )
         subject, at = claims["sub"], claims.get("auth_time")
         if not (isinstance(subject, str) and 0 < len(subject) <= _SUBJECT_LENGTH_MAX):
-            raise ValueError("sub")
+            raise InvalidClaimError("sub")
         return Named(self.issuer, subject, None if at is None else from_ms(int(at * 1000)))
 
     async def _tokens(self, metadata: Mapping[str, Any], code: str, verifier: str) -> Any:  # noqa: ANN401 - JSON
