@@ -10,6 +10,7 @@ from typing import Final
 import pytest
 
 import countersign_console
+from countersign.server.guides import read_guides
 from countersign_console import view
 from countersign_console.lists import ListPage
 from countersign_console.menu import Signed
@@ -76,6 +77,12 @@ def test_a_role_of_staff_counts_in_each_account_too() -> None:
     assert person.may("acct_2", "keys:manage")
     assert not person.may("acct_2", "search:read")
     assert not person.may("", "search:read")
+
+
+def test_pages_lead_to_guides_that_exist() -> None:
+    known = {guide.path for guide in read_guides()}
+    linked = {f"/docs/{page.guide}" for page in PAGES.values() if isinstance(page, ListPage)}
+    assert linked - {"/docs/"} <= known
 
 
 def test_no_list_is_filtered_by_a_buyer() -> None:

@@ -6,13 +6,14 @@ import csv
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from html import unescape
 from io import StringIO
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from countersign.base.values import Mode
+from countersign.base.values import Mode, from_ns
 from countersign.core.access.account import set_reviewers
 from countersign.core.access.reach import reach_of
 from countersign.core.access.role import Role
@@ -411,6 +412,32 @@ def test_a_key_has_the_ticked_scopes(tmp_path: Path) -> None:
         made = await api(console, person, "/v1/keys", account=account, mode="test")
         assert [one["scopes"] for one in made["data"]] == [["notices:read"]]
         assert "Dev" in await dev.get("keys"), "who made it"
+
+    in_console(tmp_path, work)
+
+
+def test_a_key_has_a_name_and_an_end_which_its_page_says(tmp_path: Path) -> None:
+    """A number of days, or a date that is not past."""
+
+    async def work(console: Console) -> None:
+        account = await console.account("vendor")
+        dev = await console.person("Dev", Role.DEVELOPER, account)
+        browser = Browser(console, dev, f"{account}/test")
+        fields = {"scopes.notices:read": "1", "key_name": "shop server"}
+        day = f"{from_ns(console.clock.time_ns()) + timedelta(days=30):%Y-%m-%d}"
+        for lasts in ({"expires": "90"}, {"on_day": day}, {}):
+            page = await browser.did("keys/-/create_key", **fields, **lasts)
+            assert "shop server" in page
+            assert ("Expires on" in page) is bool(lasts)
+        listed = await api(console, dev, "/v1/keys", account=account, mode="test")
+        first_, second, third = listed["data"]
+        assert {one["name"] for one in listed["data"]} == {"shop server"}
+        made, ends = (datetime.fromisoformat(first_[at]) for at in ("created_at", "expires_at"))
+        assert ends - made == timedelta(days=90)
+        assert second["expires_at"][:10] == day
+        assert third["expires_at"] is None
+        past = await browser.send("keys/-/create_key", **fields, on_day="2026-01-01")
+        assert past.status == 400
 
     in_console(tmp_path, work)
 

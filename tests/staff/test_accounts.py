@@ -100,7 +100,8 @@ def test_keys_are_made_rotated_and_revoked_for_one_account_and_mode(
         desk.person(Role.DEVELOPER, shop.account_id, "test") as test,
         desk.person(Role.DEVELOPER, shop.account_id, "live") as live,
     ):
-        made = test.post("/v1/keys", {"scopes": ["notices:read"], "lifetime_seconds": 3600})
+        wanted = {"scopes": ["notices:read"], "name": "shop server", "lifetime_seconds": 3600}
+        made = test.post("/v1/keys", wanted)
         with make_client(desk.server, made["key"]) as client:
             assert client.get("/v1/notices").status_code == 200
             assert client.get("/v1/accounts").status_code == 403
@@ -113,6 +114,7 @@ def test_keys_are_made_rotated_and_revoked_for_one_account_and_mode(
         assert code(live.post(f"{place}/revoke", {}, 404)) == "key_not_found"
         successor = test.post(f"{place}/rotate", {"overlap_seconds": 0})
         assert successor["replaces"] == made["key_id"]
+        assert successor["name"] == "shop server"
         assert test.post(f"/v1/keys/{successor['key_id']}/revoke")["works"] is False
         refused = f"/v1/keys/{successor['key_id']}/rotate"
         assert code(test.post(refused, {}, 409)) == "key_not_usable"

@@ -60,6 +60,7 @@ class Keys:
                 lifetime=None,
                 replaces=None,
                 made_by=None,
+                name=None,
                 **facts,
             )
         self.clock.advance(self.read_seconds)

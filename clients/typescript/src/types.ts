@@ -1266,6 +1266,8 @@ export interface KeyRequest {
   scopes?: Scope[] | null | undefined;
   /** Left out: it works until it is revoked. */
   lifetime_seconds?: number | null | undefined;
+  /** What it is for, such as the server that has it; nothing personal. */
+  name?: string | null | undefined;
 }
 
 /** What a key may do. */
@@ -1301,6 +1303,7 @@ export type Scope = Open<
 /** A key of an account; the key itself is shown only when it is made. */
 export interface KeyView {
   key_id: string;
+  name: string | null;
   /** The account. */
   account_id: string;
   livemode: boolean;

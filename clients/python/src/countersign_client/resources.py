@@ -2078,6 +2078,7 @@ class Keys(Resource[S]):
         *,
         scopes: Sequence[types.Scope] | None = None,
         lifetime_seconds: int | None = None,
+        name: str | None = None,
         idempotency_key: str | None = None,
     ) -> Call[types.KeyView]:
         """Create an API key.
@@ -2093,12 +2094,13 @@ class Keys(Resource[S]):
 
         - `scopes`: Left out: all that a vendor's server needs.
         - `lifetime_seconds`: Left out: it works until it is revoked.
+        - `name`: What it is for, such as the server that has it; nothing personal.
         """
         return Call(
             method="POST",
             path="/v1/keys",
             returns=types.KeyView,
-            body={"scopes": scopes, "lifetime_seconds": lifetime_seconds},
+            body={"scopes": scopes, "lifetime_seconds": lifetime_seconds, "name": name},
             headers={"Idempotency-Key": key_or_new(idempotency_key)},
         )
 

@@ -1514,6 +1514,8 @@ class KeyView(Result, frozen=True, kw_only=True):
 
     key_id: str
 
+    name: str | None
+
     account_id: str
     """The account."""
 

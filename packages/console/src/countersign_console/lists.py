@@ -127,8 +127,10 @@ class ListPage:
     """The same about an item, with `{account}` and `{id}`."""
     template: str = "item.html"
     """Of an item."""
+    guide: str = ""
+    """The page of the service's documentation about it."""
     note: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
-    """A row of the list, with the page's additions."""
+    """A row of the list, or an item, as the page shows it."""
 
     looks: ClassVar[frozenset[str]] = frozenset()
     """Forms that only look: they are carried out by the page that they lead to."""
@@ -160,7 +162,7 @@ class ListPage:
             return self._once(visit)
         if not (self.acts or self.item_path):
             return await self.show(visit)
-        (item,) = await _named(visit, [await self._item(visit)])
+        (item,) = await _named(visit, [self.note(await self._item(visit))])
         extras = await self.extras(visit, item)
         return visit.show(
             self.template,
@@ -200,7 +202,7 @@ class ListPage:
     def _once(self, visit: Visit) -> PageReply:
         act, once = visit.kept.action, visit.kept.result
         title, back = visit.words[f"act_{act}"], visit.at(self.name)
-        return visit.show("once.html", title, act=act, once=once, back=back)
+        return visit.show("once.html", title, script="copy.js", act=act, once=once, back=back)
 
     def _line(self, line: str, visit: Visit) -> str:
         return line.format(account=visit.place.account_id, id=visit.parameter)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, ClassVar, Final, Protocol
 
 from countersign.server.console_host import AUDITED, STAFF_SCOPES, VENDOR_SCOPES, PageReply
@@ -46,12 +47,24 @@ def _due(record: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**record, "due": f"due_{held}"}
 
 
+def _ends(read: dict[str, Any], _form: Mapping[str, str]) -> dict[str, Any]:
+    """The body of a key: what the API calls its fields, and its lifetime in whole days."""
+    days, day, name = (read.pop(one, None) for one in ("expires", "on_day", "key_name"))
+    if day:  # whole days, so that a form sent twice says the same
+        days = (datetime.fromisoformat(day).date() - datetime.now(UTC).date()).days
+    lasts = {"lifetime_seconds": int(days) * 86_400} if days is not None else {}
+    return read | ({"name": name} if name else {}) | lasts
+
+
+_LIFETIMES: Final = ("1", "90", "365")
+"""Days; a key without one lasts until it is revoked."""
 _WHY: Final = Field(name="key_reason", is_reason=True)
 _KEYS: Final = ListPage(
     name="keys",
     path="/v1/keys",
     identifier="key_id",
-    columns=("hint", "works", "made_by", "created_at", "last_used_at", "expires_at"),
+    guide="accounts",
+    columns=("name", "hint", "works", "made_by", "created_at", "last_used_at", "expires_at"),
     new=(
         Act(
             name="create_key",
@@ -59,16 +72,19 @@ _KEYS: Final = ListPage(
             scope="keys:manage",
             fresh=True,
             fields=(
+                Field(name="key_name"),
                 Field(
                     name="scopes",
                     kind="ticks",
                     options=(*VENDOR_SCOPES, *STAFF_SCOPES),
                     own=frozenset(STAFF_SCOPES),
                 ),
-                Field(name="lifetime_seconds", kind="number"),
+                Field(name="expires", options=_LIFETIMES),
+                Field(name="on_day", kind="day"),
                 _WHY,
             ),
-            shows=("key_id", "scopes", "key"),
+            shape=_ends,
+            shows=("name", "key_id", "scopes", "expires_at", "key"),
         ),
     ),
     acts=(
@@ -150,6 +166,17 @@ _RETENTION: Final = ListPage(
     note=_due,
     machine="countersign retention run",
 )
+
+
+def _way(person: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A person with the way to sign in, in words."""
+    passkey, provider = person["has_passkey"], person["has_provider"]
+    link = "link" if person["link_until"] else "none"
+    way = "passkey" if passkey else "provider" if provider else link
+    own = {name: value for name, value in person.items() if not name.startswith("has_")}
+    return own | {"signs_in": f"way_{way}"}
+
+
 _ROLES: Final = ("owner", "developer", "compliance", "support", "auditor")
 
 
@@ -163,7 +190,8 @@ def _people(scope: str, path: str, group: str, of: str) -> ListPage:
         name="people",
         path=path,
         identifier="person_id",
-        columns=("name", "role", "has_passkey", "last_used_at"),
+        columns=("name", "role", "signs_in", "last_used_at"),
+        note=_way,
         new=(
             Act(
                 name="invite",

@@ -39,6 +39,7 @@ WEBHOOKS: Final = Webhooks(
     item_path="/v1/webhook_endpoints/{id}",
     columns=("url", "description", "created_at", "disabled_at"),
     template="endpoint.html",
+    guide="webhooks",
     new=(
         _act(
             name="add_endpoint",

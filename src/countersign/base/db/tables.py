@@ -266,6 +266,7 @@ api_keys: Final = _in_mode(
     # in the audit.
     Column("read_on", Instant),
     Column("reads", BigInteger),
+    Column("name", String(100)),
     Index(None, "account_id"),
 )
 

@@ -135,6 +135,7 @@ class ApiKey:
     replaces: str | None
     made_by: str | None = None
     """The person (`per_…`); None: it was made on the machine."""
+    name: str | None = None
 
     def works_at(self, now: datetime) -> bool:
         # A revocation is not compared with the clock: a slow clock would undo it.

@@ -58,6 +58,7 @@ def create_key(
     mode: Mode,
     scopes: frozenset[Scope] | None = None,
     *,
+    name: str | None = None,
     lifetime: timedelta | None = None,
     made_by: str | None = None,
     by_key: str | None = None,
@@ -76,7 +77,7 @@ def create_key(
         raise InvalidArgument(
             f"No key may have the scope {refused[0]}: only people do, so that the audit has a name."
         )
-    new = _compose(access, account_id, mode, scopes, lifetime=lifetime, made_by=made_by)
+    new = _compose(access, account_id, mode, scopes, name=name, lifetime=lifetime, made_by=made_by)
     _refuse_gone(connection, account_id, made_by, by_key, new.key.created_at)
     details = {
         "key_id": new.key.id,
@@ -110,6 +111,7 @@ def rotate_key(
     scopes = old.scopes if old.kind is KeyKind.RESTRICTED else None
     new = _compose(
         *(access, old.account_id, old.mode, scopes),
+        name=old.name,
         lifetime=old.lifetime,
         made_by=old.made_by or by,
         replaces=old.id,
@@ -165,6 +167,7 @@ def _compose(
     mode: Mode,
     scopes: frozenset[Scope] | None,
     *,
+    name: str | None,
     lifetime: timedelta | None,
     made_by: str | None,
     replaces: str | None = None,
@@ -187,6 +190,7 @@ def _compose(
         last_used_at=None,
         replaces=replaces,
         made_by=made_by,
+        name=name,
     )
     return NewKey(key=key, token=token)
 

@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 from countersign.base.cli import say_if_local
 from countersign.base.errors import AccountClosed, Forbidden, KeyNotUsable, UnknownKey
 from countersign.base.http.schemas import (
+    STORABLE,
     AccountId,
     Listing,
     Page,
@@ -48,15 +49,24 @@ _DAY_SECONDS: Final = 86_400
 KeysQuery = Listing[Annotated[str, cursor("that page's last key", KEY_ID)]]
 
 
+_Name = Annotated[
+    str,
+    Meta(min_length=1, max_length=100, extra_json_schema=STORABLE, examples=["shop's server"]),
+]
+
+
 class KeyRequest(Request, frozen=True, kw_only=True):
     """What a new key may do, and for how long."""
 
     scopes: Annotated[list[Scope], Meta(min_length=1)] | None = None
     """Left out: all that a vendor's server needs."""
     lifetime_seconds: Annotated[
-        Annotated[int, Meta(ge=60, le=10 * _YEAR_SECONDS)] | None, Meta(examples=[_YEAR_SECONDS])
+        Annotated[int, Meta(ge=60, le=10 * _YEAR_SECONDS)] | None,
+        Meta(examples=[_YEAR_SECONDS]),
     ] = None
     """Left out: it works until it is revoked."""
+    name: _Name | None = None
+    """What it is for, such as the server that has it; nothing personal."""
 
 
 class KeyRotation(Request, frozen=True, kw_only=True):
@@ -71,6 +81,7 @@ class KeyView(Struct, frozen=True, kw_only=True):
     """A key of an account; the key itself is shown only when it is made."""
 
     key_id: Annotated[str, Meta(examples=[KEY_ID])]
+    name: _Name | None
     account_id: AccountId
     livemode: bool
     hint: Annotated[str, Meta(examples=["csign_sk_test_…x7Qd"])]
@@ -149,6 +160,7 @@ def create_key(connection: Connection, access: Access, call: Call, wanted: KeyRe
     seconds = wanted.lifetime_seconds
     made = keys.create_key(
         *(connection, access, who.account_id, who.mode, scopes),
+        name=wanted.name,
         lifetime=None if seconds is None else timedelta(seconds=seconds),
         made_by=who.maker,
         by_key=who.by_key,
@@ -169,7 +181,7 @@ def create_key(connection: Connection, access: Access, call: Call, wanted: KeyRe
             whole=True,
             shows=(
                 *("key_id", "hint", "account_id", "works", "expires_at", "revoked_at"),
-                *("last_used_at", "made_by"),
+                *("last_used_at", "made_by", "name"),
             ),
             none="No keys yet. Create one: countersign keys create --account ACCOUNT --mode test",
         ),
