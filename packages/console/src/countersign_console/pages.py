@@ -48,12 +48,19 @@ def _due(record: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _ends(read: dict[str, Any], _form: Mapping[str, str]) -> dict[str, Any]:
-    """The body of a key: what the API calls its fields, and its lifetime in whole days."""
-    days, day, name = (read.pop(one, None) for one in ("expires", "on_day", "key_name"))
-    if day:  # whole days, so that a form sent twice says the same
-        days = (datetime.fromisoformat(day).date() - datetime.now(UTC).date()).days
-    lasts = {"lifetime_seconds": int(days) * 86_400} if days is not None else {}
+    """The body of a key: what the API calls its fields, and its lifetime."""
+    days, day, name = (read.pop(one, "") for one in ("expires", "on_day", "key_name"))
+    lasts = {"lifetime_seconds": _seconds(days, day)} if days or day else {}
     return read | ({"name": name} if name else {}) | lasts
+
+
+def _seconds(days: str, day: str) -> int | str:
+    """In whole days, so that a form sent twice says the same; what is none, the API refuses."""
+    try:
+        until = datetime.fromisoformat(day).date() - datetime.now(UTC).date() if day else None
+        return (int(days[:6]) if until is None else until.days) * 86_400
+    except ValueError:
+        return day or days
 
 
 _LIFETIMES: Final = ("1", "90", "365")
