@@ -110,7 +110,11 @@ class Officer:
 
     def follow(self, link: str) -> None:
         """Follow the link with this word, or to this address."""
-        found = self.page.get_by_role("link", name=EN[link]) if link in EN else None
+        found = (
+            self.page.get_by_role("link", name=EN[link], exact=link.startswith("act_"))
+            if link in EN
+            else None
+        )
         with self.page.expect_navigation():
             self._press(found or self.page.locator(f"a[href$='{link}']"))
 
@@ -126,6 +130,11 @@ class Officer:
         place = self.page.locator(f"form[action$='{form}']") if form else self.page
         self.fields += 1
         self.manner.type(place.locator(target), text)
+
+    def choose(self, name: str, value: str) -> None:
+        """Choose of a select, which counts as a field."""
+        self.fields += 1
+        self.page.locator(f"[name={name}]").select_option(value)
 
     def tick(self) -> None:
         self._press(self.page.locator("[name=sure]"))
@@ -145,6 +154,11 @@ class Officer:
     def _press(self, target: Locator) -> None:
         self.presses += 1
         self.manner.press(target)
+
+
+def said(name: str) -> str:
+    """The first words of what a page says after an act."""
+    return EN[f"said_{name}"].partition("{")[0].strip()
 
 
 def find(one: Officer) -> None:
@@ -178,9 +192,10 @@ def hand_over(one: Officer) -> None:
 
 def hold(one: Officer) -> None:
     one.follow("back_to_order")
+    one.follow("act_hold")
     one.write("[name=reason]", REASON, form="/hold")
-    one.press("act_place_hold")
-    one.sees(EN["said_hold"])
+    one.press("act_hold")
+    one.sees(said("hold"))
     one.sees(EN["verdict_held"])
 
 
@@ -189,11 +204,11 @@ def decide(one: Officer) -> None:
     one.go("reviews")
     one.follow("open")
     one.decided = one.page.locator("main dl .id").first.inner_text()
-    one.write("#zip", ZIP)
-    one.write("#document", "a bill of this month")
-    one.write("#reason", REASON)
-    one.press("decide")
-    one.sees(EN["said_decided"])
+    one.write("#field-zip", ZIP)
+    one.write("#field-document", "a bill of this month")
+    one.write("#field-reason", REASON)
+    one.press("act_accept_zip")
+    one.sees(said("decided_accept_zip"))
 
 
 def erase(one: Officer) -> None:
@@ -201,9 +216,10 @@ def erase(one: Officer) -> None:
     one.go("erasures")
     one.write("#subject", one.decided)
     one.press("erase_preview")
-    one.sees(EN["erase_would"])
+    one.sees(EN["effect"])
+    one.choose("why", "request")
     one.tick()
-    one.press("erase_now")
+    one.press("act_erase")
     one.sees(EN["erase_done"])
     assert "cbid" not in one.page.url
 
@@ -216,6 +232,7 @@ def publish(one: Officer) -> None:
     one.sees(EN["notice_checked"])
     one.press("notice_publish")
     one.sees(EN["said_publish_notice"])
+    one.follow("act_review_notice")
     one.write("[name=by]", "Ada Moreno", form="/review_notice")
     one.write("[name=against]", _LAW, form="/review_notice")
     one.press("act_review_notice")

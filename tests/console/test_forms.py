@@ -13,7 +13,7 @@ import pytest
 from countersign.core.access.audit import AuditEntry, find_audit
 from countersign.core.access.role import Role
 from tests.checkout.surfer import Page
-from tests.console.visitor import COOKIE, Vendor, Visitor, places
+from tests.console.visitor import COOKIE, Vendor, Visitor, forms, places
 from tests.http.backstage import notice_file
 from tests.people.crew import Console, in_console
 from tests.remembered.device import ORIGIN, Passkey
@@ -26,7 +26,7 @@ NASTY: Final = "\"'><script>x</script><b onclick=x>{{7*7}}&amp;"
 TURNED: Final = f"\u202e{NASTY}"
 """The same, from right to left."""
 LINK: Final = "javascript:alert(1)//"
-ALLOWED: Final = ("/console", "/favicon.ico", "#main")
+ALLOWED: Final = ("/console", "/favicon.ico", "#main", "#field-")
 
 
 async def audit(console: Console) -> list[AuditEntry]:
@@ -45,7 +45,7 @@ def test_a_form_does_nothing_without_the_code_of_its_session(tmp_path: Path) -> 
         filled |= {"cbid": "cbid_1", "decision": "dismiss", "query": "x", "file": "x"}
         asked = []
         before = len(await audit(console))
-        for key, path in places(account).items():
+        for path in (*places(account).values(), *forms(account)):
             page = await own.open(path)
             actions = {form.action for form in page.forms if form.method == "post"}
             for action in {*actions, f"{path}/-/new"}:
@@ -57,7 +57,7 @@ def test_a_form_does_nothing_without_the_code_of_its_session(tmp_path: Path) -> 
                     await own.post(action, filled | {"code": code}, Origin="https://evil.example"),
                     await own.post(action, filled | {"code": code}),
                 ]
-            assert actions, key
+            assert actions, path
         shown = {(await own.led(one)).status_code for one in asked if "v=" in str(one.headers)}
         assert await console.host.who(own.session) is not None, "signed out"
         refused = {one.status_code for one in asked} | shown
@@ -74,7 +74,8 @@ def test_every_page_is_safe_to_show_and_small(tmp_path: Path) -> None:
         order = await (await Vendor.of(console, account)).order("cs_1", "order 1001")
         person = await console.person("Ada", Role.OWNER)
         own = Visitor(console, person.session, SECURE)
-        paths = [*places(account).values(), f"/console/{account}/test/orders/{order['ack_id']}"]
+        its = f"/console/{account}/test/orders/{order['ack_id']}"
+        paths = [*places(account).values(), *forms(account), its, f"{its}/hold", f"{its}/erase"]
         for path in [*paths, "/console/passkey", "/console/link", "/console/sign-in", "/console/x"]:
             shown = await own.raw("GET", path)
             page, headers = Page(shown), shown.headers
@@ -213,7 +214,8 @@ async def nasty_order(console: Console) -> dict[str, Any]:
             *where.values(),
             held,
             f"{where[False, 'orders']}/{made['checkout_session_id']}",
-            f"{where[False, 'orders']}/new",
+            *forms(account),
+            f"{held}/hold",
             f"{where[True, 'accounts']}/{account}",
         ],
     }
@@ -273,11 +275,11 @@ def test_a_button_pressed_twice_acts_once(tmp_path: Path) -> None:
         account = await console.account("vendor")
         own = Visitor(console, (await console.person("Ada", Role.OWNER)).session)
         where = places(account)[False, "keys"]
-        form = next(f for f in (await own.open(where)).forms if f.action.endswith("create_key"))
+        form = await own.form(f"{where}/-/create_key")
         once, twice = await asyncio.gather(
             *(own.press(form, key_reason="case 7") for _ in range(2))
         )
-        await own.press((await own.open(where)).forms[-1], key_reason="case 7")
+        await own.press(await own.form(form.action), key_reason="case 7")
         rows = [have for tag, have in (await own.open(where)).elements if tag == "tr"]
         return len(rows) - 1, keys_of(once) == keys_of(twice), len(keys_of(once))
 

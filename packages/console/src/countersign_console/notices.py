@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from countersign.server.console_host import PageReply
-from countersign_console.lists import Act, Field
+from countersign_console.acts import Act, Field, Item, Page
 from countersign_console.visit import Refused, Visit
 
 _VERSION: Final = "~"
 """Between a notice and its version in an address."""
+
+
+async def _run(visit: Visit, one: Item) -> str:
+    return await _happen(visit, one)
+
+
 _ACTS: Final = (
     Act(
         name="review_notice",
         path="/v1/notices/{id}/review",
         scope="notices:manage",
+        run=_run,
         fresh=True,
         fields=(
             Field(name="by", required=True),
@@ -27,6 +33,8 @@ _ACTS: Final = (
         name="withdraw_notice",
         path="/v1/notices/{id}/withdraw",
         scope="notices:manage",
+        run=_run,
+        fresh=True,
         fields=(Field(name="reason", required=True), Field(name="enjoined", kind="check")),
         danger=True,
     ),
@@ -34,16 +42,20 @@ _ACTS: Final = (
         name="reinstate_notice",
         path="/v1/notices/{id}/reinstate",
         scope="notices:manage",
+        run=_run,
+        fresh=True,
+        when=lambda one: one["live"] == "enjoined",
         fields=(Field(name="by", required=True), Field(name="against", required=True)),
     ),
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Notices:
+class Notices(Page):
     """`notices`, and `notices/{notice}~{version}`."""
 
-    looks: ClassVar = frozenset({"check"})
+    name = "notices"
+    looks = frozenset({"check"})
+    acts = _ACTS
 
     async def show(self, visit: Visit) -> PageReply:
         """All versions, a form for a new one, and what was found in it."""
@@ -61,14 +73,8 @@ class Notices:
 
     async def show_item(self, visit: Visit) -> PageReply:
         """One version: its history, difference from its predecessor, and acts."""
-        notice_id, _, version = visit.parameter.partition(_VERSION)
-        query = {"notice_id": notice_id}
-        versions = await visit.all_of("/v1/notices/lifecycle", query)
-        own = next((one for one in versions if one["version"] == version), None)
-        if own is None:
-            raise Refused(404, "not_found", visit.words["no_such"])
-        others = [one["version"] for one in versions if one["version"] != version]
-        before = max((other for other in others if other < version), default="")
+        own = await self.item(visit)
+        notice_id, version, before = own["notice_id"], own["version"], own["before"]
         compared: Any = None
         if before:
             path = f"/v1/notices/{notice_id}/compare"
@@ -78,9 +84,24 @@ class Notices:
             f"{notice_id} {version}",
             notice=own,
             compared=compared,
-            acts=[act for act in _ACTS if visit.may_do(act.scope)],
-            passkey=visit.passkey,
+            acts=self.offered(visit, own),
         )
+
+    async def item(self, visit: Visit) -> Item:
+        """A version, and the one before it."""
+        notice_id, _, version = visit.parameter.partition(_VERSION)
+        if not notice_id:
+            return {}
+        versions = await visit.all_of("/v1/notices/lifecycle", {"notice_id": notice_id})
+        own = next((one for one in versions if one["version"] == version), None)
+        if own is None:
+            raise Refused(404, "not_found", visit.words["no_such"])
+        others = [one["version"] for one in versions if one["version"] != version]
+        return {**own, "before": max((other for other in others if other < version), default="")}
+
+    async def about(self, visit: Visit, item: Item) -> str:  # noqa: ARG002 - of one page
+        """Its name."""
+        return f"{item['notice_id']} {item['version']}: {item['title']}"
 
     async def do(self, visit: Visit, action: str) -> str:
         """Publish a file; review, withdraw or reinstate a version."""
@@ -88,15 +109,16 @@ class Notices:
             made = await visit.call("POST", "/v1/notices/publish", body=await _body(visit))
             place = f"notices/{made['notice_id']}{_VERSION}{made['version']}"
             return visit.at(place, said="publish_notice")
-        notice_id, _, version = visit.parameter.partition(_VERSION)
-        act = next((one for one in _ACTS if one.name == action), None)
-        if act is None:
-            return visit.at(visit.here)
-        if act.danger and not visit.form.get("sure"):
-            raise Refused(422, "not_sure", visit.words["tick_sure"])
-        body = {"version": version, **act.body(visit.form)}
-        await visit.call("POST", act.path.replace("{id}", notice_id), body=body)
-        return visit.at(visit.here, said=act.name)
+        return await super().do(visit, action)
+
+
+async def _happen(visit: Visit, one: Item) -> str:
+    """Review, withdraw or reinstate a version."""
+    act = next(act for act in _ACTS if act.name == visit.action)
+    body = {"version": one["version"], **act.body(visit.form)}
+    path = act.path.replace("{id}", one["notice_id"])
+    await visit.call("POST", path, body=body)
+    return await visit.tell(act.name, visit.here, {**one, **body})
 
 
 async def _body(visit: Visit) -> dict[str, Any]:
