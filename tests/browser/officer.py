@@ -206,7 +206,6 @@ def decide(one: Officer) -> None:
     one.decided = one.page.locator("main dl .id").first.inner_text()
     one.write("#field-zip", ZIP)
     one.write("#field-document", "a bill of this month")
-    one.write("#field-reason", REASON)
     one.press("act_accept_zip")
     one.sees(said("decided_accept_zip"))
 

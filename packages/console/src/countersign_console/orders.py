@@ -184,7 +184,7 @@ class Orders(Page):
             parts_by_id={part["id"]: part for part in order["parts"]},
             good=_GOOD,
             bad=_BAD,
-            decisions=await _decisions(visit, order),
+            decisions=await decisions(visit, order["cbid"]),
             acts=self.offered(visit, order),
             may_hold=visit.may(_HOLDS),
             may_read=visit.may("evidence:read") and visit.sees_personal_data,
@@ -335,11 +335,11 @@ async def _holds(visit: Visit, orders: Sequence[Any]) -> Sequence[Mapping[str, A
     ]
 
 
-async def _decisions(visit: Visit, order: Any) -> Sequence[Any]:  # noqa: ANN401 - JSON
-    """What people decided on the buyer of an order, for people who may see the audit."""
-    if not order["cbid"] or not visit.may("audit:read"):
+async def decisions(visit: Visit, cbid: str | None) -> Sequence[Any]:
+    """What people decided on a buyer, for people who may see the audit."""
+    if not cbid or not visit.may("audit:read"):
         return ()
-    found = await visit.page_of("/v1/audit", subject=order["cbid"])
+    found = await visit.page_of("/v1/audit", subject=cbid)
     names = await visit.host.names(_people(found["data"]))
     return [
         {**one, "by": names.get(one["actor"], "")}
