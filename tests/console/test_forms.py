@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from html import unescape
 from pathlib import Path
 from typing import Any, Final
@@ -12,9 +13,9 @@ import pytest
 
 from countersign.core.access.audit import AuditEntry, find_audit
 from countersign.core.access.role import Role
+from countersign_console.view import WORDS
 from tests.checkout.surfer import Page
 from tests.console.visitor import COOKIE, Vendor, Visitor, forms, places
-from tests.http.backstage import notice_file
 from tests.people.crew import Console, in_console
 from tests.remembered.device import ORIGIN, Passkey
 
@@ -23,6 +24,7 @@ PAGE_BYTES_MAX: Final = 80 * 1024
 SECURE: Final = "https://localhost:4711"
 NASTY: Final = "\"'><script>x</script><b onclick=x>{{7*7}}&amp;"
 """Ends any attribute and element."""
+EN: Final = WORDS["en"]
 TURNED: Final = f"\u202e{NASTY}"
 """The same, from right to left."""
 LINK: Final = "javascript:alert(1)//"
@@ -306,21 +308,55 @@ def test_a_number_of_any_length_is_refused_in_words(tmp_path: Path) -> None:
     in_console(tmp_path, work)
 
 
-def test_a_notice_file_is_read_for_those_who_may_publish_it(tmp_path: Path) -> None:
-    """With a bound on the dots of its keys, since reading them takes long; then it is published."""
+def test_a_version_is_copied_compared_published_and_reviewed_by_another_person(
+    tmp_path: Path,
+) -> None:
+    """Mistakes stand at their fields; the publisher is refused as its reviewer, and the text kept.
 
-    async def work(console: Console) -> None:
-        form = "/console/all/notices/-/{}"
-        owner = Visitor(console, (await console.person("Ada", Role.OWNER)).session)
-        dots = await owner.send(form.format("check"), file="a." * 20_000 + "a=1")
-        assert (dots.status_code, "dots in its keys" in dots.text) == (422, True)
-        file = notice_file("by-hand", "1").replace("\n", "\r\n")
-        checked = await owner.send(form.format("check"), file=file)
-        assert (checked.status_code, "by-hand 1" in checked.text) == (200, True)
-        led = await owner.send(form.format("publish"), file=file)
-        there = "/console/all/notices/by-hand~1?said=publish_notice"
-        assert (led.status_code, led.headers["location"]) == (303, there)
+    A setting lets one person do both, which the record says.
+    """
+    old = "/console/all/notices/ab1263~2026-01-01-incomplete"
+    new = "/console/all/notices/ab1263~2027"
+
+    async def work(console: Console) -> tuple[str, str]:
+        ada, bob = [
+            Visitor(console, (await console.person(name, Role.OWNER)).session)
+            for name in ("Ada", "Bob")
+        ]
+        shown = await ada.open(old)
+        assert EN["class_barrel"] in shown.text
+        assert "sold in person" not in shown.text
+        form = await ada.form(f"{old}/copy_notice")
+        assert (form.fields["n.version"], form.fields["n.letter.1"]) == ("", "A")
+        changed = {"n.effective_from": "2026-01-01", "n.version": "a b", "n.text.5": "Allowing it."}
+        changed |= lines_of(await ada.open(f"{old}/copy_notice")) | {"n.letter.5": "E"}
+        changed |= {"n.text.5": "Allowing it.", "n.text_gaps": ""}
+        wrong = Page(await ada.press(form, **changed))
+        assert wrong.having(id="field-n.version", **{"aria-invalid": "true"})
+        checked = Page(await ada.press(form, **changed | {"n.version": "2027"}))
+        assert (EN["differences"] in checked.text, "Allowing it." in checked.text) == (True, True)
+        edit, publish = checked.forms[-2:]
+        assert "Allowing it." in Page(await ada.press(edit)).text
+        led = Page(await ada.press(publish))
+        assert "ab1263 2027" in led.text, led.text
+        review = await ada.form(f"{new}/review_notice")
+        assert review.fields["against"].startswith("https://")
+        own = Page(await ada.press(review)).text
+        page = await bob.open(f"{new}/review_notice")
+        assert "Allowing it." in page.text
+        done = Page(await bob.press(await bob.form(f"{new}/review_notice"))).text
         auditor = Visitor(console, (await console.person("Eve", Role.AUDITOR)).session)
-        assert (await auditor.send(form.format("check"), file=file)).status_code == 403
+        assert (await auditor.open(f"{old}/copy_notice")).status == 403
+        return own, done
 
-    in_console(tmp_path, work)
+    own, done = in_console(tmp_path / "two", work)
+    assert "another person reviews it" in own
+    assert "Reviewed by Bob" in done
+    alone, _ = in_console(tmp_path / "one", work, NOTICE_REVIEWERS="1")
+    assert "Reviewed by Ada" in alone
+
+
+def lines_of(page: Page) -> dict[str, str]:
+    """What the areas of a form hold."""
+    found = re.findall(r'<textarea [^>]*name="([^"]+)"[^>]*>\n?([^<]*)', page.response.text)
+    return {name: unescape(text).strip() for name, text in found}

@@ -15,7 +15,6 @@ from countersign.staff.people.kept import LASTS_MS
 from countersign_console.view import WORDS
 from tests.checkout.surfer import Form, Page
 from tests.console.visitor import Vendor, Visitor, forms, places
-from tests.http.backstage import notice_file
 from tests.people.crew import Console, in_console
 from tests.remembered.device import ORIGIN, Passkey
 
@@ -292,7 +291,7 @@ def test_ticked_orders_are_held_for_a_matter_and_exported(tmp_path: Path) -> Non
 
 
 def test_one_begins_where_one_was(tmp_path: Path) -> None:
-    """In the account and mode of the last page; a new notice file is kept like other text."""
+    """In the account and mode of the last page."""
 
     async def work(console: Console) -> None:
         accounts = [await console.account(name) for name in ("a", "b")]
@@ -305,10 +304,6 @@ def test_one_begins_where_one_was(tmp_path: Path) -> None:
         assert led.headers["location"] == f"/console/{accounts[1]}/live/orders"
         fresh = await own.raw("GET", "/console/")
         assert fresh.headers["location"] == f"/console/{accounts[0]}/test/orders"
-        file = notice_file("by-hand", "1")
-        there = await press(own, "/console/all/notices/-/check", file=file)
-        for _ in range(2):
-            assert EN["notice_checked"] in (await own.open(there)).text
 
     in_console(tmp_path, work)
 

@@ -49,6 +49,8 @@ class Field:
     """Of the choices that were found."""
     when: Callable[[Mapping[str, Any]], bool] = _always
     """Whether the field is asked for, with this item."""
+    title: str = ""
+    """Its label; "": that of its name in `words.toml`."""
     length: int = 0
     """The most characters; 0: the API says."""
 
@@ -120,6 +122,9 @@ class Act:
     """Beginnings of the names of fields that come from the form before, unseen."""
     stamps: tuple[str, ...] = ()
     """Members of the item that the form sends along as the person saw them."""
+    asks: Callable[[Visit, Item], Awaitable[Sequence[Field]]] | None = None
+    """Finds further fields."""
+    template: str = "act.html"
     outcome: str = "once.html"
     """The template that shows a kept result."""
     shape: Callable[[dict[str, Any], Mapping[str, str]], dict[str, Any]] = _as_read
@@ -135,7 +140,7 @@ class Act:
     async def of(self, visit: Visit, item: Item) -> Act:
         """The same, with the fields and choices that this person has with this item."""
         fields = []
-        for one in self.fields:
+        for one in (*self.fields, *(await self.asks(visit, item) if self.asks else ())):
             if not one.when(item):
                 continue
             if one.choices is not None:
@@ -149,11 +154,12 @@ class Act:
                 fields.append(replace(one, options=shown))
         return replace(self, fields=fields)
 
-    def check(self, visit: Visit, item: Item) -> None:
+    async def check(self, visit: Visit, item: Item) -> None:
         """Raise Refused, which names each field that is missing."""
+        asked = (*self.fields, *(await self.asks(visit, item) if self.asks else ()))
         wrong = {
-            one.name: visit.words["field_missing"].format(label=visit.label(one.name))
-            for one in self.fields
+            one.name: visit.words["field_missing"].format(label=one.title or visit.label(one.name))
+            for one in asked
             if one.required and one.when(item) and one.read(visit.form) is None
         }
         if self.danger and not visit.form.get("sure"):
@@ -168,6 +174,8 @@ class Effect:
 
     sentences: Sequence[str]
     is_possible: bool = True
+    shown: Mapping[str, Any] = field(default_factory=dict)
+    """Further values for the template of the act."""
 
 
 class Page:
@@ -227,7 +235,7 @@ class Page:
         shown, form = await act.of(visit, item), visit.form
         begun = item.get(act.within, item)
         return visit.show(
-            "act.html",
+            act.template,
             title,
             act=shown,
             about=await self.about(visit, item),
@@ -240,6 +248,7 @@ class Page:
             ],
             to=visit.at(visit.spot),
             back=back,
+            **effect.shown,
         )
 
     async def do(self, visit: Visit, action: str) -> str:
@@ -253,7 +262,7 @@ class Page:
             if act.run or refused.status != NOT_FOUND:
                 raise
             item = {}  # a form that is sent twice: the API repeats its first response
-        act.check(visit, item)
+        await act.check(visit, item)
         if act.run is not None:
             return await act.run(visit, item)
         made = await carry_out(visit, act)

@@ -145,7 +145,8 @@ async def _unsent(
     """The address of the form with what was typed, which is not sent again by itself."""
     action, act = visit.action, page.act(visit.action, of_item=bool(visit.parameter))
     asked = {"sure", *(one.name for one in act.fields)} if act and visit.is_act else set()
-    wrong = {name: text for name, text in (errors or {}).items() if name in asked}
+    is_known = asked.__contains__ if act is None or act.asks is None else bool
+    wrong = {name: text for name, text in (errors or {}).items() if is_known(name)}
     problem = problem or " ".join((errors or {}).values())
     action = "" if action in page.looks else action
     return await visit.keep(action, problem=problem, status=status, errors=wrong)
