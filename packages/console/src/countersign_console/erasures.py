@@ -18,11 +18,12 @@ def _is_buyer(item: Item) -> bool:
     return str(item["subject"]).startswith("cbid")
 
 
-def _counted(visit: Visit, ids: Iterable[str]) -> str:
-    """How many of each kind there are, in words."""
+def _counted(visit: Visit, ids: Iterable[str], *, buyer: bool = False) -> str:
+    """How many of each kind there are, in words, and the buyer itself."""
     words = visit.words
     kinds = Counter(f"kind_{one.partition('_')[0]}" for one in ids)
     found = [f"{words.get(kind, words['kind_other'])}: {n}" for kind, n in sorted(kinds.items())]
+    found += [words["letter_buyer"]] if buyer else []
     return ", ".join(found) or words["nothing"]
 
 
@@ -30,10 +31,11 @@ async def _effect(visit: Visit, item: Item) -> Effect:
     """What would be erased, alone and with acknowledgments; what stays, why, and until when."""
     words, alone = visit.words, await _preview(visit, item)
     whole = await _preview(visit, item, with_acknowledgments=True) if _is_buyer(item) else alone
-    gone = _counted(visit, alone["records"])
+    gone = _counted(visit, alone["records"], buyer=alone["buyer"])
     said = [words["erase_alone" if whole is not alone else "erase_this"].format(what=gone)]
     if whole is not alone:
-        said.append(words["erase_whole"].format(what=_counted(visit, whole["records"])))
+        gone = _counted(visit, whole["records"], buyer=whole["buyer"])
+        said.append(words["erase_whole"].format(what=gone))
     if ends := whole["retention_ends_at"]:
         said.append(words["erase_period"].format(until=times.plain(ends, visit.locale)))
     if kept := whole["kept"]:
@@ -63,8 +65,7 @@ async def _erase(visit: Visit, item: Item) -> str:
     result: Mapping[str, Any] = {
         "subject": done["subject"],
         "erased_at": done["erased_at"],
-        "what": _counted(visit, done["records"]),
-        "buyer": done["buyer"],
+        "what": _counted(visit, done["records"], buyer=done["buyer"]),
         "kept": _counted(visit, (one["record_id"] for one in done["kept"])) if done["kept"] else "",
         "copies_remain": done["copies_remain"],
     }
