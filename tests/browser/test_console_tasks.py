@@ -25,7 +25,8 @@ def test_the_ten_tasks_are_done(desk: Desk, windows: Windows, manner: str) -> No
     """Each page at the end of a task is accessible, and at most 320 pixels wide on a phone."""
     how = MANNERS[manner]
     page = windows.open(storage_state=desk.cookies, **how.window)
-    with an_officer(desk, page, how) as officer:
+    colleague = windows.open(storage_state=desk.others, **how.window)
+    with an_officer(desk, page, colleague, how) as officer:
         for task, _ in TASKS.values():
             task(officer)
             if how.window:

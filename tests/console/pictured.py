@@ -103,7 +103,7 @@ def pictures(account: str, order: str, attempt: str, buyer: str) -> dict[str, Pi
         "reason": Picture(page=its, part="section:has(#why)"),
         "personal": Picture(page=its, action="/read", fields={"reason": _REASON}),
         "cover": Picture(page=its, action="/cover", fields={"reason": _REASON}),
-        "held": Picture(page=its, action="/hold", fields={"reason": "Case 26-114"}),
+        "held": Picture(page=f"{its}/hold", action="/hold", fields={"reason": "Case 26-114"}),
         "order": Picture(page=f"{here}/orders", action="/find", fields={"query": REFERENCE}),
         "review": Picture(page=f"{here}/reviews/{attempt}"),
         "erasure": Picture(page=f"{here}/erasures", action="/preview", fields={"subject": buyer}),

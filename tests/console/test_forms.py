@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from html import unescape
 from pathlib import Path
 from typing import Any, Final
@@ -12,9 +13,9 @@ import pytest
 
 from countersign.core.access.audit import AuditEntry, find_audit
 from countersign.core.access.role import Role
+from countersign_console.view import WORDS
 from tests.checkout.surfer import Page
-from tests.console.visitor import COOKIE, Vendor, Visitor, places
-from tests.http.backstage import notice_file
+from tests.console.visitor import COOKIE, Vendor, Visitor, forms, places
 from tests.people.crew import Console, in_console
 from tests.remembered.device import ORIGIN, Passkey
 
@@ -23,10 +24,11 @@ PAGE_BYTES_MAX: Final = 80 * 1024
 SECURE: Final = "https://localhost:4711"
 NASTY: Final = "\"'><script>x</script><b onclick=x>{{7*7}}&amp;"
 """Ends any attribute and element."""
+EN: Final = WORDS["en"]
 TURNED: Final = f"\u202e{NASTY}"
 """The same, from right to left."""
 LINK: Final = "javascript:alert(1)//"
-ALLOWED: Final = ("/console", "/docs/", "/favicon.ico", "#main")
+ALLOWED: Final = ("/console", "/docs/", "/favicon.ico", "#main", "#field-")
 
 
 async def audit(console: Console) -> list[AuditEntry]:
@@ -45,7 +47,7 @@ def test_a_form_does_nothing_without_the_code_of_its_session(tmp_path: Path) -> 
         filled |= {"cbid": "cbid_1", "decision": "dismiss", "query": "x", "file": "x"}
         asked = []
         before = len(await audit(console))
-        for key, path in places(account).items():
+        for path in (*places(account).values(), *forms(account)):
             page = await own.open(path)
             actions = {form.action for form in page.forms if form.method == "post"}
             for action in {*actions, f"{path}/-/new"}:
@@ -57,7 +59,7 @@ def test_a_form_does_nothing_without_the_code_of_its_session(tmp_path: Path) -> 
                     await own.post(action, filled | {"code": code}, Origin="https://evil.example"),
                     await own.post(action, filled | {"code": code}),
                 ]
-            assert actions, key
+            assert actions, path
         shown = {(await own.led(one)).status_code for one in asked if "v=" in str(one.headers)}
         assert await console.host.who(own.session) is not None, "signed out"
         refused = {one.status_code for one in asked} | shown
@@ -74,7 +76,8 @@ def test_every_page_is_safe_to_show_and_small(tmp_path: Path) -> None:
         order = await (await Vendor.of(console, account)).order("cs_1", "order 1001")
         person = await console.person("Ada", Role.OWNER)
         own = Visitor(console, person.session, SECURE)
-        paths = [*places(account).values(), f"/console/{account}/test/orders/{order['ack_id']}"]
+        its = f"/console/{account}/test/orders/{order['ack_id']}"
+        paths = [*places(account).values(), *forms(account), its, f"{its}/hold", f"{its}/erase"]
         for path in [*paths, "/console/passkey", "/console/link", "/console/sign-in", "/console/x"]:
             shown = await own.raw("GET", path)
             page, headers = Page(shown), shown.headers
@@ -213,7 +216,8 @@ async def nasty_order(console: Console) -> dict[str, Any]:
             *where.values(),
             held,
             f"{where[False, 'orders']}/{made['checkout_session_id']}",
-            f"{where[False, 'orders']}/new",
+            *forms(account),
+            f"{held}/hold",
             f"{where[True, 'accounts']}/{account}",
         ],
     }
@@ -273,11 +277,11 @@ def test_a_button_pressed_twice_acts_once(tmp_path: Path) -> None:
         account = await console.account("vendor")
         own = Visitor(console, (await console.person("Ada", Role.OWNER)).session)
         where = places(account)[False, "keys"]
-        form = next(f for f in (await own.open(where)).forms if f.action.endswith("create_key"))
+        form = await own.form(f"{where}/-/create_key")
         once, twice = await asyncio.gather(
             *(own.press(form, key_reason="case 7") for _ in range(2))
         )
-        await own.press((await own.open(where)).forms[-1], key_reason="case 7")
+        await own.press(await own.form(form.action), key_reason="case 7")
         rows = [have for tag, have in (await own.open(where)).elements if tag == "tr"]
         return len(rows) - 1, keys_of(once) == keys_of(twice), len(keys_of(once))
 
@@ -305,21 +309,55 @@ def test_a_number_of_any_length_is_refused_in_words(tmp_path: Path) -> None:
     in_console(tmp_path, work)
 
 
-def test_a_notice_file_is_read_for_those_who_may_publish_it(tmp_path: Path) -> None:
-    """With a bound on the dots of its keys, since reading them takes long; then it is published."""
+def test_a_version_is_copied_compared_published_and_reviewed_by_another_person(
+    tmp_path: Path,
+) -> None:
+    """Mistakes stand at their fields; the publisher is refused as its reviewer, and the text kept.
 
-    async def work(console: Console) -> None:
-        form = "/console/all/notices/-/{}"
-        owner = Visitor(console, (await console.person("Ada", Role.OWNER)).session)
-        dots = await owner.send(form.format("check"), file="a." * 20_000 + "a=1")
-        assert (dots.status_code, "dots in its keys" in dots.text) == (422, True)
-        file = notice_file("by-hand", "1").replace("\n", "\r\n")
-        checked = await owner.send(form.format("check"), file=file)
-        assert (checked.status_code, "by-hand 1" in checked.text) == (200, True)
-        led = await owner.send(form.format("publish"), file=file)
-        there = "/console/all/notices/by-hand~1?said=publish_notice"
-        assert (led.status_code, led.headers["location"]) == (303, there)
+    A setting lets one person do both, which the record says.
+    """
+    old = "/console/all/notices/ab1263~2026-01-01-incomplete"
+    new = "/console/all/notices/ab1263~2027"
+
+    async def work(console: Console) -> tuple[str, str]:
+        ada, bob = [
+            Visitor(console, (await console.person(name, Role.OWNER)).session)
+            for name in ("Ada", "Bob")
+        ]
+        shown = await ada.open(old)
+        assert EN["class_barrel"] in shown.text
+        assert "sold in person" not in shown.text
+        form = await ada.form(f"{old}/copy_notice")
+        assert (form.fields["n.version"], form.fields["n.letter.1"]) == ("", "A")
+        changed = {"n.effective_from": "2026-01-01", "n.version": "a b", "n.text.5": "Allowing it."}
+        changed |= lines_of(await ada.open(f"{old}/copy_notice")) | {"n.letter.5": "E"}
+        changed |= {"n.text.5": "Allowing it.", "n.text_gaps": ""}
+        wrong = Page(await ada.press(form, **changed))
+        assert wrong.having(id="field-n.version", **{"aria-invalid": "true"})
+        checked = Page(await ada.press(form, **changed | {"n.version": "2027"}))
+        assert (EN["differences"] in checked.text, "Allowing it." in checked.text) == (True, True)
+        edit, publish = checked.forms[-2:]
+        assert "Allowing it." in Page(await ada.press(edit)).text
+        led = Page(await ada.press(publish))
+        assert "ab1263 2027" in led.text, led.text
+        review = await ada.form(f"{new}/review_notice")
+        assert review.fields["against"].startswith("https://")
+        own = Page(await ada.press(review)).text
+        page = await bob.open(f"{new}/review_notice")
+        assert "Allowing it." in page.text
+        done = Page(await bob.press(await bob.form(f"{new}/review_notice"))).text
         auditor = Visitor(console, (await console.person("Eve", Role.AUDITOR)).session)
-        assert (await auditor.send(form.format("check"), file=file)).status_code == 403
+        assert (await auditor.open(f"{old}/copy_notice")).status == 403
+        return own, done
 
-    in_console(tmp_path, work)
+    own, done = in_console(tmp_path / "two", work)
+    assert "another person reviews it" in own
+    assert "Reviewed by Bob" in done
+    alone, _ = in_console(tmp_path / "one", work, NOTICE_REVIEWERS="1")
+    assert "Reviewed by Ada" in alone
+
+
+def lines_of(page: Page) -> dict[str, str]:
+    """What the areas of a form hold."""
+    found = re.findall(r'<textarea [^>]*name="([^"]+)"[^>]*>\n?([^<]*)', page.response.text)
+    return {name: unescape(text).strip() for name, text in found}

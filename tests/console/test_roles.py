@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from countersign.core.access.role import Role
-from countersign_console.pages import SCOPES
+from countersign_console.pages import PAGES, SCOPES
 from tests.checkout.surfer import Page
 from tests.console.visitor import Vendor, Visitor, places
 from tests.people.crew import Console, in_console
@@ -53,6 +53,14 @@ def letter(is_all: bool, page: str, role: Role) -> str:
     return TABLE.get((is_all, page, role)) or ALLOWED[SCOPES[is_all, page], role]
 
 
+def has(is_all: bool, page: str, role: Role) -> set[str]:
+    """The acts of a page that are for the role: by the table, or by their scope, with an item."""
+    acts, own = PAGES[is_all, page].new, letter(is_all, page, role)
+    of_page = SCOPES[is_all, page]
+    letters = {a.name: own if a.scope == of_page else ALLOWED[a.scope, role] for a in acts}
+    return {name for name, one in letters.items() if one == "a"} - {"erase", "hold"}
+
+
 def sees(is_all: bool, page: str, role: Role, *, staff: bool) -> bool:
     return letter(is_all, page, role) != "-" and (staff or not is_all)
 
@@ -80,20 +88,38 @@ def test_each_role_sees_the_pages_of_the_table_and_no_others(tmp_path: Path) -> 
                     acts = [f.action for f in page.forms if f.method == "post" and is_act(f.action)]
                     if acts and not may_act:
                         wrong.append(f"{said} may press {acts}")
+                    wrong += await wrong_acts(visitor, path, key, role if own[key] else None)
                 preview = f"{where[False, 'erasures']}/-/preview"
                 previewed = await visitor.send(preview, subject=order["cbid"])
                 may_erase = TABLE[(False, "erasures", role)] == "a"
-                if ("/erasures/-/erase" in previewed.text) is not may_erase:
+                erases = any(one.action.endswith("/erase") for one in Page(previewed).forms)
+                if erases is not may_erase:
                     wrong.append(f"{role} of {of} may press erase")
                 shown = await visitor.open(f"{where[False, 'orders']}/{order['ack_id']}")
                 pressed = {form.action.rpartition("/")[2] for form in shown.forms}
                 if ("read" in pressed) is not (role in SEE_PERSONAL_DATA):
                     wrong.append(f"{role} of {of} may press {pressed}")
-                if ("hold" in pressed) is not (TABLE[False, "holds", role] == "a"):
-                    wrong.append(f"{role} of {of} may hold")
+                led = {one.rpartition("/")[2] for one in addresses(shown)}
+                offered = led & {"hold", "erase"}
+                own_acts = {"hold": "holds", "erase": "erasures"}.items()
+                if offered != {act for act, its in own_acts if TABLE[False, its, role] == "a"}:
+                    wrong.append(f"{role} of {of} may {offered}")
         return wrong
 
     assert "\n".join(in_console(tmp_path, work)) == ""
+
+
+async def wrong_acts(
+    visitor: Visitor, path: str, key: tuple[bool, str], role: Role | None
+) -> list[str]:
+    """The acts of a page that are offered wrongly to a role, or to one that does not see it."""
+    wrong = []
+    for act in PAGES[key].new:
+        asked = await visitor.open(f"{path}/-/{act.name}")
+        is_offered = any(one.action.endswith(f"/{act.name}") for one in asked.forms)
+        if is_offered is not (role is not None and act.name in has(*key, role)):
+            wrong.append(f"{role} at {path} with {act.name}")
+    return wrong
 
 
 def addresses(page: Page) -> set[str]:

@@ -46,6 +46,10 @@ class Visitor:
     async def open(self, path: str) -> Page:
         return Page(await self.raw("GET", path))
 
+    async def form(self, path: str) -> Form:
+        """The form of the page of an act."""
+        return next(one for one in (await self.open(path)).forms if one.action == path)
+
     async def send(self, path: str, **fields: str) -> httpx2.Response:
         """Send a form as a page of this console does; the page that shows what was kept of it."""
         form = {"code": self.console.host.form_code(self.session)} | fields
@@ -109,3 +113,13 @@ def places(account_id: str, mode: str = "test") -> dict[tuple[bool, str], str]:
     """The address of each page that there is."""
     here = {True: DEPLOYMENT, False: f"{account_id}/{mode}"}
     return {(is_all, name): f"{ROOT}/{here[is_all]}/{name}" for is_all, name in PAGES}
+
+
+def forms(account_id: str) -> dict[str, str]:
+    """The address of each form that needs nothing from another page, and its act."""
+    return {
+        f"{places(account_id)[key]}/-/{act.name}": act.name
+        for key, page in PAGES.items()
+        for act in page.new
+        if not act.carries
+    }

@@ -19,6 +19,7 @@ from countersign_evidence.verification import verify_file
 from tests.http.backstage import Vendor
 from tests.http.calls import acknowledge, verify
 from tests.staff.conftest import Desk, Person
+from tests.staff.street import Street
 from tests.staff.test_forms import Browser, browser
 from tests.staff.test_orders import Bought, buy
 
@@ -129,3 +130,32 @@ def test_a_refused_order_gives_the_reasons_in_words(
     for said in ("verdict_refused", "refused_zip_mismatch", "missing_granted_clearance"):
         assert WORDS["en"][said] in top
     assert WORDS["en"]["verdict_free"] in top
+
+
+def test_another_zip_code_than_that_of_the_order_is_accepted_for_a_reason_alone(
+    desk: Desk, street: Street
+) -> None:
+    """Whoever may see the evidence is asked; the ZIP code of the order needs no other reason."""
+    session = street.played.part("verified").session_id
+    asked = {"provider_identity_session_id": session, "shipping_zip": "10001"}
+    made = street.first.ask("/v1/buyers/verify", asked)
+    assert made["reasons"] == ["zip_mismatch"]
+    here = street.first.id
+    with (
+        desk.person(Role.COMPLIANCE, here, "live") as person,
+        browser(desk, person, here, "live") as pages,
+    ):
+        (one,) = person.get("/v1/buyers/reviews")["data"]
+        place = f"reviews/{one['verification_id']}"
+        assert WORDS["en"]["attempts"] in pages.page(place)
+        form = {"document": "a bill", "code": pages.codes(place)[-1]}
+        other, said = WORDS["en"]["zip_other"], "/accept_zip"
+        assert other in pages.send(place + said, form | {"zip": "94110"}).text
+        why = {"zip": "94110", "why_other": "moved last week"}
+        for known in (why, {"zip": "10001-1234"}):
+            again = {"code": pages.codes(place)[-1]}
+            assert other not in pages.send(place + said, form | again | known).text
+        shown = pages.send(
+            f"{place}/evidence", {"code": pages.codes(place)[-1], "reason": "case 7"}
+        )
+        assert "<strong>10001</strong>" in shown.text or shown.status_code == 404

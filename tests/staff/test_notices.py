@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from countersign.core.access.role import Role
@@ -12,8 +14,15 @@ pytestmark = pytest.mark.both_engines
 LAW = "https://law.example/text"
 
 
+@pytest.fixture
+def reviewer(desk: Desk) -> Iterator[Person]:
+    """Give another owner of the deployment."""
+    with desk.person() as made:
+        yield made
+
+
 def test_a_notice_is_checked_published_reviewed_and_taken_out_of_force(
-    desk: Desk, owner: Person
+    desk: Desk, owner: Person, reviewer: Person
 ) -> None:
     """With its history, and the differences from the previous version, part by part."""
     first, second = notice_json("console", "1", lines=2), notice_json("console", "2", lines=3)
@@ -22,12 +31,14 @@ def test_a_notice_is_checked_published_reviewed_and_taken_out_of_force(
     owner.post("/v1/notices/publish", {"notice": first})
     place = "/v1/notices/console"
     review = {"version": "1", "by": "Ada Moreno", "against": LAW}
-    assert owner.post(f"{place}/review", review)["type"] == "reviewed"
+    alone = owner.post(f"{place}/review", review, 409)["error"]
+    assert alone["code"] == "second_person_required"
+    assert reviewer.post(f"{place}/review", review)["type"] == "reviewed"
     owner.post("/v1/notices/publish", {"notice": second})
     compared = owner.get(f"{place}/compare?old=1&new=2")["differences"]
     assert {"bullet line-3", "version", "title"} <= {one["part"] for one in compared}
     assert next(one for one in compared if one["part"] == "bullet line-3")["before"] is None
-    owner.post(f"{place}/review", review | {"version": "2"})
+    reviewer.post(f"{place}/review", review | {"version": "2"})
     owner.post(f"{place}/withdraw", {"version": "2", "reason": "a mistake"})
     stopped = {"version": "1", "reason": "a court", "enjoined": True}
     owner.post(f"{place}/withdraw", stopped)
@@ -45,11 +56,11 @@ def test_a_notice_is_checked_published_reviewed_and_taken_out_of_force(
     assert owner.get(f"/v1/notices/lifecycle?notice_id=console&after={after}")["data"] == listed[1:]
     assert (
         owner.get("/v1/audit?subject=console&action=notice_reviewed")["data"][0]["actor"]
-        == owner.id
+        == reviewer.id
     )
 
 
-def test_errors_in_a_file_are_reported(owner: Person) -> None:
+def test_errors_in_a_file_are_reported(owner: Person, reviewer: Person) -> None:
     """All mistakes at once; published content never changes."""
     wrong = {**notice_json("fixed", "1"), "id": "X Y", "bullets": []}
     refused = owner.post("/v1/notices/check", {"notice": wrong}, 422)["error"]
@@ -64,9 +75,11 @@ def test_errors_in_a_file_are_reported(owner: Person) -> None:
     assert other["error"]["code"] == "notice_version_conflict"
     unknown = {"version": "9", "by": "Ada", "against": LAW}
     assert (
-        owner.post("/v1/notices/fixed/review", unknown, 404)["error"]["code"] == "notice_not_found"
+        reviewer.post("/v1/notices/fixed/review", unknown, 404)["error"]["code"]
+        == "notice_not_found"
     )
-    owner.post("/v1/notices/fixed/review", unknown | {"version": "1", "against": "no address"}, 400)
+    wrong = unknown | {"version": "1", "against": "no address"}
+    reviewer.post("/v1/notices/fixed/review", wrong, 400)
 
 
 def test_a_gap_is_not_closed_by_leaving_its_name_out(owner: Person) -> None:

@@ -230,7 +230,7 @@ async def open_deployment(
         vault = vault_room.vault
         log_room = await open_log(vault_room, settings)
         registry = Registry(database, clock, settings.time_zone)
-        notices = Notices(log=log_room, registry=registry)
+        notices = Notices(log=log_room, registry=registry, reviewers=settings.notice_reviewers)
         acknowledgments = open_acknowledgments(settings, notices)
         stack.push_async_callback(acknowledgments.certificates.close)
         floor = VerificationRules(

@@ -14,19 +14,19 @@ of the person as the Bearer token.
 from __future__ import annotations
 
 import json
-from asyncio import Lock, to_thread
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from hmac import compare_digest
 from importlib.metadata import entry_points
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qsl, quote, urlencode
 
 from msgspec import to_builtins
 
-from countersign.base.errors import InvalidNoticeFile, NotFound, OriginNotAllowed
+from countersign.base.errors import NotFound, OriginNotAllowed
 from countersign.base.http.body import BODY_BYTES_MAX, DOOR_BYTES_MAX, Incoming
+from countersign.base.values import Mode
 from countersign.core.access.audit import AuditAction
 from countersign.core.access.key import MACHINE_SCOPES, PEOPLE_SCOPES, Scope
 from countersign.core.access.key import STAFF_SCOPES as OF_STAFF
@@ -45,7 +45,6 @@ from countersign.core.gate.route import (
     grouped,
 )
 from countersign.core.log.audit_chain import sealed_head
-from countersign.core.notices.notice_file import parse_notice_file
 from countersign.core.orders.model import OrderState
 from countersign.hosted.toolkit.screens import CONTRAST, address_of, contrast, read_door, read_form
 from countersign.operate.bootstrap import Deployment
@@ -54,7 +53,6 @@ from countersign_evidence.disclosure import b64url
 
 GROUP: Final = "countersign.console"
 ENTRY: Final = "pages"
-DISTRIBUTION: Final = "countersign-console"
 ROOT: Final = "/console"
 SESSION: Final = "session"
 """The cookie with the token of a session."""
@@ -152,7 +150,7 @@ class Host:
         self.is_secure: Final = self.url.startswith("https:")
         self._people = people = deployment.people
         self._handle = handle
-        self._reading = Lock()
+        self._notices = deployment.notices.registry
         self.who: Final = partial(sign_in.signed_in, people)
         """The person signed in with this session; None: no one."""
         self.owner: Final = partial(sign_in.owner, people)
@@ -238,17 +236,11 @@ class Host:
         """End a session, outside the limits of the API, unless it has ended."""
         await self._people.access.database.write(sign_in.sign_out, self._people, session)
 
-    async def notice_in(self, file: str) -> Mapping[str, Any] | str:
-        """The request body for this notice file; or the error in the file.
-
-        In a thread, one at a time: parsing TOML is slow.
-        """
-        async with self._reading:
-            try:
-                content = await to_thread(parse_notice_file, file.encode())
-            except InvalidNoticeFile as invalid:
-                return invalid.message
-        return cast("Mapping[str, Any]", to_builtins(content))
+    async def notice(self, notice_id: str, version: str) -> dict[str, Any]:
+        """The members of a published version, as publishing takes them."""
+        one = await self._notices.version_for(notice_id, version, Mode.TEST)
+        rule = {"applies_to": one.rules[-1]} if one.rules else {}
+        return {**to_builtins(one.content), **to_builtins(rule)}
 
     def scopes(self, role: str, *, staff: bool, acts: bool = False) -> frozenset[str]:
         """The scopes of a role: of the whole service for `staff`, else of an account.
@@ -339,8 +331,8 @@ async def show(room: ConsoleHost, call: Call) -> Reply:
     pages = room.pages
     if pages is None:
         raise NotFound(
-            f"The console is on, and its pages are not installed: install {DISTRIBUTION} in the "
-            "environment of this server, and start it again."
+            "The console is on, and its pages are not installed: install countersign-console in "
+            "the environment of this server, and start it again."
         )
     text = {name.decode("latin-1"): value.decode("latin-1") for name, value in call.raw_headers}
     lines = b";".join(value for name, value in call.raw_headers if name == b"cookie")

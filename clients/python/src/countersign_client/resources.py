@@ -252,6 +252,9 @@ class Notices(Resource[S]):
         Record that a person compared a version with the official text, and its rule with the
         law.
 
+        Not by the person who published it, unless the operator's setting allows that: `by` says
+        so.
+
         Needs the scope `notices:manage`. It answers only where the console is on, else with
         `not_found`. A person needs a fresh passkey.
 

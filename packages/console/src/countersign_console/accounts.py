@@ -6,13 +6,17 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-from countersign.server.console_host import READABLE, PageReply, contrasts
-from countersign_console.lists import Act, Field, ListPage
+from countersign.server.console_host import READABLE, contrasts
+from countersign_console.acts import Act, Effect, Field
+from countersign_console.lists import ListPage
 from countersign_console.menu import Place
 from countersign_console.visit import Refused, Visit, form_id
 
 _FONTS: Final = ("sans", "serif", "rounded")
-_PREVIEW: Final = "checkout_sessions:create"
+_CLOSING: Final = (
+    *("keys", "webhook_endpoints", "origins", "checkout_sessions"),
+    *("records", "records_with_personal_data"),
+)
 _act: Final = partial(Act, scope="accounts:manage")
 
 
@@ -23,8 +27,6 @@ def _is(*statuses: str) -> Any:  # noqa: ANN401 - whether an account has one of 
 class Accounts(ListPage):
     """`accounts`, for the staff of the deployment."""
 
-    looks = frozenset({"closing"})
-
     async def extras(self, visit: Visit, item: Mapping[str, Any]) -> Mapping[str, Any]:
         """Contrast of the colour, and further acts of the person."""
         is_open = visit.may_do("accounts:manage") and item["status"] != "closed"
@@ -33,45 +35,30 @@ class Accounts(ListPage):
             "contrasts": found,
             "weak": bool(found) and found["white"] < READABLE,
             "may_change": is_open,
-            "may_preview": visit.may_do(_PREVIEW) and item["status"] == "active",
-            "closing": None,
         }
 
-    async def show_item(self, visit: Visit) -> PageReply:
-        """Also: what closing would end."""
-        is_closing = visit.kept.action == "closing"
-        return await (self._closing(visit) if is_closing else super().show_item(visit))
 
-    async def do(self, visit: Visit, action: str) -> str:
-        """Also: a test page of the buyer."""
-        if visit.parameter and action == "preview" and visit.may_do(_PREVIEW):
-            return await self._preview(visit)
-        return await super().do(visit, action)
+async def _preview(visit: Visit, _: Mapping[str, Any]) -> str:
+    """The page that buyers see, by a link in test mode for this preview."""
+    there = visit.of(Place(account_id=visit.parameter, mode="test"))
+    notices = await there.page_of("/v1/notices", limit="1")
+    if not notices["data"]:
+        raise Refused(404, "notice_not_found", visit.words["no_such"])
+    body = {
+        "session_id": f"preview_{form_id(visit.form)}",
+        "return_url": visit.host.url,
+        "notice_id": notices["data"][0]["notice_id"],
+    }
+    made = await there.call("POST", "/v1/checkout_sessions", body=body)
+    once = {"url": made["url"], "expires_at": made["expires_at"]}
+    return await visit.keep("preview", result=once)
 
-    async def _preview(self, visit: Visit) -> str:
-        """The page that buyers see, by a link in test mode for this preview."""
-        there = visit.of(Place(account_id=visit.parameter, mode="test"))
-        notices = await there.page_of("/v1/notices", limit="1")
-        if not notices["data"]:
-            raise Refused(404, "notice_not_found", visit.words["no_such"])
-        body = {
-            "session_id": f"preview_{form_id(visit.form)}",
-            "return_url": visit.host.url,
-            "notice_id": notices["data"][0]["notice_id"],
-        }
-        made = await there.call("POST", "/v1/checkout_sessions", body=body)
-        once = {"url": made["url"], "expires_at": made["expires_at"]}
-        return await visit.keep("preview", result=once)
 
-    async def _closing(self, visit: Visit) -> PageReply:
-        closing = await visit.call("GET", f"/v1/accounts/{visit.parameter}/close")
-        return visit.show(
-            "closing.html",
-            visit.words["act_close_account"],
-            page=self,
-            closing=closing,
-            act=next(one for one in self.acts if one.name == "close_account"),
-        )
+async def _closing(visit: Visit, item: Mapping[str, Any]) -> Effect:
+    """What closing the account would end, and what stays."""
+    found = await visit.call("GET", f"/v1/accounts/{item['account_id']}/close")
+    numbers = [f"{visit.words[f'closing_{one}']}: {found[one]}" for one in _CLOSING]
+    return Effect(sentences=[visit.words["closing_intro"], *numbers])
 
 
 _ORIGIN: Final = (Field(name="origin", required=True),)
@@ -79,6 +66,7 @@ ACCOUNTS: Final = Accounts(
     name="accounts",
     path="/v1/accounts",
     identifier="account_id",
+    title="name",
     item_path="/v1/accounts/{id}",
     columns=("name", "status", "created_at"),
     template="account.html",
@@ -104,6 +92,7 @@ ACCOUNTS: Final = Accounts(
         ),
         _act(
             name="change_brand",
+            within="brand",
             path="/v1/accounts/{id}/brand",
             method="PATCH",
             fields=(
@@ -131,10 +120,25 @@ ACCOUNTS: Final = Accounts(
         _act(
             name="disable_account",
             path="/v1/accounts/{id}/disable",
+            fresh=True,
             danger=True,
             when=_is("active"),
         ),
         _act(name="enable_account", path="/v1/accounts/{id}/enable", when=_is("disabled")),
-        _act(name="close_account", path="/v1/accounts/{id}/close", danger=True, hidden=True),
+        Act(
+            name="preview",
+            path="/v1/checkout_sessions",
+            scope="checkout_sessions:create",
+            run=_preview,
+            when=_is("active"),
+        ),
+        _act(
+            name="close_account",
+            path="/v1/accounts/{id}/close",
+            danger=True,
+            fresh=True,
+            effect=_closing,
+            when=_is("active", "disabled"),
+        ),
     ),
 )

@@ -8,17 +8,18 @@ item. No address contains a personal value.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
 from countersign.server.console_host import SESSION, Host, PageReply, PageRequest
 from countersign_console import provider, sessions, sign_in
+from countersign_console.acts import Page
 from countersign_console.menu import DEPLOYMENT, Place, Signed
-from countersign_console.pages import PAGES, SCOPES, Page
+from countersign_console.pages import PAGES, SCOPES
 from countersign_console.view import keep_locale, lead, locale_of
-from countersign_console.visit import MODES, Refused, Visit, to_sign_in, way_back
+from countersign_console.visit import MODES, NO_ITEM, Refused, Visit, to_sign_in, way_back
 
-_NO_ITEM: Final = "-"
 _SIGN_OUT: Final = "sign-out"
 _OWN: Final = {"passkey": sign_in.freshen, "sessions": sessions.answer}
 """Pages about the person alone."""
@@ -112,8 +113,10 @@ def _placed(visit: Visit) -> Visit:
         case _:
             return visit
     parameter, action = (*rest, "", "")[:_REST]
-    item = "" if parameter == _NO_ITEM else parameter
-    return replace(visit, place=here, page=page, parameter=item, action=action)
+    item, known = "" if parameter == NO_ITEM else parameter, PAGES.get((here.is_deployment, page))
+    act = known.act(action, of_item=bool(item)) if known else None
+    is_act = act is not None and not act.hidden
+    return replace(visit, place=here, page=page, parameter=item, action=action, is_act=is_act)
 
 
 async def _press(page: Page, visit: Visit) -> str:
@@ -129,17 +132,31 @@ async def _press(page: Page, visit: Visit) -> str:
             return visit.passkey_first(await _unsent(page, visit))
         if refused.status == _SIGN_IN_AGAIN:
             return to_sign_in(await _unsent(page, visit, visit.words["session_over"]))
-        return await _unsent(page, visit, refused.message, refused.status)
+        return await _unsent(page, visit, refused.message, refused.status, refused.errors)
 
 
-async def _unsent(page: Page, visit: Visit, problem: str = "", status: int = 200) -> str:
+async def _unsent(
+    page: Page,
+    visit: Visit,
+    problem: str = "",
+    status: int = 200,
+    errors: Mapping[str, str] | None = None,
+) -> str:
     """The address of the form with what was typed, which is not sent again by itself."""
-    action = "" if visit.action in page.looks else visit.action
-    return await visit.keep(action, problem=problem, status=status)
+    action, act = visit.action, page.act(visit.action, of_item=bool(visit.parameter))
+    asked = {"sure", *(one.name for one in act.fields)} if act and visit.is_act else set()
+    is_known = asked.__contains__ if act is None or act.asks is None else bool
+    wrong = {name: text for name, text in (errors or {}).items() if is_known(name)}
+    problem = problem or " ".join((errors or {}).values())
+    action = "" if action in page.looks else action
+    return await visit.keep(action, problem=problem, status=status, errors=wrong)
 
 
 async def _show(page: Page, visit: Visit) -> PageReply:
+    act = page.act(visit.action, of_item=bool(visit.parameter)) if visit.is_act else None
     try:
+        if act is not None:
+            return await page.show_act(visit, act)
         return await (page.show_item(visit) if visit.parameter else page.show(visit))
     except Refused as refused:
         if refused.status == _SIGN_IN_AGAIN or not visit.kept.action:

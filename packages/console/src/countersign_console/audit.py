@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from io import StringIO
 from json import dumps
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from countersign.server.console_host import AUDITED, PageReply
-from countersign_console.lists import Field
+from countersign_console.acts import Field, Page
 from countersign_console.visit import Refused, Visit
 
 _PATH: Final = "/v1/audit"
@@ -32,11 +31,10 @@ _FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r")
 """Characters that start a formula in a spreadsheet (OWASP, CSV injection)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Audit:
+class Audit(Page):
     """`audit`. The subject may be a buyer, so a filter is sent as a form."""
 
-    looks: ClassVar = frozenset({"find", "csv"})
+    looks = frozenset({"find", "csv"})
 
     async def show(self, visit: Visit) -> PageReply:
         """Audit entries, newest first; or the filtered ones as a file."""
@@ -61,14 +59,6 @@ class Audit:
             more=found["next_cursor"],
             is_filtered=any(_query(form).values()),
         )
-
-    async def show_item(self, visit: Visit) -> PageReply:
-        """There are no items."""
-        return await self.show(visit)
-
-    async def do(self, visit: Visit, action: str) -> str:  # noqa: ARG002 - a page's form
-        """No acts are possible here."""
-        return visit.at(visit.here)
 
     @staticmethod
     async def _file(visit: Visit) -> PageReply:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, timedelta
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 from urllib.parse import quote
 
 from countersign.server.console_host import ORDER_STATES, PageReply
-from countersign_console import evidence
+from countersign_console import evidence, times
+from countersign_console.acts import Act, Effect, Field, Item, Page, matters
 from countersign_console.audit import table
-from countersign_console.lists import Act, Field, carry_out
+from countersign_console.erasures import ERASE
 from countersign_console.view import lead
 from countersign_console.visit import FOUND, Refused, Visit, form_id
 
@@ -40,7 +41,6 @@ _TICKED: Final = "order."
 """The names of the boxes of a list begin with this."""
 _COLUMNS: Final = ("order_id", "opened_at", "state", "missing", "notice_id", "hold_id")
 _HOLDS: Final = "holds:manage"
-_NEW: Final = "new"
 
 
 def _session(read: dict[str, Any], form: Mapping[str, str]) -> dict[str, Any]:
@@ -56,13 +56,53 @@ def _session(read: dict[str, Any], form: Mapping[str, str]) -> dict[str, Any]:
     return body | read
 
 
+async def _notices(visit: Visit) -> Mapping[str, str]:
+    """The notices by identifier."""
+    return {one["notice_id"]: one["title"] for one in await visit.all_of("/v1/notices")}
+
+
+def _is_open(order: Item) -> bool:
+    return order["state"] in {"open", "waiting_for_buyer"}
+
+
+async def _cancel(visit: Visit, order: Item) -> str:
+    path = f"/v1/checkout_sessions/{order['checkout_session_id']}/cancel"
+    await visit.call("POST", path, body={})
+    return await visit.tell("cancel_link", visit.here, {})
+
+
+async def _held_already(visit: Visit, item: Item) -> Effect:
+    """How many orders it keeps, and the holds that there are."""
+    words, said = visit.words, [visit.words["hold_effect"].format(number=len(item["orders"]))]
+    for one in item["holds"]:
+        placed = times.plain(one["placed_at"], visit.locale)
+        said.append(words["hold_there"].format(**one | {"placed_at": placed}))
+    return Effect(sentences=said)
+
+
+async def _hold(visit: Visit, item: Item) -> str:
+    """Hold each order, for the chosen matter or a new one."""
+    orders, form, why = item["orders"], visit.form, {"reason": _reason(visit)}
+    if name := form.get("matter_name", "").strip():
+        held = [{"subject": one, **why} for one in orders]
+        await visit.call("POST", "/v1/matters", body={"name": name, "orders": held})
+    else:
+        matter = form.get("matter_id", "")
+        name = (await matters(visit)).get(matter, "") if matter else ""
+        body = why | ({"matter_id": matter} if matter else {})
+        for nth, one in enumerate(orders):
+            await visit.call("POST", "/v1/holds", body=body | {"subject": one}, nth=f"-{nth}")
+    facts = {"number": len(orders), "matter": name or visit.words["no_matter"], **why}
+    return await visit.tell("hold", visit.here, facts)
+
+
 _LINK: Final = Act(
     name="create_link",
     path="/v1/checkout_sessions",
     scope="checkout_sessions:create",
     fields=(
         Field(name="return_url", required=True),
-        Field(name="notice_id", required=True),
+        Field(name="notice_id", required=True, choices=_notices),
         Field(name="order_reference"),
         Field(name="order_text"),
         Field(name="amount"),
@@ -70,30 +110,51 @@ _LINK: Final = Act(
         Field(name="expires_in_seconds", kind="number"),
     ),
     shape=_session,
+    shows=("checkout_session_id", "url", "expires_at"),
 )
-_CANCEL: Final = Act(
-    name="cancel_link",
-    path="/v1/checkout_sessions/{id}/cancel",
-    scope="checkout_sessions:create",
-    danger=True,
+_HOLD: Final = Act(
+    name="hold",
+    path="/v1/holds",
+    scope=_HOLDS,
+    fields=(
+        Field(name="reason", required=True, length=2000),
+        Field(name="matter_id", choices=matters),
+        Field(name="matter_name", length=200),
+        Field(name="again", kind="check", required=True, when=lambda item: item["known"] != "0"),
+    ),
+    effect=_held_already,
+    run=_hold,
+    carries=("order.",),
+    stamps=("known",),
+    when=lambda item: bool(item["orders"]),
 )
-_CREATED: Final = ("checkout_session_id", "url", "expires_at")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Orders:
-    """`orders`, `orders/{order}`, and `orders/new` for a link."""
+class Orders(Page):
+    """`orders`, `orders/{order}`, and the pages of what is done with one or several."""
 
-    looks: ClassVar = frozenset({"find", "select", "export", "read", *evidence.LOOKS})
-    filters: ClassVar = _FILTERS
+    name = "orders"
+    looks = frozenset({"find", "export", "read", *evidence.LOOKS})
+    filters = _FILTERS
+    new = (_LINK, _HOLD)
+    acts = (
+        _HOLD,
+        replace(ERASE, when=lambda order: bool(order["cbid"])),
+        Act(
+            name="cancel_link",
+            path="/v1/checkout_sessions/{id}/cancel",
+            scope="checkout_sessions:create",
+            danger=True,
+            run=_cancel,
+            when=_is_open,
+        ),
+    )
 
     async def show(self, visit: Visit) -> PageReply:
-        """The list, that of the latest act first; what was found; or what to do with the ticked."""
+        """The list, that of the latest act first; what was found; or the ticked ones as a file."""
         look = visit.kept.action
         if look == "find":
             return await self._found(visit)
-        if look in {"select", "hold"}:
-            return await self._selected(visit)
         if look == "export":
             rows = [await _order(visit, one) for one in _ticked(visit)]
             return table("orders.csv", _COLUMNS, rows)
@@ -106,54 +167,52 @@ class Orders:
         )
 
     async def show_item(self, visit: Visit) -> PageReply:
-        """One order, its evidence, or the form for a link."""
-        if visit.parameter == _NEW:
-            return self._link(visit)
-        order = await _order(visit, visit.parameter)
+        """One order, and its evidence."""
+        order = await self.item(visit)
         look = visit.kept.action
         if look == "read":
             return await self._read(visit, order)
         if look in evidence.LOOKS:
             return await evidence.show(visit, order, look, _reason(visit))
-        name = await _name(visit)
-        parts = {part["id"]: part for part in order["parts"]}
-        waits = order["state"] == "open" or order["state"] == "waiting_for_buyer"
+        name, title = await _name(visit), visit.words["item_orders"]
         return visit.show(
             "order.html",
-            visit.words["item_orders"],
-            heading=f"{visit.words['item_orders']} {name}" if name else visit.words["item_orders"],
+            title,
+            heading=f"{title} {name}" if name else title,
             script="local.js",
             order=order,
-            found=visit.request.query.get(FOUND, "") if name else "",
-            parts_by_id=parts,
-            holds=sorted({part["hold_id"] for part in parts.values() if part["hold_id"]}),
+            parts_by_id={part["id"]: part for part in order["parts"]},
             good=_GOOD,
             bad=_BAD,
-            decisions=await _decisions(visit, order),
-            cancel=_CANCEL if waits and visit.may_do(_CANCEL.scope) else None,
-            may_hold=visit.may_do(_HOLDS),
-            matters=await _matters(visit),
+            decisions=await decisions(visit, order["cbid"]),
+            acts=self.offered(visit, order),
+            may_hold=visit.may(_HOLDS),
             may_read=visit.may("evidence:read") and visit.sees_personal_data,
         )
 
+    async def item(self, visit: Visit) -> Item:
+        """The order with its holds; or the ticked ones."""
+        if not visit.parameter:
+            orders = [await _order(visit, one) for one in _ticked(visit)]
+            return await _with_holds(visit, orders, {"orders": _ticked(visit)})
+        order = await _order(visit, visit.parameter)
+        about = {"orders": [order["order_id"]], "subject": order["cbid"]}
+        return await _with_holds(visit, [order], {**order, **about})
+
+    async def about(self, visit: Visit, item: Item) -> str:
+        """The order by the name that it was found by, else by its time; of several, how many."""
+        if not visit.parameter:
+            return ""
+        name = await _name(visit) or times.plain(item["opened_at"], visit.locale)
+        return f"{visit.words['item_orders']} {name}"
+
     async def do(self, visit: Visit, action: str) -> str:
-        """Hold one order or the ticked ones; make a link, or cancel one."""
-        match action:
-            case "create_link":
-                made = await carry_out(visit, _LINK)
-                once = {name: made[name] for name in _CREATED}
-                return await visit.keep(action, result=once, is_last=True)
-            case "hold":
-                return await self._hold(visit)
-            case "cancel_link":
-                if not visit.form.get("sure"):
-                    raise Refused(422, "not_sure", visit.words["tick_sure"])
-                session = (await _order(visit, visit.parameter))["checkout_session_id"]
-                path = _CANCEL.path.replace("{id}", str(session))
-                await visit.call("POST", path, body={})
-                return visit.back(said=action)
-            case _:
-                return visit.back()
+        """Also: `select` leads to the page that holds the ticked ones."""
+        if action in {"select", "hold"} and not (visit.parameter or _ticked(visit)):
+            raise Refused(422, "none_ticked", visit.words["none_ticked"])
+        if action == "select":
+            return await visit.keep(to="orders/-/hold")
+        return await super().do(visit, action)
 
     async def _found(self, visit: Visit) -> PageReply:
         """What was found; if it is one order, the order."""
@@ -189,39 +248,6 @@ class Orders:
             may_link=visit.may_do(_LINK.scope),
             **{"found": "", "is_searched": False, "is_more": False, "is_young": False, **values},
         )
-
-    async def _selected(self, visit: Visit) -> PageReply:
-        """The form that holds what was ticked."""
-        ticked = _ticked(visit)
-        if not ticked:
-            raise Refused(422, "none_ticked", visit.words["none_ticked"])
-        title = visit.words["hold_several"].format(number=len(ticked))
-        return visit.show("hold.html", title, ticked=ticked, matters=await _matters(visit))
-
-    def _link(self, visit: Visit) -> PageReply:
-        title, once = visit.words["act_create_link"], visit.kept.result
-        if once is not None:
-            return visit.show(
-                "once.html", title, act="create_link", once=once, back=visit.at("orders")
-            )
-        act = _LINK if visit.may_do(_LINK.scope) else None
-        return visit.show("link_new.html", title, act=act)
-
-    async def _hold(self, visit: Visit) -> str:
-        """Hold each order, for the chosen matter or a new one."""
-        orders = [visit.parameter] if visit.parameter else _ticked(visit)
-        why = {"reason": _reason(visit)}
-        if name := visit.form.get("matter_name", "").strip():
-            held = [{"subject": one, **why} for one in orders]
-            await visit.call("POST", "/v1/matters", body={"name": name, "orders": held})
-        else:
-            matter = visit.form.get("matter_id", "")
-            body = why | ({"matter_id": matter} if matter else {})
-            for nth, one in enumerate(orders):
-                await visit.call("POST", "/v1/holds", body=body | {"subject": one}, nth=f"-{nth}")
-        if visit.parameter:
-            return visit.back(said="hold")
-        return visit.at("orders", held="true", said="hold")
 
     async def _read(self, visit: Visit, order: Any) -> PageReply:  # noqa: ANN401 - JSON
         """The initials under the notice, and whatever else is personal, for a reason."""
@@ -281,22 +307,39 @@ async def _order(visit: Visit, id_: str) -> Any:  # noqa: ANN401 - JSON
 
 async def _name(visit: Visit) -> str:
     """The name by which the order was found just now; "": it was not."""
-    kept = await visit.kept_as(visit.request.query.get("found", ""), "orders")
+    kept = await visit.kept_as(visit.found, "orders")
     return kept.form.get("query", "").strip() if kept else ""
 
 
-async def _matters(visit: Visit) -> Sequence[Any]:
-    """The open matters, for people who may hold."""
-    if not visit.may_do(_HOLDS):
-        return ()
-    return [one for one in await visit.all_of("/v1/matters") if not one["closed_at"]]
+async def _with_holds(visit: Visit, orders: Sequence[Any], item: Item) -> Item:
+    """The same, with the holds; `known` is their number as the page of the form showed it."""
+    holds = await _holds(visit, orders)
+    return {**item, "holds": holds, "known": visit.request.form.get("known", str(len(holds)))}
 
 
-async def _decisions(visit: Visit, order: Any) -> Sequence[Any]:  # noqa: ANN401 - JSON
-    """What people decided on the buyer of an order, for people who may see the audit."""
-    if not order["cbid"] or not visit.may("audit:read"):
+async def _holds(visit: Visit, orders: Sequence[Any]) -> Sequence[Mapping[str, Any]]:
+    """The holds that keep these orders, each with its matter; for people who may see them."""
+    ids = {one for order in orders for one in (order["order_id"], order["cbid"])}
+    ids |= {part["id"] for order in orders for part in order["parts"]} | {visit.place.account_id}
+    if not visit.may(_HOLDS) or not any(
+        part["hold_id"] for order in orders for part in (order, *order["parts"])
+    ):
         return ()
-    found = await visit.page_of("/v1/audit", subject=order["cbid"])
+    names = {one["matter_id"]: one["name"] for one in await visit.all_of("/v1/matters")}
+    found = await visit.all_of("/v1/holds", {"status": "active"})
+    none = visit.words["no_matter"]
+    return [
+        {**one, "matter": names.get(one["matter_id"], none)}
+        for one in found
+        if one["subject"] in ids
+    ]
+
+
+async def decisions(visit: Visit, cbid: str | None) -> Sequence[Any]:
+    """What people decided on a buyer, for people who may see the audit."""
+    if not cbid or not visit.may("audit:read"):
+        return ()
+    found = await visit.page_of("/v1/audit", subject=cbid)
     names = await visit.host.names(_people(found["data"]))
     return [
         {**one, "by": names.get(one["actor"], "")}

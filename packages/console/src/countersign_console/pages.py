@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, Final
 
-from countersign.server.console_host import AUDITED, STAFF_SCOPES, VENDOR_SCOPES, PageReply
+from countersign.server.console_host import AUDITED, STAFF_SCOPES, VENDOR_SCOPES
 from countersign_console.accounts import ACCOUNTS
+from countersign_console.acts import Act, Field, Page, matters
 from countersign_console.audit import Audit
 from countersign_console.erasures import Erasures
-from countersign_console.lists import Act, Field, ListPage
+from countersign_console.lists import ListPage
+from countersign_console.menu import Place
 from countersign_console.notices import Notices
 from countersign_console.orders import Orders
 from countersign_console.reviews import Reviews
@@ -19,22 +21,6 @@ from countersign_console.today import Today
 from countersign_console.view import WORDS
 from countersign_console.visit import Visit
 from countersign_console.webhooks import WEBHOOKS
-
-
-class Page(Protocol):
-    """The handler of one page of the menu."""
-
-    looks: ClassVar[frozenset[str]]
-    """Forms that only look: they lead to a page that carries them out."""
-
-    async def show(self, visit: Visit) -> PageReply:
-        """The page itself."""
-
-    async def show_item(self, visit: Visit) -> PageReply:
-        """The page of the item that the address names."""
-
-    async def do(self, visit: Visit, action: str) -> str:
-        """Carry out a form; returns the address to redirect to."""
 
 
 def _works(key: Mapping[str, Any]) -> bool:
@@ -108,6 +94,7 @@ _KEYS: Final = ListPage(
             name="revoke_key",
             path="/v1/keys/{id}/revoke",
             scope="keys:manage",
+            fresh=True,
             danger=True,
             when=_works,
         ),
@@ -117,8 +104,9 @@ _HOLDS: Final = ListPage(
     name="holds",
     path="/v1/holds",
     identifier="hold_id",
+    title="reason",
     columns=("subject", "reason", "matter_id", "placed_at", "released_at"),
-    filters=(Field(name="matter_id"),),
+    filters=(Field(name="matter_id", choices=matters),),
     new=(
         Act(
             name="place_hold",
@@ -126,8 +114,8 @@ _HOLDS: Final = ListPage(
             scope="holds:manage",
             fields=(
                 Field(name="subject", required=True),
-                Field(name="reason", required=True),
-                Field(name="matter_id"),
+                Field(name="reason", required=True, length=2000),
+                Field(name="matter_id", choices=matters),
             ),
         ),
     ),
@@ -137,6 +125,7 @@ _HOLDS: Final = ListPage(
             path="/v1/holds/{id}/release",
             scope="holds:manage",
             danger=True,
+            fresh=True,
             when=lambda hold: not hold["released_at"],
         ),
     ),
@@ -145,6 +134,7 @@ _MATTERS: Final = ListPage(
     name="matters",
     path="/v1/matters",
     identifier="matter_id",
+    title="name",
     columns=("name", "holds", "opened_at", "closed_at"),
     new=(
         Act(
@@ -160,6 +150,7 @@ _MATTERS: Final = ListPage(
             path="/v1/matters/{id}/release",
             scope="holds:manage",
             danger=True,
+            fresh=True,
             when=lambda matter: not matter["closed_at"],
         ),
     ),
@@ -184,7 +175,23 @@ def _way(person: Mapping[str, Any]) -> Mapping[str, Any]:
     return own | {"signs_in": f"way_{way}"}
 
 
-_ROLES: Final = ("owner", "developer", "compliance", "support", "auditor")
+_ROLES: Final = ("developer", "compliance", "support", "auditor")
+"""Owners are invited on the machine."""
+
+
+async def _staff(visit: Visit) -> Mapping[str, str]:
+    """The staff who have no role in this account, for people who may see them."""
+    if visit.place.is_deployment or not visit.person.may("", "staff:manage"):
+        return {}
+    found = await visit.of(Place()).all_of("/v1/staff")
+    here = {one["person_id"] for one in await visit.all_of("/v1/members")}
+    return {one["person_id"]: one["name"] for one in found if one["person_id"] not in here}
+
+
+def _invited(read: dict[str, Any], _: Mapping[str, str]) -> dict[str, Any]:
+    """The body of an invitation: a person who is here already is named by the identifier."""
+    person = read.pop("person_id", None)
+    return read | {"name": person} if person else read
 
 
 def _people(scope: str, path: str, group: str, of: str) -> ListPage:
@@ -197,6 +204,7 @@ def _people(scope: str, path: str, group: str, of: str) -> ListPage:
         name="people",
         path=path,
         identifier="person_id",
+        title="name",
         columns=("name", "role", "signs_in", "last_used_at"),
         note=_way,
         new=(
@@ -206,14 +214,17 @@ def _people(scope: str, path: str, group: str, of: str) -> ListPage:
                 scope=scope,
                 fresh=True,
                 fields=(
-                    Field(name="name", required=True),
+                    Field(name="name"),
+                    Field(name="person_id", choices=_staff),
                     Field(name="role", required=True, options=_ROLES),
                 ),
-                shows=("link",),
+                shape=_invited,
+                shows=("name", "role", "link", "expires_at"),
+                once="link",
             ),
         ),
         acts=(
-            act("new_link", "link", shows=("link",)),
+            act("new_link", "link", shows=("link", "expires_at"), once="link"),
             act("sign_out_person", "sign_out"),
             act(
                 "remove_person",
@@ -258,11 +269,11 @@ def refuse_lacking(
     """Raise LookupError where a language lacks words of pages, items, forms or audited acts."""
     needed = {f"page_{name}" for _, name in pages} | {f"audited_{one}" for one in AUDITED}
     for page in pages.values():
+        acts = (*page.new, *page.acts)
         if isinstance(page, ListPage):
-            acts = (*page.new, *page.acts)
             needed |= {f"item_{page.name}"} if page.acts or page.item_path else set()
-            needed |= {f"act_{act.name}" for act in acts}
-            needed |= {f"said_{act.name}" for act in acts if not act.shows}
+        needed |= {f"act_{act.name}" for act in acts}
+        needed |= {f"said_{act.name}" for act in acts if not act.shows and not act.run}
     lacking = sorted(f"{locale}.{one}" for locale in words for one in needed - {*words[locale]})
     if lacking:
         raise LookupError(f"words.toml lacks {', '.join(lacking)}.")

@@ -18,12 +18,16 @@ def in_words(code: str, message: str, words: Mapping[str, str]) -> str:
     """
     if own := words.get(f"problem_{code}"):
         return own
-    text = _PLACE.sub(lambda place: _label(place[1], words), message)
+    text = _PLACE.sub(lambda place: f": {label(place[1], words)}." if place[1] else ".", message)
     return words["problem_other"].format(text=text)
 
 
-def _label(field: str, words: Mapping[str, str]) -> str:
-    if not field:
-        return "."
-    label = words.get(f"column_{field}") or words.get(field) or field.replace("_", " ")
-    return f": {label}."
+def place_in(message: str) -> str:
+    """The field of a refusal; "": it is about none."""
+    found = _PLACE.search(message)
+    return found[1] if found else ""
+
+
+def label(field: str, words: Mapping[str, str]) -> str:
+    """The label of a field."""
+    return words.get(f"column_{field}") or words.get(field) or field.replace("_", " ")

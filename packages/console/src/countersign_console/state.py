@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
 from countersign.server.console_host import PageReply
+from countersign_console.acts import Page
 from countersign_console.visit import Visit
 
 ON_THE_MACHINE: Final = {
@@ -22,11 +22,8 @@ ON_THE_MACHINE: Final = {
 """Task that needs the machine itself → the command to type."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class State(Page):
     """`state`: no acts here; the page shows the commands to type on the machine."""
-
-    looks: ClassVar = frozenset[str]()
 
     async def show(self, visit: Visit) -> PageReply:
         """The state as the API has it now."""
@@ -39,11 +36,3 @@ class State:
             doctor=doctor,
             lines=ON_THE_MACHINE,
         )
-
-    async def show_item(self, visit: Visit) -> PageReply:
-        """There are no items."""
-        return await self.show(visit)
-
-    async def do(self, visit: Visit, action: str) -> str:  # noqa: ARG002 - a page's form
-        """No acts are possible."""
-        return visit.at(visit.here)

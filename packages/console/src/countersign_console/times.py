@@ -21,9 +21,13 @@ def moment(value: str | None, locale: str) -> Markup:
     """An instant of the API (RFC 3339, UTC) as `27 Nov 2026, 21:31:00 UTC`; none: a dash."""
     if not value:
         return Markup("&ndash;")
+    return Markup('<time datetime="{}">{}</time>').format(value, plain(value, locale))
+
+
+def plain(value: str, locale: str) -> str:
+    """The same as text alone."""
     at = datetime.fromisoformat(value)
-    text = f"{at.day} {_MONTHS[locale][at.month - 1]} {at.year}, {at:%H:%M:%S} UTC"
-    return Markup('<time datetime="{}">{}</time>').format(value, text)
+    return f"{at.day} {_MONTHS[locale][at.month - 1]} {at.year}, {at:%H:%M:%S} UTC"
 
 
 def day(value: str | None, locale: str) -> Markup:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from countersign.server.console_host import PageReply
+from countersign_console.acts import Page
 from countersign_console.charts import HEIGHT, WIDTH, Period, draw
 from countersign_console.menu import Place
 from countersign_console.visit import Refused, Visit
@@ -39,11 +40,8 @@ class Tile:
     """"": the person has no page for it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Today:
+class Today(Page):
     """`today`: figures, charts with the same numbers in a table, and why orders were refused."""
-
-    looks: ClassVar = frozenset[str]()
 
     async def show(self, visit: Visit) -> PageReply:
         """The page as the API has its numbers now."""
@@ -64,14 +62,6 @@ class Today:
             service=await _service(visit),
             service_page=Place().at("state"),
         )
-
-    async def show_item(self, visit: Visit) -> PageReply:
-        """There are no items."""
-        return await self.show(visit)
-
-    async def do(self, visit: Visit, action: str) -> str:  # noqa: ARG002 - a page's form
-        """No acts are possible here."""
-        return visit.at(visit.here)
 
     @staticmethod
     def _period(visit: Visit, found: Mapping[str, Any], name: str) -> Period:

@@ -72,6 +72,7 @@ def render(
         "locales": [(name, words["language_name"]) for name, words in WORDS.items()],
         "words": WORDS[locale],
         "locale": locale,
+        "errors": {},
         "style": Markup(style),  # noqa: S704 - a file of this package
         "scripts": [Markup(code) for code, _ in scripts],  # noqa: S704 - of the service
     }

@@ -6,15 +6,16 @@ import asyncio
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 from typing import Any, Final
 from urllib.parse import parse_qsl, quote, urlencode
 
 from countersign.server.console_host import ROOT, Host, PageReply, PageRequest
+from countersign_console import times
 from countersign_console.menu import DEPLOYMENT, Place, Scopes, Signed, menu
-from countersign_console.problems import in_words
+from countersign_console.problems import in_words, label, place_in
 from countersign_console.view import WORDS, lead, render
 
 _ERRORS_FROM: Final = 400
@@ -29,6 +30,8 @@ _BOTH_MODES: Final = ("/v1/accounts", "/v1/members")
 HOME: Final = "orders"
 MODES: Final = frozenset({"test", "live"})
 GONE: Final = "gone"
+NO_ITEM: Final = "-"
+"""Stands for the item in the address of an act without one."""
 NOT_FOUND: Final = 404
 _FINE: Final = 200
 _SEES_PERSONAL_DATA: Final = frozenset({"compliance", "auditor"})
@@ -59,13 +62,27 @@ class Kept:
     """Of an act with a result that is shown."""
     is_last: bool = False
     """It is shown only once, and deleted with that."""
+    said: str = ""
+    """What an act did, in words."""
+    errors: Mapping[str, str] = field(default_factory=dict)
+    """What is wrong, by field."""
+
+
+class _Facts(dict[str, str]):
+    """Facts in words; one that is not known is a dash."""
+
+    def __missing__(self, name: str) -> str:
+        return "\N{EN DASH}"
 
 
 class Refused(Exception):
-    """The API refused a call; `message` is the page's text."""
+    """The API refused a call; `message` is the page's text, `errors` the texts by field."""
 
-    def __init__(self, status: int, code: str, message: str) -> None:
+    def __init__(
+        self, status: int, code: str, message: str, errors: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(message)
+        self.errors = errors or {}
         self.status = status
         self.code = code
         self.message = message
@@ -110,7 +127,9 @@ class Visit:
     parameter: str = ""
     """The item in the address, such as an order."""
     action: str = ""
-    """The action of the form that was sent."""
+    """The act whose page or form this is."""
+    is_act: bool = False
+    """Whether that act has a page of its own."""
     kept: Kept = Kept(form={})
 
     @property
@@ -138,6 +157,16 @@ class Visit:
         """This page or item, for `at`."""
         return f"{self.page}/{self.parameter}".rstrip("/")
 
+    @property
+    def spot(self) -> str:
+        """The same, or the page of the act, for `at`."""
+        own = f"{self.page}/{self.parameter or NO_ITEM}/{self.action}"
+        return own if self.is_act else self.here
+
+    def label(self, name: str) -> str:
+        """The label of a field."""
+        return label(name, self.words)
+
     def may(self, scope: str) -> bool:
         """Whether the role of the person allows this here."""
         return self.person.may(self.place.account_id, scope)
@@ -154,11 +183,17 @@ class Visit:
         """The address of another page of this account and mode."""
         return self.place.at(page, **query)
 
-    def back(self, **query: str) -> str:
-        """The address of this page or item, which keeps the name that an order was found by."""
+    @property
+    def found(self) -> str:
+        """The name of the search that found an order; "": none did."""
         found = self.request.query.get(FOUND, "") or self.form.get(FOUND, "")
-        is_name = _NAME.fullmatch(found)  # nothing else that a form says is in an address
-        return self.at(self.here, **({FOUND: found} if is_name else {}), **query)
+        # Nothing else that a form says is in an address.
+        return found if _NAME.fullmatch(found) else ""
+
+    def back(self, place: str = "", **query: str) -> str:
+        """The address of this page or item, or another place, with the search that found it."""
+        found = {FOUND: self.found} if self.found else {}
+        return self.at(place or self.here, **found, **query)
 
     async def call(
         self,
@@ -199,7 +234,8 @@ class Visit:
             answer = await ask()
         if answer.status >= _ERRORS_FROM:
             message = in_words(answer.code, answer.message, self.words)
-            raise Refused(answer.status, answer.code, message)
+            errors = {place: message} if (place := place_in(answer.message)) else {}
+            raise Refused(answer.status, answer.code, message, errors)
         return answer.data
 
     async def page_of(self, path: str, **query: str) -> Mapping[str, Any]:
@@ -222,20 +258,39 @@ class Visit:
                 break
         return items
 
-    async def keep(self, action: str = "", **outcome: Any) -> str:  # noqa: ANN401 - of Kept
-        """Keep the fields for this person, sealed; returns the address of this page with them."""
+    async def keep(self, action: str = "", *, to: str = "", **outcome: Any) -> str:  # noqa: ANN401 - of Kept
+        """Keep the fields for this person, sealed; returns the address of this page with them.
+
+        `to` is another page that shows them.
+        """
         form = {n: text for n, text in self.request.form.items() if n not in _NEVER_KEPT}
-        outcome |= {"form": form, "action": action}
-        content = json.dumps({"at": self.at(self.here), "outcome": outcome}).encode()
+        outcome, there = {"form": form, "action": action} | outcome, to or self.spot
+        content = json.dumps({"at": self.at(there), "outcome": outcome}).encode()
         place = self.place
         name = await self.host.keep(self.person.id, place.account_id, place.mode, content)
-        return self.back(**{_KEPT: name})
+        return self.back(there, **{_KEPT: name})
+
+    async def tell(self, act: str, to: str, facts: Mapping[str, Any]) -> str:
+        """The address of this page, which says what the act did: to what, and until when."""
+        text = self.words[f"said_{act}"]
+        if "{" not in text:
+            return self.back(to, said=act)
+        known = {name: self._shown(name, value) for name, value in facts.items()}
+        return await self.keep(to=to, said=text.format_map(_Facts(known)), form={})
+
+    def _shown(self, name: str, value: Any) -> str:  # noqa: ANN401 - JSON
+        if isinstance(value, str) and name.endswith("_at"):
+            return times.plain(value, self.locale)
+        if isinstance(value, list):
+            return ", ".join(map(str, value)) if value else self.words["nothing"]
+        text = str(value)
+        return self.words.get(f"role_{text}") or self.words.get(f"value_{text}") or text
 
     async def kept_as(self, name: str, page: str = "") -> Kept | None:
         """What is kept under this name for this person at this page, or another one."""
         found = await self.host.kept(self.person.id, name)
         known: Any = json.loads(found) if found else {"at": ""}
-        return Kept(**known["outcome"]) if known["at"] == self.at(page or self.here) else None
+        return Kept(**known["outcome"]) if known["at"] == self.at(page or self.spot) else None
 
     async def with_kept(self) -> Visit:
         """This visit, with what the address names; what is deleted it says is gone."""
@@ -277,10 +332,12 @@ class Visit:
             path=f"{ROOT}/{self.request.path}",
             languages=f"{self.address}{'&' if '?' in self.address else '?'}lang=",
             code=FormCode(self.host, self.session),
-            said=self.words.get(f"said_{said}", "") if said else "",
+            said=self.kept.said or (self.words.get(f"said_{said}", "") if said else ""),
             **{
+                "found": self.found,
                 "heading": title,
                 "problem": self.kept.problem or problem_of(self.request, self.words),
+                "errors": self.kept.errors,
                 "form": self.form,
                 **values,
             },

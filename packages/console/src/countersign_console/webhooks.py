@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any, Final
 
 from countersign.server.console_host import EVENT_TYPES
-from countersign_console.lists import Act, Field, ListPage
+from countersign_console.acts import Act, Field
+from countersign_console.lists import ListPage
 from countersign_console.visit import Visit
 
 _EXAMPLES: Final = tuple(one for one in EVENT_TYPES if not one.startswith("notice."))
@@ -36,6 +37,7 @@ WEBHOOKS: Final = Webhooks(
     name="webhooks",
     path="/v1/webhook_endpoints",
     identifier="endpoint_id",
+    title="url",
     item_path="/v1/webhook_endpoints/{id}",
     columns=("url", "description", "created_at", "disabled_at"),
     template="endpoint.html",
@@ -101,6 +103,7 @@ WEBHOOKS: Final = Webhooks(
             name="delete_endpoint",
             path="/v1/webhook_endpoints/{id}",
             method="DELETE",
+            fresh=True,
             danger=True,
         ),
     ),

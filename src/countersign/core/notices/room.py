@@ -15,6 +15,8 @@ class Notices:
 
     log: LogRoom
     registry: Registry
+    reviewers: int
+    """How many people a publication with its review needs: 1 or 2."""
 
     @property
     def access(self) -> Access:

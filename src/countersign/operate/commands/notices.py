@@ -49,8 +49,7 @@ async def show_(room: Notices, notice_id: str, version: str | None) -> None:
     for event in lifecycle["events"]:
         details = ", ".join(f"{name} {value}" for name, value in event["details"].items() if value)
         lines.append(f"{event['at']} {event['type']} {details}".rstrip())
-    content = msgspec.to_builtins(one.content)
-    show(lifecycle | {"content": content}, "\n".join(lines))
+    show(lifecycle | {"content": msgspec.to_builtins(one.content)}, "\n".join(lines))
 
 
 @notices.command("check")
@@ -60,13 +59,9 @@ def check(file: Path) -> None:
     """Check a notice file without publishing it."""
     content = parse_notice_file(_read(file))
     say(f"{file} is a valid notice file: {content.id} version {content.version}.")
-    checked = {
-        "notice_id": content.id,
-        "version": content.version,
-        "digest": notice_digest(published_bytes(content)),
-        "text_gaps": [*content.text_gaps],
-    }
-    _show_digest(checked)
+    checked = {"notice_id": content.id, "version": content.version}
+    checked["digest"] = notice_digest(published_bytes(content))
+    _show_digest({**checked, "text_gaps": [*content.text_gaps]})
 
 
 @notices.command("diff")

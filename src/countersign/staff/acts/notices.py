@@ -19,6 +19,7 @@ from countersign.base.errors import (
     NoticeIncomplete,
     NoticeNotFound,
     NoticeVersionConflict,
+    SecondPersonRequired,
 )
 from countersign.base.http.schemas import (
     STORABLE,
@@ -32,7 +33,8 @@ from countersign.base.http.schemas import (
 )
 from countersign.base.snapshot import STALENESS_SECONDS
 from countersign.base.values import Mode
-from countersign.core.access.key import Scope
+from countersign.core.access.audit import AuditAction, find_audit
+from countersign.core.access.key import Principal, Scope
 from countersign.core.access.reach import DeploymentReach
 from countersign.core.gate.act import Acts
 from countersign.core.gate.route import Command
@@ -291,14 +293,24 @@ def publish_notice(connection: Connection, notices: Notices, wanted: NoticeDraft
 @ACTS.act(
     "POST /v1/notices/{notice_id}/review",
     "Record the review of a version",
-    refusals=(NoticeNotFound, NoticeIncomplete),
+    refusals=(NoticeNotFound, NoticeIncomplete, SecondPersonRequired),
     commands=(_command(name="notices review"),),
 )
 def review_notice(
-    connection: Connection, notices: Notices, notice_id: str, wanted: NoticeReview
+    connection: Connection, notices: Notices, who: Principal, notice_id: str, wanted: NoticeReview
 ) -> NoticeOutcome:
-    """Record that a person compared a version with the official text, and its rule with the law."""
-    return _outcome(publishing.review(connection, notices, notice_id, **asdict(wanted)))
+    """Record that a person compared a version with the official text, and its rule with the law.
+
+    Not by the person who published it, unless the operator's setting allows that: `by` says so.
+    """
+    given, acts = asdict(wanted), find_audit(connection, notice_id)
+    published = [one for one in acts if one.action is AuditAction.NOTICE_PUBLISHED]
+    by = {one.actor for one in published if one.details["version"] == wanted.version}
+    if who.person is not None and who.person.id in by:
+        if notices.reviewers > 1:
+            raise SecondPersonRequired("You published this version: another person reviews it.")
+        given["by"] += " (alone: also published it)"
+    return _outcome(publishing.review(connection, notices, notice_id, **given))
 
 
 @ACTS.act(
@@ -381,11 +393,11 @@ def _checked(room: Notices, known: KnownNotices, content: NoticeContent) -> Chec
     others = [one for one in versions if one.content.version != content.version]
     current = known.current(content.id, Mode.LIVE, room.registry.now(), remember=False)
     before = current if current in others else others[-1] if others else None
-    return CheckedNotice(
+    return view(
+        CheckedNotice,
+        content,
         notice_id=content.id,
-        version=content.version,
         digest=notice_digest(published_bytes(content)),
-        text_gaps=[*content.text_gaps],
         new=len(others) == len(versions),
         compared_with=None if before is None else before.content.version,
         differences=compared(before.content, content).differences if before else [],
