@@ -299,7 +299,7 @@ def test_a_number_of_any_length_is_refused_in_words(tmp_path: Path) -> None:
     async def work(console: Console) -> None:
         account = await console.account("vendor")
         dev = Visitor(console, (await console.person("Dev", Role.DEVELOPER, account)).session)
-        path = f"{places(account)[False, 'orders']}/new/create_link"
+        path = f"{places(account)[False, 'orders']}/-/create_link"
         link = {"return_url": "https://shop.example/", "notice_id": "ab1263"}
         for digits in (15, 16, 5000):
             sent = await dev.send(path, **link, expires_in_seconds="9" * digits)
