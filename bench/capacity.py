@@ -29,7 +29,10 @@ from bench.rounds import say
 from bench.servers import install, prepare, serve
 
 _LASTING_TABLES: Final = frozenset(
-    ("records", "disclosures", "shred_keys", "log_entries", "log_tiles", "acknowledgment_uses")
+    (
+        *("records", "disclosures", "shred_keys", "log_entries", "log_tiles"),
+        *("acknowledgment_uses", "order_acts"),
+    )
 )
 """Data kept as long as an acknowledgment's evidence; the rest is deleted within 90 days."""
 _STORED: Final = 10**9

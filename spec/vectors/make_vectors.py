@@ -38,6 +38,7 @@ from countersign.core.notices.model import (
 from countersign.core.parties import Bound
 from countersign.core.vault.vault import DataKey
 from countersign_evidence.canonical import canonical_json
+from countersign_evidence.disclosure import b64url_each
 from countersign_evidence.process import Process
 
 ROOT = Path(__file__).parent / "record"
@@ -156,17 +157,8 @@ def make(given: dict[str, Any]) -> Made:
     else:
         asyncio.run(acknowledge(room, principal, notice, submission))
         (record,) = world.stored
-    assert record.payload is not None  # noqa: S101 - an acknowledgment has them
-    payload = _KEY.open(
-        record.payload,
-        shred_key=record.shred_key,
-        table="disclosures",
-        column="payload",
-        account=principal.account_id,
-        row_id=record.id,
-    )
     written = record.body if "bound" in given else _version_1(record.body)
-    return Made(body, written, json.loads(payload))
+    return Made(body, written, b64url_each(record.disclosures))
 
 
 def _version_1(record: bytes) -> bytes:

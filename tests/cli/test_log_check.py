@@ -11,7 +11,7 @@ import pytest
 
 from countersign.base.config import load_settings
 from countersign.operate.bootstrap import open_deployment
-from countersign_evidence.disclosure import disclose
+from countersign_evidence.disclosure import b64url_each, disclose
 from tests.cli.conftest import Bench
 from tests.cli.evidence import make_evidence, make_many
 from tests.cli.tampering import tamper
@@ -214,7 +214,7 @@ def test_disclosures_that_open_and_differ_from_the_record_are_found(
             return data_key.seal(
                 shred_key=shred_key,
                 nonce=bytes(12),
-                plaintext=msgspec.json.encode(forged),
+                plaintext=msgspec.json.encode(b64url_each(forged)),
                 table="disclosures",
                 column="payload",
                 account=account_id,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +11,7 @@ from sqlalchemy import Row
 from countersign.base.values import base32_value
 from countersign.core.vault.key_encryption import KeyRing, key_source
 from countersign.core.vault.vault import DataKey
+from countersign_evidence.disclosure import b64url_each
 from tests.support.service import Deployment
 
 
@@ -37,5 +37,4 @@ class StoredVault:
             account=row.account_id,
             row_id=row.record_id,
         )
-        found: list[str] = json.loads(opened)
-        return found
+        return b64url_each(opened.split(b"\n")[1:])

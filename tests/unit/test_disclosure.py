@@ -37,7 +37,8 @@ class Disclosed(NamedTuple):
 
 
 def one(salt: bytes, name: str, value: object) -> Disclosed:
-    [encoded], [digest] = disclose([(b64url(salt), name, value)])
+    [line], [digest] = disclose([(b64url(salt), name, value)])
+    encoded = b64url(line)
     return Disclosed(encoded, digest)
 
 

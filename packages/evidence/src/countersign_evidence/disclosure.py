@@ -30,16 +30,16 @@ def b64url_each(parts: Iterable[bytes]) -> list[str]:
     return lines.decode("ascii").split("\n")[:-1]
 
 
-def disclose(fields: Sequence[tuple[str, str, object]]) -> tuple[list[str], list[str]]:
+def disclose(fields: Sequence[tuple[str, str, object]]) -> tuple[list[bytes], list[str]]:
     """The disclosures of fields, of one record or of many: salt, name and value of each.
 
-    Encoded as base64url(JSON [salt, name, value]) without padding (RFC 9901 §4.2.1), and the digest
-    of each, base64url(SHA-256(ASCII(encoded))) (§4.2.3). A salt is base64url of 16 random bytes,
-    and used once. Each step is done for all fields before the next: field by field takes half as
-    long again.
+    As JSON [salt, name, value], which base64url without padding encodes (RFC 9901 §4.2.1), and the
+    digest of each, base64url(SHA-256(ASCII(encoded))) (§4.2.3). A salt is base64url of 16 random
+    bytes, and used once. Each step is done for all fields before the next: field by field takes
+    half as long again.
     """
-    encoded = b64url_each(_encode_lines(fields).split(b"\n")[:-1])
-    return encoded, b64url_each([sha256(one.encode()).digest() for one in encoded])
+    lines = _encode_lines(fields).split(b"\n")[:-1]
+    return lines, b64url_each([sha256(one.encode()).digest() for one in b64url_each(lines)])
 
 
 read_disclosure: Final = by_the_rules(rules.read_disclosure)

@@ -67,8 +67,8 @@ class Record(msgspec.Struct):
     body: bytes = b""
     digest: bytes = b""
     """The SHA-256 of the body."""
-    disclosures: Sequence[str] = ()
-    """Those that the body binds, encoded."""
+    disclosures: Sequence[bytes] = ()
+    """Those that the body binds, as JSON, each without a line break."""
 
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -101,7 +101,7 @@ def make_records(records: Sequence[Record]) -> None:
     for record in records:
         nonces.append(next(drawn))
         lines += [(salt, *field) for field, salt in zip(record.personal, drawn, strict=False)]
-    encoded, digests = disclose(lines)
+    plain, digests = disclose(lines)
     start = 0
     for record, nonce in zip(records, nonces, strict=True):
         members, end = record.members, start + len(record.personal)
@@ -112,5 +112,5 @@ def make_records(records: Sequence[Record]) -> None:
         else:
             own = {"nonce": nonce, "_sd": bound, "_sd_alg": _ALGORITHM}
             record.body = checked_canonical_json({"v": VERSION, **members, **own})
-        record.digest, record.disclosures = sha256(record.body).digest(), encoded[start:end]
+        record.digest, record.disclosures = sha256(record.body).digest(), plain[start:end]
         start = end

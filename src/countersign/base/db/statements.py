@@ -59,9 +59,14 @@ def deferred_statements(connection: Connection) -> Deferred:
     return deferred
 
 
-def run_deferred(connection: Connection, *, commit: bool = False) -> None:
-    """Run the deferred statements, and commit in the same round trip where possible."""
-    deferred: Deferred | None = connection.get_execution_options().get(_DEFERRED)
+def run_deferred(
+    connection: Connection, own: Deferred | None = None, *, commit: bool = False
+) -> None:
+    """Run the connection's deferred statements, or the caller's own.
+
+    `commit` in the same round trip where possible.
+    """
+    deferred = own or connection.get_execution_options().get(_DEFERRED)
     if deferred is None or not deferred.statements:
         return
     driver: Any = connection.connection.driver_connection

@@ -50,6 +50,9 @@ EVENT_OF_BUYER: Final = "substr(type, 1, 6) = 'buyer.'"
 EVENT_OF_DAY: Final = "substr(type, 1, 6) IN ('buyer.', 'checko')"
 """SQL condition for events that the console counts; the partial index matches only this text."""
 
+ABOUT_OTHERS: Final = "substr(about, 1, 4) <> 'ack_'"
+"""SQL condition for kept responses about other than acknowledgments; likewise."""
+
 ONLY_ON: Final = "only_on"
 """In the `info` of an index: the engine that has it."""
 
@@ -430,13 +433,14 @@ idempotency_keys: Final = _in_mode(
     Column("created_at", Instant, nullable=False),
     Column("expires_at", Instant, nullable=False),
     # The buyer, acknowledgment, clearance or session that the response names and that can be
-    # erased. NULL: none; empty: unknown, read the response.
+    # erased. NULL: none; empty: unknown, read the response. The response about an acknowledgment
+    # was kept when that was made, and is found by this time.
     Column("about", String(40), info=_personal("order")),
     # Slots are random: see `kept_slots` for how the embedded database looks them up.
     PrimaryKeyConstraint("slot").ddl_if(dialect="postgresql"),
     Index(None, "expires_at", info={ONLY_ON: "postgresql"}),
     Index(None, "expires_at", "slot", info={ONLY_ON: "sqlite"}),
-    Index(None, "about", info={WHERE: "about IS NOT NULL"}),
+    Index(None, "about", info={WHERE: ABOUT_OTHERS}),
 )
 
 # The first 8 bytes of each slot, on the embedded database, in sorted levels 0 to 3. Triggers write

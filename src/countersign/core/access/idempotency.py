@@ -9,10 +9,10 @@ from hmac import compare_digest
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Struct
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, delete, select, text
 
 from countersign.base.db.statements import BulkInsert, DriverStatement, SelectAmong, statements_of
-from countersign.base.db.tables import idempotency_keys
+from countersign.base.db.tables import ABOUT_OTHERS, idempotency_keys
 from countersign.base.errors import (
     CountersignError,
     IdempotencyInProgress,
@@ -21,7 +21,7 @@ from countersign.base.errors import (
     Retryable,
     SecretNotRepeated,
 )
-from countersign.base.values import Clock, Entropy
+from countersign.base.values import ACKNOWLEDGMENT, Clock, Entropy, from_ms, is_id, made_at_ms
 from countersign.core.access.key import Principal
 from countersign.core.access.reach import Reach
 from countersign.core.access.secrets import DeploymentSecret
@@ -30,6 +30,8 @@ T = TypeVar("T")
 
 LIFETIME: Final = timedelta(hours=24)
 KEY_LENGTH_MAX: Final = 255
+_NEAR: Final = timedelta(minutes=1)
+"""An acknowledgment is refused if it takes longer."""
 _LIFETIME_MS: Final = LIFETIME // timedelta(milliseconds=1)
 # Erasing one of the first also erases the ones that follow.
 _ERASABLE: Final = tuple(
@@ -324,14 +326,17 @@ def forget_answers(
     connection: Connection, secret: DeploymentSecret, erased: Sequence[str], reach: Reach
 ) -> None:
     """Delete the kept responses that name any of these: a request sent again is judged again."""
-    kept, own = idempotency_keys.c, reach.rows(idempotency_keys)
-    connection.execute(delete(idempotency_keys).where(kept.about.in_(erased), own))
-    unread = select(kept.slot, kept.response).where(kept.about == "", own)
-    names = [one.encode() for one in erased]
+    kept, own, others = idempotency_keys.c, reach.rows(idempotency_keys), text(ABOUT_OTHERS)
+    connection.execute(delete(idempotency_keys).where(others, kept.about.in_(erased), own))
+    for ack_id in [one for one in erased if is_id(ACKNOWLEDGMENT, one)]:
+        expires = from_ms(made_at_ms(ack_id)) + LIFETIME
+        then = kept.expires_at.between(expires - _NEAR, expires + _NEAR)
+        connection.execute(delete(idempotency_keys).where(then, kept.about == ack_id, own))
+    unread = select(kept.slot, kept.response).where(others, kept.about == "", own)
     for slot, response in connection.execute(unread).all():
         answer = secret.open_answer(response, slot)
-        if any(one in answer for one in names):
-            connection.execute(delete(idempotency_keys).where(kept.about == "", kept.slot == slot))
+        if any(one.encode() in answer for one in erased):
+            delete_entries(connection, kept_entries(connection, [slot]))
 
 
 def _about(answer: bytes) -> str | None:

@@ -19,13 +19,7 @@ from countersign.base.db.tables import accounts, person_grants, person_sessions
 from countersign.base.errors import AccountDisabled, InvalidApiKey, NotFound
 from countersign.base.values import Clock, Mode, from_ns
 from countersign.core.access.authenticate import note_later
-from countersign.core.access.key import (
-    PERSON_SESSION,
-    PersonAsking,
-    Principal,
-    Scope,
-    well_formed,
-)
+from countersign.core.access.key import PERSON_SESSION, PersonAsking, Principal, Scope, well_formed
 from countersign.core.access.role import OF_DEPLOYMENT, OWN, ROLES, WITHOUT_ACCOUNT, Role
 from countersign.core.access.secrets import DeploymentSecret
 

@@ -86,8 +86,7 @@ POSITION: Final = tuple_(events.c.tx, events.c.seq)
 
 def write_events(connection: Connection, new: Sequence[NewEvent]) -> None:
     """Write these events, in this order, in the transaction of their act."""
-    if new:
-        _INSERT(connection, _rows(new))
+    _INSERT(connection, _rows(new))
 
 
 def defer_events(connection: Connection, deferred: Deferred, new: Sequence[NewEvent]) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import Final
 
 import msgspec
 from sqlalchemy import Connection
 
-from countersign.base.db.statements import BulkInsert, Deferred
+from countersign.base.db.statements import BulkInsert, Deferred, run_deferred
 from countersign.base.db.tables import (
     deployment_records,
     disclosures,
@@ -18,21 +19,20 @@ from countersign.base.db.tables import (
 )
 from countersign.base.values import ACKNOWLEDGMENT, is_id, to_ms
 from countersign.core.events.model import EventType, NewEvent
-from countersign.core.events.sql import defer_events, write_events
+from countersign.core.events.sql import defer_events
 from countersign.core.log.record import NewRecord, RecordType
 from countersign.core.log.sequencer import Sequencer, insert_entries
 
 _COLUMNS: Final = ("id", "mode", "type", "at", "digest", "body")
 _insert_own_records: Final = BulkInsert(deployment_records, *_COLUMNS)
 _insert_records: Final = BulkInsert(records, *_COLUMNS, "account_id", "notice_id")
+_OF_PAYLOAD: Final = "session_index", "cbid_index", "payload", "reference_index"
 _insert_disclosures: Final = BulkInsert(
-    disclosures,
-    *("record_id", "account_id", "mode", "session_index", "cbid_index", "payload"),
-    "reference_index",
+    disclosures, "record_id", "account_id", "mode", *_OF_PAYLOAD
 )
+_disclosed: Final = attrgetter("id", "account_id", "mode.value", *_OF_PAYLOAD)
 _insert_shred_keys: Final = BulkInsert(shred_keys, "record_id", "key")
 _insert_pending: Final = BulkInsert(log_pending, "record_id", "mode", "digest")
-_Rows: TypeAlias = list[tuple[object, ...]]
 
 
 class _Erased(msgspec.Struct):
@@ -59,17 +59,22 @@ class Journal:
 
     def write(self, connection: Connection, new: Sequence[NewRecord]) -> None:
         """Insert these records with their other rows, and seal or queue their entries."""
-        for insert, rows in _inserts(new):
-            insert(connection, rows)
-        # Before sealing, which writes events too.
-        write_events(connection, [event for record in new for event in _events_of(record)])
-        left = self.sequencer.seal_inline(connection, new) if self.sequencer else new
-        if left:
-            _insert_pending(connection, [(r.id, r.mode.value, r.digest) for r in left])
+        deferred = Deferred()
+        self.defer(connection, deferred, new)
+        run_deferred(connection, deferred)
 
     def defer(self, connection: Connection, deferred: Deferred, new: Sequence[NewRecord]) -> None:
         """The same at the end of the transaction, for records other than acknowledgments."""
-        for insert, rows in _inserts(new):
+        personal = [r for r in new if r.payload is not None]
+        for insert, rows in (
+            (_insert_own_records, [_row(r) for r in new if not r.account_id]),
+            (
+                _insert_records,
+                [(*_row(r), r.account_id, r.notice_id) for r in new if r.account_id],
+            ),
+            (_insert_disclosures, [*map(_disclosed, personal)]),
+            (_insert_shred_keys, [(r.id, r.shred_key) for r in personal]),
+        ):
             insert.defer(connection, deferred, rows)
         defer_events(
             connection, deferred, [event for record in new for event in _events_of(record)]
@@ -81,39 +86,13 @@ class Journal:
                 waiting = [(r.id, mode.value, r.digest) for r in own]
                 _insert_pending.defer(connection, deferred, waiting)
             else:
-                start = placed.start
-                entries = [(placed.log_id, i, r.id, r.digest) for i, r in enumerate(own, start)]
+                log_id, start, _ = placed
+                entries = [(log_id, i, r.id, r.digest) for i, r in enumerate(own, start)]
                 insert_entries.defer(connection, deferred, entries)
 
 
 def _row(r: NewRecord) -> tuple[object, ...]:
     return r.id, r.mode.value, r.type.value, to_ms(r.at), r.digest, r.body
-
-
-def _inserts(new: Sequence[NewRecord]) -> Iterator[tuple[BulkInsert, _Rows]]:
-    """The inserted columns of these records, in this order."""
-    own: _Rows = [_row(r) for r in new if not r.account_id]
-    if own:
-        yield _insert_own_records, own
-    if len(own) == len(new):
-        return
-    yield (
-        _insert_records,
-        [(*_row(r), r.account_id, r.notice_id) for r in new if r.account_id],
-    )
-    personal = [r for r in new if r.payload is not None]
-    if personal:
-        yield (
-            _insert_disclosures,
-            [
-                (
-                    *(r.id, r.account_id, r.mode.value, r.session_index, r.cbid_index, r.payload),
-                    r.reference_index,
-                )
-                for r in personal
-            ],
-        )
-        yield _insert_shred_keys, [(r.id, r.shred_key) for r in personal]
 
 
 def _events_of(record: NewRecord) -> list[NewEvent]:

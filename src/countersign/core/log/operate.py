@@ -19,12 +19,7 @@ from countersign.base.host import is_wildcard
 from countersign.base.values import Mode, from_ns
 from countersign.core.access.audit import AuditAction, write_audit
 from countersign.core.log import fork_guard, logs_sql
-from countersign.core.log.head_files import (
-    epoch_of,
-    log_path,
-    published_in,
-    refuse_backwards,
-)
+from countersign.core.log.head_files import epoch_of, log_path, published_in, refuse_backwards
 from countersign.core.log.journal import Journal
 from countersign.core.log.model import AUDIT_SUBJECT, Log, PublishedHead
 from countersign.core.log.record import RecordType

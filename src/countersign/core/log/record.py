@@ -19,6 +19,7 @@ from countersign.base.values import FACT, Clock, Entropy, Mode, from_ns, rfc3339
 from countersign.core.access.key import Principal
 from countersign.core.vault.vault import NONCE_BYTES, SHRED_KEY_BYTES, DataKey, Place, Vault
 from countersign_evidence.canonical import Json
+from countersign_evidence.disclosure import b64url_each
 from countersign_evidence.record import Record, entropy_needed, make_records
 
 
@@ -75,7 +76,7 @@ class NewRecord(Record, kw_only=True):
         self.payload = key.seal(
             shred_key=self.shred_key,
             nonce=self.nonce,
-            plaintext=_encode(self.disclosures),
+            plaintext=b"\n" + b"\n".join(self.disclosures),
             table="disclosures",
             column="payload",
             account=self.account_id,
@@ -86,7 +87,6 @@ class NewRecord(Record, kw_only=True):
 SEAL_ENTROPY: Final = SHRED_KEY_BYTES + NONCE_BYTES
 """Random bytes that sealing the disclosures of one record takes."""
 _ID_ENTROPY: Final = 8
-_encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
@@ -165,7 +165,9 @@ async def open_disclosures(
     if payload is None or shred_key is None:
         return ()
     place = Place(table="disclosures", column="payload", account=account_id, row_id=record_id)
-    return _decode(await vault.open(payload, shred_key=shred_key, **place))
+    opened = await vault.open(payload, shred_key=shred_key, **place)
+    # Until 0027 the plaintext was a JSON array of the encoded ones.
+    return tuple(b64url_each(opened.splitlines()[1:])) if opened[:1] == b"\n" else _decode(opened)
 
 
 def ended(connection: Connection, record_ids: Sequence[str]) -> frozenset[str]:

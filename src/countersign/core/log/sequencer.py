@@ -38,7 +38,7 @@ from countersign.core.log.fork_guard import (
 )
 from countersign.core.log.head_files import Heads
 from countersign.core.log.record import NewRecord
-from countersign.core.log.tree_sql import tree_at
+from countersign.core.log.tree_sql import digests, tree_at
 from countersign_evidence.entry import leaves_of, origin_mode
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.note import ED25519, Checkpoint, Signer, sign_checkpoint
@@ -60,7 +60,6 @@ _ADVISORY_LOCK: Final = {Mode.LIVE: 0x636F756E6C, Mode.TEST: 0x636F756E74}
 _SQL: Final = statements_of(__package__)
 _HEAD: Final = DriverStatement(_SQL["head"])
 _EMPTY: Final = DriverStatement(_SQL["empty"])
-_DIGESTS: Final = DriverStatement(_SQL["digests"])
 _SWAP_HEAD: Final = DriverStatement(_SQL["swap_head"])
 _SAVEPOINT: Final = DriverStatement("SAVEPOINT sealing")
 _ROLL_BACK: Final = DriverStatement("ROLLBACK TO sealing")
@@ -77,16 +76,8 @@ _insert_checkpoint: Final = BulkInsert(checkpoints, "log_id", "size", "root", "n
 _log: Final = structlog.get_logger("countersign.sealing")
 
 
-class Unsealed(NamedTuple):
-    """A record that has no entry yet."""
-
-    id: str
-    mode: Mode
-    digest: bytes
-
-
-_Waiting: TypeAlias = Sequence[NewRecord | Unsealed]
-_Take: TypeAlias = Callable[[], _Waiting]
+_Waiting: TypeAlias = Callable[[], Sequence[tuple[str, bytes]]] | Sequence[NewRecord]
+"""What takes records from the queue, by id and digest; or those of the act."""
 
 
 class Placed(NamedTuple):
@@ -188,9 +179,15 @@ class Sequencer:
         """Compare with the last published checkpoint before anything more is sealed."""
         self._edges.pop(mode, None)
 
-    def suspend(self, mode: Mode, reason: str) -> None:
+    def suspend(
+        self, mode: Mode, reason: str, event: str = "sealing_suspended", **more: str
+    ) -> None:
         """Note why nothing is sealed; logged once, even if the numbers in the reason change."""
-        self._suspend(mode, "sealing_suspended", reason)
+        self._edges.pop(mode, None)
+        known = _NUMBER.sub("", self.suspended.get(mode, ""))
+        if not self.quiet and known != _NUMBER.sub("", reason):
+            _log.error(event, mode=mode.value, reason=reason, **more)
+        self.suspended[mode] = reason
 
     def wait_for_turn(self, connection: Connection, mode: Mode) -> None:
         """Let no other process seal in this mode until the transaction ends."""
@@ -198,29 +195,31 @@ class Sequencer:
         if connection.dialect.name == "postgresql":
             _LOCK(connection, _ADVISORY_LOCK[mode])
 
-    def seal_inline(self, connection: Connection, waiting: _Waiting) -> _Waiting:
-        """Seal these in the transaction of their act; returns those that could not be sealed.
-
-        It never raises: a failure to seal must not fail the act.
-        """
-        left: list[NewRecord | Unsealed] = []
-        for mode in {entry.mode for entry in waiting}:
-            own = [entry for entry in waiting if entry.mode is mode]
-            if self.place_inline(connection, mode, own, entries=True) is None:
-                left += own
-        return left
-
     def place_inline(
-        self, connection: Connection, mode: Mode, own: _Waiting, *, entries: bool = False
+        self, connection: Connection, mode: Mode, waiting: _Waiting, *, sign: bool = False
     ) -> Placed | None:
         """Give these the next places in the log of their mode; None: they could not be sealed.
 
-        Unless `entries`, the caller writes their entries and the events of that.
+        An act, which a failure to seal must not fail, writes the entries and their events itself.
         """
+        placed = None
+        self._forks.pop(mode, None)
         _SAVEPOINT(connection)
-        placed = self._seal(connection, mode, own, entries=entries)
+        try:
+            placed = self._append(connection, mode, waiting, sign=sign)
+        except _KeysChanged:
+            if mode not in self.unknown_keys:
+                _log.info("log_keys_changed", mode=mode.value)
+            self.unknown_keys.add(mode)
+        except (HeadUnavailable, SealingSuspended, TokenUnavailable) as reason:
+            self.suspend(mode, reason.message)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the act goes on
+            kind = type(error).__name__
+            self.suspend(mode, _unexpected(error), "sealing_failed", kind=kind)
         if placed is None:
             _ROLL_BACK(connection)
+        else:
+            self.suspended.pop(mode, None)
         _RELEASE(connection)
         return placed
 
@@ -233,29 +232,23 @@ class Sequencer:
         postgres = connection.dialect.name == "postgresql"
         if postgres and not _TRY_LOCK(connection, _ADVISORY_LOCK[mode]).fetchone()[0]:
             return 0
-        sealed, began, placed = 0, self._clock.monotonic(), None
+        rows, began = list[tuple[str, bytes]](), self._clock.monotonic()
 
-        def take() -> _Waiting:
-            nonlocal sealed
+        def take() -> Sequence[tuple[str, bytes]]:
             # Exactly the records that this statement took from the queue are sealed.
             taken = _TAKE[connection.dialect.name](connection, mode.value, self.batch)
-            rows = sorted((row[0], bytes(row[1])) for row in taken)
-            sealed = len(rows)
-            return [Unsealed(record_id, mode, digest) for record_id, digest in rows]
+            rows.extend(sorted((row[0], bytes(row[1])) for row in taken))
+            return rows
 
-        with connection.begin_nested() as savepoint:
-            placed = self._seal(connection, mode, take, sign=sign)
-            if placed is None:
-                savepoint.rollback()
-        if placed is None:
+        if self.place_inline(connection, mode, take, sign=sign) is None:
             reason = self._forks.pop(mode, None)
             if postgres and reason is not None:
                 suspend_all(connection, mode, reason)
             return 0
-        if sealed == self.batch:
+        if len(rows) == self.batch:
             slice_seconds = _APART_SECONDS if postgres else SLICE_SECONDS
-            self.batch = _fitting(sealed, self._clock.monotonic() - began, slice_seconds)
-        return sealed
+            self.batch = _fitting(len(rows), self._clock.monotonic() - began, slice_seconds)
+        return len(rows)
 
     def sign_last(self, connection: Connection, mode: Mode) -> None:
         """Make a checkpoint of all that the log of a mode holds, since it ends with that.
@@ -280,48 +273,7 @@ class Sequencer:
         note = sign_checkpoint(checkpoint, signers, at_ms // 1000)
         _insert_checkpoint(connection, [(head.log_id, head.size, head.root, note, at_ms)])
 
-    def _seal(
-        self,
-        connection: Connection,
-        mode: Mode,
-        take: _Take | _Waiting,
-        *,
-        entries: bool = True,
-        sign: bool = False,
-    ) -> Placed | None:
-        self._forks.pop(mode, None)
-        try:
-            placed = self._append(connection, mode, take, entries=entries, sign=sign)
-        except _KeysChanged:
-            if mode not in self.unknown_keys:
-                _log.info("log_keys_changed", mode=mode.value)
-            self.unknown_keys.add(mode)
-            return None
-        except (HeadUnavailable, SealingSuspended, TokenUnavailable) as reason:
-            self.suspend(mode, reason.message)
-            return None
-        except Exception as error:  # noqa: BLE001 - whatever it is, the act goes on
-            self._suspend(mode, "sealing_failed", _unexpected(error), kind=type(error).__name__)
-            return None
-        self.suspended.pop(mode, None)
-        return placed
-
-    def _suspend(self, mode: Mode, event: str, reason: str, **more: str) -> None:
-        self._edges.pop(mode, None)
-        known = _NUMBER.sub("", self.suspended.get(mode, ""))
-        if not self.quiet and known != _NUMBER.sub("", reason):
-            _log.error(event, mode=mode.value, reason=reason, **more)
-        self.suspended[mode] = reason
-
-    def _append(
-        self,
-        connection: Connection,
-        mode: Mode,
-        take: _Take | _Waiting,
-        *,
-        entries: bool,
-        sign: bool,
-    ) -> Placed:
+    def _append(self, connection: Connection, mode: Mode, take: _Waiting, *, sign: bool) -> Placed:
         reason = self.why_no_time()
         if reason is not None:
             raise SealingSuspended(reason)
@@ -336,26 +288,25 @@ class Sequencer:
                 "fast when the checkpoint was made, sealing continues at that time, or "
                 "immediately in a new epoch: `countersign log recover --new-epoch`."
             )
-        waiting = take() if callable(take) else take
+        queued = take() if callable(take) else ()
+        new = [d for _, d in queued] if callable(take) else [one.digest for one in take]
         signed_size, signed_at = edge.signed
         placed = Placed(head.log_id, head.size, max(now_ms, head.at_ms, signed_at))
         signs = sign or not edge.has_signed or placed.at_ms - signed_at >= CHECKPOINT_MS
-        if not waiting and not (signs and signed_size < head.size):
+        if not new and not (signs and signed_size < head.size):
             return placed
         # From here on the edge is ahead of the database, until both agree again at the end.
         self._edges.pop(mode, None)
         if not edge.has_signed:
             take_place(connection, self._heads)
-        tree.extend(leaves_of(head.origin, [record.digest for record in waiting]))
+        tree.extend(leaves_of(head.origin, new))
         size, root, (log_id, _, at_ms) = tree.size, tree.root(), placed
         swapped = _SWAP_HEAD(connection, size, root, at_ms, log_id, head.size, head.root)
         if swapped.rowcount != 1:
             raise SealingSuspended("Another process sealed at the same time.")
-        if entries:
-            insert_entries(
-                connection,
-                [(log_id, i, e.id, e.digest) for i, e in enumerate(waiting, head.size)],
-            )
+        if queued:
+            entries = [(log_id, index, *one) for index, one in enumerate(queued, head.size)]
+            insert_entries(connection, entries)
             write_sealed_events(connection, log_id, head.size, size, from_ms(at_ms))
         tiles = tree.take_tiles()
         if tiles:
@@ -377,17 +328,11 @@ class Sequencer:
         if row[8] is not None:
             raise SealingSuspended(bytes(row[8]).decode())
         head = _Head(row[0], row[1], row[2], bytes(row[3]), row[4], row[5])
-        known = self._edges.get(mode)
-        if known is not None and known.head == head:
+        known = self._edges.pop(mode, None)
+        if known is not None and (known.head == head or _has_grown(connection, known, head)):
             known.signed = row[6], row[7]
+            self._edges[mode] = known
             return known
-        self._edges.pop(mode, None)
-        if known is not None:
-            grown = _grown(connection, known, head)
-            if grown is not None:
-                grown.signed = row[6], row[7]
-                self._edges[mode] = grown
-                return grown
         signers = self._signers.get((head.log_id, head.keys_revision))
         if signers is None:
             raise _KeysChanged
@@ -422,21 +367,21 @@ class Sequencer:
             raise SealingSuspended(reason)
 
 
-def _grown(connection: Connection, known: _Edge, head: _Head) -> _Edge | None:
-    """The edge after another process's entries; None if it does not match this head.
+def _has_grown(connection: Connection, known: _Edge, head: _Head) -> bool:
+    """Move the edge past another process's entries; False if it does not match this head.
 
     Only new entries are read, since workers of one server seal in turn.
     """
     same_log = known.head.log_id == head.log_id and known.head.keys_revision == head.keys_revision
     if not same_log or not known.head.size < head.size <= known.head.size + WIDTH:
-        return None
-    rows = _DIGESTS(connection, head.log_id, known.head.size, head.size)
-    known.tree.extend(leaves_of(head.origin, (bytes(row[0]) for row in rows)))
+        return False
+    new = digests(connection, head.log_id, known.head.size, head.size)
+    known.tree.extend(leaves_of(head.origin, new))
     known.tree.take_tiles()  # the other has stored them
     if (known.tree.size, known.tree.root()) != (head.size, head.root):
-        return None
+        return False
     known.head = head
-    return known
+    return True
 
 
 def _unexpected(error: Exception) -> str:

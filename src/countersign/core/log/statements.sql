@@ -12,10 +12,6 @@ WHERE l.mode = ? ORDER BY l.epoch DESC LIMIT 1
 -- name: empty
 SELECT note FROM checkpoints WHERE log_id = ? AND size = 0
 
--- name: digests
-SELECT digest FROM log_entries WHERE log_id = ? AND leaf_index >= ? AND leaf_index < ?
-ORDER BY leaf_index
-
 -- name: swap_head
 UPDATE log_heads SET size = ?, root = ?, at = ? WHERE log_id = ? AND size = ? AND root = ?
 

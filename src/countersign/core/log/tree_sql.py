@@ -10,10 +10,7 @@ from sqlalchemy import Connection, select, type_coerce
 from sqlalchemy.types import NullType
 
 from countersign.base.db.statements import DriverStatement, SelectAmong, chunks, statements_of
-from countersign.base.db.tables import (
-    deployment_records,
-    records,
-)
+from countersign.base.db.tables import deployment_records, records
 from countersign_evidence.entry import leaves_of
 from countersign_evidence.tiles import HEIGHT, GrowingTree, TileId, TileReader, tree_of
 from countersign_evidence.tree import consistency_path, inclusion_path

@@ -2,8 +2,8 @@
 
 from alembic import op
 
-revision = "0029_key_names"
-down_revision = "0026_kept_slots"
+revision = "0028_key_names"
+down_revision = "0027_narrow_records"
 
 
 def upgrade() -> None:
