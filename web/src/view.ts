@@ -65,7 +65,7 @@ h3 { font-size: 1.15em; line-height: 1.3; }
 h4 { font-size: 1em; }
 h2:focus { outline: none; }
 /* Set off from what surrounds it, so that it calls attention to itself. */
-.notice { border: 3px solid var(--_text); border-radius: var(--_radius); margin-bottom: 1em; padding: 1em; }
+.notice { border: 1px solid var(--_text); border-radius: var(--_radius); margin-bottom: 1em; padding: 1em; }
 .heading { font-weight: 700; }
 .notice .heading, .text { font-size: 1.15em; }
 ol { padding: 0; list-style: none; }
