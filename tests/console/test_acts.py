@@ -51,7 +51,7 @@ class Fields(HTMLParser):
         self._inside -= tag == "label"
 
 
-async def every_page(console: Console) -> list[tuple[str, str]]:
+async def every_page(console: Console, locales: tuple[str, ...] = ("en",)) -> list[tuple[str, str]]:
     """Each page, item and act of a shop with an order, a buyer who waits, a hold and a notice."""
     account = await console.account("vendor")
     vendor = await Vendor.of(console, account)
@@ -78,6 +78,8 @@ async def every_page(console: Console) -> list[tuple[str, str]]:
                 assert shown.status_code in {303, 403, 404}, (path, shown.status_code)
                 continue
             found.append((path, shown.text))
+            for lang in locales[1:]:
+                found.append((path, (await one.raw("GET", f"{path}?lang={lang}")).text))
             page = Page(shown)
             items = [have["href"] for _, have in page.elements if "href" in have]
             below = [i for i in items if i.startswith(f"{path}/") and "?" not in i]

@@ -333,7 +333,7 @@ def test_a_version_is_copied_compared_published_and_reviewed_by_another_person(
         changed |= lines_of(await ada.open(f"{old}/copy_notice")) | {"n.letter.5": "E"}
         changed |= {"n.text.5": "Allowing it.", "n.text_gaps": ""}
         wrong = Page(await ada.press(form, **changed))
-        assert wrong.having(id="field-n.version", **{"aria-invalid": "true"})
+        assert wrong.having(id="field-n-version", **{"aria-invalid": "true"})
         checked = Page(await ada.press(form, **changed | {"n.version": "2027"}))
         assert (EN["differences"] in checked.text, "Allowing it." in checked.text) == (True, True)
         edit, publish = checked.forms[-2:]

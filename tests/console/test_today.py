@@ -56,7 +56,7 @@ def test_bars_are_as_high_as_their_figures() -> None:
     assert chart.bars[1].y + chart.bars[1].height == chart.bars[0].y
     assert {bar.y + bar.height for bar in (chart.bars[0], *chart.bars[2:])} == {lowest}
     assert chart.totals == ["101", "250"]
-    assert chart.says == "Most in one hour: 200, from 03:00 UTC."
+    assert chart.says == "Peak hour: 200, from 03:00 UTC."
 
 
 def test_unmeasured_values_are_not_zero() -> None:

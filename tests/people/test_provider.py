@@ -125,10 +125,10 @@ def problem(reply: Reply) -> tuple[int, str]:
     return reply.status, reply.body.decode().partition("</strong></p><p>")[2].partition("<")[0]
 
 
-REFUSED = (403, "This browser did not request this sign-in, or it took too long. Start again.")
-INVALID = (403, "The provider&#39;s answer did not pass a check, so you were not signed in.")
-UNKNOWN = (403, "No one with that account at the provider can sign in here. Come in by an")
-DOWN = (503, "The provider that signs you in cannot be reached now. Try again later.")
+REFUSED = (403, "This browser did not start this sign-in, or it took too long. Start again.")
+INVALID = (403, "The provider&#39;s response failed a check, so you were not signed in.")
+UNKNOWN = (403, "No one here signs in with that account. Accept an invitation first.")
+DOWN = (503, "Your sign-in provider cannot be reached. Try again later.")
 
 
 def assert_says(reply: Reply, said: tuple[int, str]) -> None:
@@ -365,7 +365,7 @@ def test_a_person_refused_by_the_provider_is_told_so(
         state = (await browser.go())["state"]
         denied = {"error": "access_denied", "state": state, "iss": provider.issuer}
         reply = await browser.send(denied | {"error_description": "<b>call us</b>"})
-        assert_says(reply, (403, "The provider did not sign you in."))
+        assert_says(reply, (403, "Your sign-in provider did not sign you in."))
         assert b"call us" not in reply.body
 
     with_ada(tmp_path, provider, work)
@@ -416,7 +416,7 @@ def test_one_signs_out_of_the_provider_too(tmp_path: Path, provider: OpenIdProvi
         out = await browser.ask("GET", "/console/sign-in?said=signed_out")
         assert b'href="/console/provider?for=out"' in out.body
         assert b"for=out" not in (await browser.ask("GET", "/console/sign-in")).body
-        lacking = (503, "The provider names no page for signing out, or cannot be reached.")
+        lacking = (503, "The provider has no sign-out page, or cannot be reached.")
         assert_says(await browser.ask("GET", "/console/provider?for=out"), lacking)
         own = f"http://{provider.host}/out?tenant=1"
         for address, status in (("http://sso.example/out", 503), (own, 303)):
@@ -437,7 +437,7 @@ def test_a_link_connects_one_account_with_one_person(
     async def work(console: Console, browser: Browser) -> None:
         eve = Browser(console, provider)
         _, link = await console.link("Eve", Role.SUPPORT)
-        taken = (403, "Another person here signs in with that account at the provider.")
+        taken = (403, "Someone else here signs in with that account.")
         assert_says(await eve.come_in(link), taken)
         provider.person = "eve"
         both = [await eve.go("provider?for=link") for _ in range(1)]
@@ -510,7 +510,7 @@ def test_only_the_person_of_the_session_makes_it_fresh(
     """By signing in now: an older time, or none, does not count."""
 
     async def work(console: Console, browser: Browser) -> None:
-        not_now = (403, "The provider does not confirm that you signed in now.")
+        not_now = (403, "Your provider does not confirm that you signed in just now.")
         console.clock.seconds += 301
         provider.off += 301
         for claims in ({"auth_time": provider.now() - 70}, {"auth_time": None}):

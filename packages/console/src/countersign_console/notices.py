@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from countersign.server.console_host import PageReply
 from countersign_console.acts import Act, Effect, Field, Item, Page
+from countersign_console.view import word
 from countersign_console.visit import Refused, Visit
 
 _VERSION: Final = "~"
@@ -25,6 +26,8 @@ _TEXTS: Final = (
 """The texts of a version besides its lines."""
 _NEW: Final = ("version", "effective_from")
 """What a copy does not take over."""
+_PLACES: Final = ("delivered_to", "residents_of")
+"""Codes of places (ISO 3166)."""
 _AREAS: Final = ("heading", "attestation_text")
 _MISTAKE: Final = re.compile(r"(?m)\b([a-z_]+): (.+)$")
 _SPARE: Final = 2
@@ -255,7 +258,7 @@ def _applies(visit: Visit, rule: Item | None) -> list[str]:
     said = []
     for name in ("product_classes", "delivered_to", "residents_of", "identity_checks"):
         given = [
-            words.get(f"class_{one}") or words.get(f"check_{one}") or one for one in rule[name]
+            one if name in _PLACES else word(one, words, "class", "check") for one in rule[name]
         ]
         said.append(words[f"applies_{name}"].format(given=", ".join(given) or words["nothing"]))
     if age := rule.get("minimum_age"):

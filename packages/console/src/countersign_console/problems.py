@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from countersign_console.view import wordless
+
 _PLACE: Final = re.compile(r" - at `\$\.?(\w*)[^`]*`\.?$")
 """The path of a wrong value, which ends every message about one."""
 
@@ -30,4 +32,4 @@ def place_in(message: str) -> str:
 
 def label(field: str, words: Mapping[str, str]) -> str:
     """The label of a field."""
-    return words.get(f"column_{field}") or words.get(field) or field.replace("_", " ")
+    return words.get(f"column_{field}") or words.get(field) or wordless(field)

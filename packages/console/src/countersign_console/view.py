@@ -52,6 +52,17 @@ def keep_locale(host: Host, request: PageRequest, page: PageReply) -> PageReply:
     return replace(page, headers=[*page.headers, kept])
 
 
+def word(name: str, words: Mapping[str, str], *kinds: str) -> str:
+    """The words for a name of the API, of the first kind that has some."""
+    found = (words.get(f"{kind}_{name}") for kind in kinds)
+    return next((text for text in found if text is not None), None) or wordless(name)
+
+
+def wordless(name: str) -> str:
+    """A name without words, as it is: a test that opens all pages finds it."""
+    return name
+
+
 def render(
     template: str,
     locale: str,
@@ -110,6 +121,7 @@ def _templates() -> Environment:
     made.filters["day"] = times.day
     made.filters["age"] = times.age
     made.filters["number"] = times.number
+    made.filters["word"] = word
     return made
 
 
