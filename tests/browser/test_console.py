@@ -23,6 +23,8 @@ from tests.support.service import Server, running, start_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.npm, pytest.mark.usefixtures("patient")]
 EN: Final = WORDS["en"]
+HEADER_MAX: Final = 64
+"""In CSS pixels, on a phone."""
 OF_ACCOUNT: Final = (
     *("orders", "today", "reviews", "holds", "matters", "erasures", "retention"),
     *("webhooks", "audit"),
@@ -168,7 +170,10 @@ def test_an_order_is_found_read_and_held(
 def test_every_page_is_readable(
     server: Server, vendor: tuple[str, httpx2.Client], windows: Windows
 ) -> None:
-    """On a narrow phone, in the dark and on paper; at most 80 KB, without external resources."""
+    """On a narrow phone, in the dark and on paper; at most 80 KB, without external resources.
+
+    The header has one line.
+    """
     account, client = vendor
     an_order(client)
     page = windows.open()
@@ -184,6 +189,9 @@ def test_every_page_is_readable(
             page.set_viewport_size({"width": width, "height": 700})
             assert_accessible(page)
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), place
+            header = page.locator("body > header").bounding_box()
+            assert header is not None
+            assert header["height"] <= HEADER_MAX, place
         page.emulate_media(media="print")
         assert page.locator("h1").is_visible(), place
         menu = page.locator("body > header, nav.pages, a.skip")

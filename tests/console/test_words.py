@@ -45,7 +45,9 @@ class Seen(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         have = dict(attrs)
-        is_code = tag in CODE or "id" in (have.get("class") or "").split()
+        # Texts of notices, and of the service for its log, have a language of their own.
+        is_text = "lang" in have and tag not in {"html", "a"}
+        is_code = is_text or tag in CODE or "id" in (have.get("class") or "").split()
         if tag not in VOID:
             self._open.append(is_code or (bool(self._open) and self._open[-1]))
         self.words += [have[name] or "" for name in ("aria-label", "title") if name in have]

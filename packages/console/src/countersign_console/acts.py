@@ -223,7 +223,7 @@ class Page:
         if visit.kept.result is not None:
             result = visit.kept.result
             values = {"act": act.name, "once": result, "back": back}
-            return visit.show(act.outcome, title, script="copy.js", **values)
+            return visit.show(act.outcome, title, **values)
         may_do = visit.may_do(act.scope)
         if not may_do and not (act.effect and visit.may(act.scope)):
             raise Refused(403, "forbidden", visit.words["problem_forbidden"])

@@ -179,7 +179,6 @@ class Orders(Page):
             "order.html",
             title,
             heading=f"{title} {name}" if name else title,
-            script="local.js",
             order=order,
             parts_by_id={part["id"]: part for part in order["parts"]},
             good=_GOOD,

@@ -50,6 +50,7 @@ class Today(Page):
         return visit.show(
             "today.html",
             visit.words["page_today"],
+            script="",
             today=found,
             tiles=_tiles(visit, found, periods[0]),
             periods={

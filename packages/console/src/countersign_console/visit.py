@@ -308,7 +308,7 @@ class Visit:
         title: str,
         *,
         status: int = 200,
-        script: str = "",
+        script: str = "copy.js",
         verifier: str = "",
         reach: str = "'self'",
         **values: object,

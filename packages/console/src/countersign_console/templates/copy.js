@@ -4,11 +4,18 @@ document.querySelectorAll("[data-copy]").forEach((value) => {
   if (!navigator.clipboard) return;
   const button = document.createElement("button");
   button.type = "button";
-  button.className = "second row-button";
+  button.className = value.title ? "small-button" : "second row-button";
   button.textContent = value.dataset.copy;
+  if (value.title) button.setAttribute("aria-label", `${value.dataset.copy} ${value.title}`);
   button.addEventListener("click", async () => {
     await navigator.clipboard.writeText(value.textContent);
     button.textContent = value.dataset.copied;
   });
   value.after(" ", button);
+});
+// Beside each time in UTC the same time where the reader is.
+const said = { dateStyle: "medium", timeStyle: "long" };
+document.querySelectorAll(".timeline time").forEach((time) => {
+  const at = new Date(time.dateTime);
+  if (at.getTimezoneOffset()) time.append(` (${at.toLocaleString(document.documentElement.lang, said)})`);
 });
