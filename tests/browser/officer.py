@@ -137,6 +137,12 @@ class Officer:
         self.follow(f"/{where}/{page}")
         expect(self.page.get_by_role("heading", level=1)).to_have_text(EN[f"page_{page}"])
 
+    def own(self) -> None:
+        """Open what is the person's own, which a phone shows only then."""
+        own = self.page.locator(".own summary")
+        if own.is_visible():
+            self._press(own)
+
     def write(self, target: str, text: str, form: str = "", *, free: bool = False) -> None:
         """Write into a field; the text of a notice itself, which is `free`, is not counted."""
         place = self.page.locator(f"form[action$='{form}']") if form else self.page
@@ -265,6 +271,7 @@ def see_state(one: Officer) -> None:
 
 def see_who_looked(one: Officer) -> None:
     one.go("orders", f"{one.account_id}/live")
+    one.own()
     one.follow("to_test")
     one.go("audit")
     one.sees(REASON)
