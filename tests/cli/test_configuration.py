@@ -37,6 +37,7 @@ MISTAKES = {
     "PROVIDER_PROXY_URL": "proxy.example.com",
     "TRACES_URL": "127.0.0.1:4318",
     "CONSOLE": "perhaps",
+    "NOTICE_REVIEWERS": "0",
     "CONSOLE_URL": "console.example.com",
     "OIDC_ISSUER": "http://id.example.com",
     "OIDC_CLIENT_ID": "é",

@@ -80,4 +80,4 @@ def test_a_key_that_the_machine_made_says_so(initialised: Bench) -> None:
     """In the list as text and as JSON."""
     initialised.key(initialised.account("vendor"))
     assert initialised.read("keys", "list")[0]["made_by"] == "machine"
-    assert "  machine\n" in initialised.run("keys", "list").stdout
+    assert "  machine  -\n" in initialised.run("keys", "list").stdout

@@ -22,7 +22,7 @@ from pathlib import Path
 from types import ModuleType
 
 from countersign_evidence.canonical import Json, canonical_json
-from countersign_evidence.disclosure import b64url, disclose
+from countersign_evidence.disclosure import b64url, b64url_each, disclose
 from countersign_evidence.dossier import (
     SUMS,
     TYPES,
@@ -103,7 +103,8 @@ def made(
     prefix = {"verification": "ver", "clearance": "clr", "fulfilment": "ful"}.get(kind, "rec")
     fields = list((personal or {}).items())
     salts = [b64url(bytes([number, place]) * 8) for place in range(len(fields))]
-    encoded, digests = disclose([(salt, *field) for salt, field in zip(salts, fields, strict=True)])
+    lines, digests = disclose([(salt, *field) for salt, field in zip(salts, fields, strict=True)])
+    encoded = b64url_each(lines)
     common: dict[str, Json] = {
         "v": 1,
         "type": kind,
@@ -674,7 +675,8 @@ def hosted_as(
     own["lines"] = [line | lines.get(n, {}) for n, line in enumerate(own["lines"], 1)]
     salts = [b64url(bytes([n]) * 16) for n in (90, 91)]
     fields = (("initials_per_line", [*initials]), ("process", own))
-    encoded, digests = disclose([(salt, *one) for salt, one in zip(salts, fields, strict=True)])
+    plain, digests = disclose([(salt, *one) for salt, one in zip(salts, fields, strict=True)])
+    encoded = b64url_each(plain)
     operator, vendor, published, check, ack, cleared = hosted("hosted-adopted")
     shown = {name: text for (name, _), text in zip(fields, encoded, strict=True)}
     new = replace(ack.changed(_sd=sorted(digests)), disclosures=shown)
@@ -1311,8 +1313,9 @@ TOOLS = ("policy.txt", "dossier.pdf", "verify.py", "verify.html", "README.txt")
 
 def _moved_house() -> Made:
     """The clearance with a disclosure that its record does not bind."""
-    encoded, _ = disclose([("c2FsdA", "shipping", {"zip": "94104"})])
-    return replace(CLEARED, disclosures={**CLEARED.disclosures, "shipping": encoded[0]})
+    plain, _ = disclose([("c2FsdA", "shipping", {"zip": "94104"})])
+    [encoded] = b64url_each(plain)
+    return replace(CLEARED, disclosures={**CLEARED.disclosures, "shipping": encoded})
 
 
 def _resealed(contents: DossierContents, old: Made, new: Made) -> DossierContents:
