@@ -29,9 +29,11 @@ from countersign_client.types import CartInput
 
 LASTS: Final = 30 * 60
 """Seconds from the token to the order."""
+FRESH: Final = 5 * 60
+"""Seconds for which a query of the app proxy is taken."""
 ATTRIBUTE: Final = "countersign"
 _SCHEMA: Final = """CREATE TABLE IF NOT EXISTS carts (
-    token TEXT PRIMARY KEY, cart TEXT, session TEXT, made REAL, mac TEXT UNIQUE, used TEXT)"""
+    name TEXT PRIMARY KEY, cart TEXT, session TEXT, begun REAL, made REAL, used TEXT)"""
 
 
 class Cart(NamedTuple):
@@ -45,9 +47,13 @@ class Cart(NamedTuple):
     lines: list[str]
     """Of each classed product: `gid://shopify/ProductVariant/…`, a space, the quantity; sorted."""
 
-    def mac(self, key: str, until: str) -> str:
-        """HMAC-SHA-256 with the shop's key, hexadecimal; `until` is a date such as 2026-11-29."""
-        about = [until, self.customer, self.country, self.state, self.zip[:5], *self.lines]
+    def mac(self, key: str, until: str, name: str) -> str:
+        """HMAC-SHA-256 with the shop's key, hexadecimal; `until` is a date such as 2026-11-29.
+
+        `name` is the cart's, so that two equal carts have two tokens.
+        """
+        to = self.country, self.state, self.zip[:5]
+        about = [until, name, self.customer, *to, *self.lines]
         text = json.dumps(about, ensure_ascii=False, separators=(",", ":"))
         return hmac.digest(key.encode(), text.encode(), "sha256").hex()
 
@@ -72,48 +78,58 @@ class Checkout(Bridge):
         self.rows.execute(_SCHEMA)
 
     def begin(self, cart: Cart) -> tuple[str, str]:
-        """The name of a cart, and where its notice is; "": it needs none."""
-        token = f"cs_{uuid4().hex}"
+        """The name of a cart, and where its notice is; "": it needs none.
+
+        Where the buyer lives is not known before the checkout.
+        """
+        name, classes, session = f"cs_{uuid4().hex}", self._classes_of(cart), None
         wanted: CartInput = {
-            "product_classes": self._classes_of(cart),
+            "product_classes": classes,
             "ship_to": {"state": cart.state, "zip": cart.zip},
             "residence_state": None,
         }
-        needed = self.client.requirements.retrieve(**wanted)
-        session = None
-        if needed.decision != "not_required":
+        if classes and self.client.requirements.retrieve(**wanted).decision != "not_required":
             session = self.client.checkout_sessions.create(
-                session_id=token,
+                session_id=name,
                 return_url=f"{self.url}/done",
                 cart=wanted,
                 shipping_zip=cart.zip,
-                product_classes=wanted["product_classes"],
+                product_classes=classes,
                 expires_in_seconds=DAY,
-                idempotency_key=token,
+                idempotency_key=name,
             )
-        row = (token, json.dumps(cart), session and session.checkout_session_id)
-        self.rows.execute("INSERT INTO carts (token, cart, session) VALUES (?, ?, ?)", row)
-        return token, (session.url or "") if session else ""
+        now = self.now()
+        row = (name, json.dumps(cart), session and session.checkout_session_id, now)
+        with self.lock:
+            self.rows.execute("DELETE FROM carts WHERE begun < ?", (now - 2 * DAY,))
+            statement = "INSERT INTO carts (name, cart, session, begun) VALUES (?, ?, ?, ?)"
+            self.rows.execute(statement, row)
+        return name, (session.url or "") if session else ""
 
     def attribute(self, name: str) -> str:
         """The token for the cart's attribute; "": the notice is not done, or was refused."""
-        statement = "SELECT cart, session FROM carts WHERE token = ? AND used IS NULL"
-        found = self.rows.execute(statement, (name,)).fetchone()
+        found = self._row(name)
         session = found and found[1] and self.client.checkout_sessions.retrieve(found[1])
         if found is None or (session and (session.status != "completed" or not session.cleared)):
             return ""
         now = self.now()
         until = (datetime.fromtimestamp(now, self.zone) + timedelta(seconds=LASTS)).date()
-        mac = Cart(*json.loads(found[0])).mac(self.key, until.isoformat())
-        statement = "UPDATE carts SET mac = ?, made = ? WHERE token = ?"
-        self.rows.execute(statement, (mac, now, name))
-        return f"{until}.{mac}"
+        mac = Cart(*json.loads(found[0])).mac(self.key, until.isoformat(), name)
+        with self.lock:
+            self.rows.execute("UPDATE carts SET made = ? WHERE name = ?", (now, name))
+        return f"{until}.{name}.{mac}"
+
+    def _row(self, name: str) -> Any:  # noqa: ANN401 - a row
+        """Cart, session and time of the token of a cart that no order has used yet."""
+        statement = "SELECT cart, session, made FROM carts WHERE name = ? AND used IS NULL"
+        with self.lock:
+            return self.rows.execute(statement, (name,)).fetchone()
 
     def placed(self, headers: dict[str, str], body: bytes) -> int:
         """As the bridge's; an order with the token of its cart goes on with that session."""
-        status = super().placed(headers, body)
-        if status == 204:
-            with self.lock:
+        with self.lock:
+            status = super().placed(headers, body)
+            if status == 204:
                 self._adopt(json.loads(body))
         return status
 
@@ -121,24 +137,26 @@ class Checkout(Bridge):
         """Give a new order the session of its cart, once, if it came in time and is the same."""
         (row,) = self._where("id = ?", order["admin_graphql_api_id"])
         given = [one for one in order["note_attributes"] if one["name"] == ATTRIBUTE]
-        until, _, mac = given[0]["value"].partition(".") if given else ("", "", "")
-        statement = "SELECT token, session, made FROM carts WHERE mac = ? AND used IS NULL"
-        found = self.rows.execute(statement, (mac,)).fetchone()
-        if row.state != "placed" or found is None or found[1] is None:
+        token = given[0]["value"].split(".") if given else []
+        found = self._row(token[1]) if len(token) == 3 else None
+        if row.state != "placed" or found is None or found[1] is None or found[2] is None:
             return
-        token, session, made = found
+        cart, (until, name, mac) = Cart(*json.loads(found[0])), token
         at = datetime.fromisoformat(order["created_at"]).timestamp()
-        if self._cart_of(order).mac(self.key, until) != mac or not at - made <= LASTS:
+        own = self._cart_of(order)
+        # Shopify makes a customer for the order of a guest, too.
+        own = own if cart.customer else own._replace(customer="")
+        if own.mac(self.key, until, name) != mac or not at - found[2] <= LASTS:
             return
         with self.rows:
             self.rows.execute("BEGIN")
-            self.rows.execute("UPDATE carts SET used = ? WHERE token = ?", (row.id, token))
+            self.rows.execute("UPDATE carts SET used = ? WHERE name = ?", (row.id, name))
             # No mail: the buyer was there already.
-            self._note(row, token=token, session=session, mails=1, links=1)
+            self._note(row, token=name, session=found[1], mails=1, links=1)
 
     def _cart_of(self, order: Mapping[str, Any]) -> Cart:
-        to = order["shipping_address"] or {}
-        customer = (order["customer"] or {}).get("admin_graphql_api_id", "")
+        to = order.get("shipping_address") or {}
+        customer = (order.get("customer") or {}).get("admin_graphql_api_id", "")
         pairs = [
             (f"gid://shopify/ProductVariant/{o['variant_id']}", o) for o in order["line_items"]
         ]
@@ -152,13 +170,14 @@ class Checkout(Bridge):
         return sorted({self.variants[line.partition(" ")[0]] for line in cart.lines})
 
 
-def customer_of(query: str, secret: str) -> str | None:
-    """Who is signed in, by a query that Shopify's app proxy signed; None: it did not."""
+def customer_of(query: str, secret: str, now: float) -> str | None:
+    """Who is signed in, by a query that Shopify's app proxy signed just now; None: it did not."""
     given = dict(parse_qsl(query, keep_blank_values=True))
     signature = given.pop("signature", "")
     text = "".join(f"{name}={value}" for name, value in sorted(given.items()))
     expected = hmac.digest(secret.encode(), text.encode(), "sha256").hex()
-    if not hmac.compare_digest(signature.encode(), expected.encode()):
+    is_signed = hmac.compare_digest(signature.encode(), expected.encode())
+    if not is_signed or abs(now - int(given.get("timestamp", "0"))) > FRESH:
         return None
     number = given.get("logged_in_customer_id", "")
     return number and f"gid://shopify/Customer/{number}"
@@ -183,12 +202,11 @@ def pages_of(checkout: Checkout, wake: threading.Event) -> type[BaseHTTPRequestH
             return self._answer(lambda _: checkout.attribute(path.removeprefix("/token/")))
 
         def _answer(self, act: Any) -> Any:  # noqa: ANN401 - one of the two above
-            customer = customer_of(urlsplit(self.path).query, secret)
+            customer = customer_of(urlsplit(self.path).query, secret, checkout.now())
             if customer is None:
                 return self._say(401)
             try:
-                with checkout.lock:
-                    return self._say(200, json.dumps(act(customer)))
+                return self._say(200, json.dumps(act(customer)))
             except (KeyError, TypeError, ValueError):
                 return self._say(400)
             except CountersignError:

@@ -60,12 +60,12 @@ def test_an_owner_invites_a_person_who_comes_in_and_removes_the_person(tmp_path:
         shown = text(await show(console, boss, f"{people}/{sam}"))
         assert f"countersign members link {sam} --account {account}" in shown
         ended = await show(console, boss, f"{people}/{sam}/sign_out_person", sure="1")
-        assert "All sessions are ended: Sam &lt;Poe&gt;." in text(ended)
+        assert "All sessions ended: Sam &lt;Poe&gt;." in text(ended)
         assert await console.host.who(session) is None
         unsure = await show(console, boss, f"{people}/{sam}/remove_person", sure="")
         assert unsure.status == 422
         removed = await show(console, boss, f"{people}/{sam}/remove_person", sure="1")
-        assert "No role here any more: Sam &lt;Poe&gt;." in text(removed)
+        assert "Removed: Sam &lt;Poe&gt;." in text(removed)
         last = await show(console, boss, f"{people}/{boss.id}/remove_person", sure="1")
         assert (last.status, "last owner" in text(last)) == (409, True)
 
@@ -93,7 +93,7 @@ def test_the_ticked_keys_of_a_removed_person_end(tmp_path: Path) -> None:
         assert f'name="end_keys.{first}"' in shown
         ticked = {"end_keys": "1", f"end_keys.{first}": "1", "sure": "1"}
         removed = await show(console, boss, f"{page}/remove_person", **ticked)
-        assert "No role here any more: Dev." in text(removed)
+        assert "Removed: Dev." in text(removed)
         listed = await console.ask(boss.session, "/v1/keys", account=account, mode="test")
         works = {one["key_id"]: one["works"] for one in listed.data["data"]}
         assert works == {first: False, second: True}

@@ -42,7 +42,10 @@ def test_a_notice_is_checked_published_reviewed_and_taken_out_of_force(
     owner.post(f"{place}/withdraw", {"version": "2", "reason": "a mistake"})
     stopped = {"version": "1", "reason": "a court", "enjoined": True}
     owner.post(f"{place}/withdraw", stopped)
-    owner.post(f"{place}/reinstate", review)
+    # It counts as a review, so not by the person who published that version.
+    alone = owner.post(f"{place}/reinstate", review, 409)["error"]
+    assert alone["code"] == "second_person_required"
+    reviewer.post(f"{place}/reinstate", review)
     listed = owner.get("/v1/notices/lifecycle?notice_id=console")["data"]
     assert [(one["version"], one["live"]) for one in listed] == [
         ("1", "in_force"),

@@ -245,6 +245,8 @@ export class Notices extends Resource {
    *
    * End the injunction against a notice: live keys get this version again.
    *
+   * It counts as a review, and is refused to the same person.
+   *
    * Needs the scope `notices:manage`. It answers only where the console is on, else with
    * `not_found`. A person needs a fresh passkey.
    */

@@ -13,7 +13,7 @@ export function cartValidationsGenerateRun(input) {
 function mayCheckOut({ cart, shop, validation }) {
   const classed = cart.lines.filter((line) => line.merchandise.product?.metafield?.value);
   if (classed.length === 0) return true;
-  const [until, mac] = (cart.attribute?.value ?? "").split(".");
+  const [until, name, mac] = (cart.attribute?.value ?? "").split(".");
   if (!mac || shop.localTime.date > until) return false;
   const lines = classed.map((line) => `${line.merchandise.id} ${line.quantity}`).sort();
   const customer = cart.buyerIdentity?.customer?.id ?? "";
@@ -22,7 +22,7 @@ function mayCheckOut({ cart, shop, validation }) {
   const places = cart.deliveryGroups.map((group) => group.deliveryAddress);
   return places.length > 0 && places.every((place) => {
     const to = [place?.countryCode, place?.provinceCode, place?.zip?.slice(0, 5)];
-    const about = JSON.stringify([until, customer, ...to.map((part) => part ?? ""), ...lines]);
+    const about = JSON.stringify([until, name, customer, ...to.map((part) => part ?? ""), ...lines]);
     return keys.some((key) => hmac(key, about) === mac);
   });
 }

@@ -305,7 +305,8 @@ def _write_changes(connection: Connection, changes: Sequence[_Change]) -> list[S
     """Write these and return the new sessions; None for one that has changed since it was read."""
     outcomes: list[Session | None] = [None] * len(changes)
     several: dict[Also | None, list[int]] = {}
-    for place, one in enumerate(changes):
+    # In one order at all servers, so that no deadlock is possible.
+    for place, one in sorted(enumerate(changes), key=lambda each: each[1].before.id):
         # The other writes belong to this state alone, which must not change meanwhile.
         if one.also is None or _hold(connection, one.before.id, one.before.revision).rowcount == 1:
             several.setdefault(one.also, []).append(place)

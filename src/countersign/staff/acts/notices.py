@@ -303,13 +303,7 @@ def review_notice(
 
     Not by the person who published it, unless the operator's setting allows that: `by` says so.
     """
-    given, acts = asdict(wanted), find_audit(connection, notice_id)
-    published = [one for one in acts if one.action is AuditAction.NOTICE_PUBLISHED]
-    by = {one.actor for one in published if one.details["version"] == wanted.version}
-    if who.person is not None and who.person.id in by:
-        if notices.reviewers > 1:
-            raise SecondPersonRequired("You published this version: another person reviews it.")
-        given["by"] += " (alone: also published it)"
+    given = _as_reviewer(connection, notices, who, notice_id, wanted)
     return _outcome(publishing.review(connection, notices, notice_id, **given))
 
 
@@ -339,14 +333,40 @@ def withdraw_notice(
 @ACTS.act(
     "POST /v1/notices/{notice_id}/reinstate",
     "End the injunction against a notice",
-    refusals=(NoticeNotFound, NoticeIncomplete),
+    refusals=(NoticeNotFound, NoticeIncomplete, SecondPersonRequired),
     commands=(_command(name="notices reinstate"),),
 )
 def reinstate_notice(
-    connection: Connection, notices: Notices, notice_id: str, wanted: NoticeReinstatement
+    connection: Connection,
+    notices: Notices,
+    who: Principal,
+    notice_id: str,
+    wanted: NoticeReinstatement,
 ) -> NoticeOutcome:
-    """End the injunction against a notice: live keys get this version again."""
-    return _outcome(publishing.reinstate(connection, notices, notice_id, **asdict(wanted)))
+    """End the injunction against a notice: live keys get this version again.
+
+    It counts as a review, and is refused to the same person.
+    """
+    given = _as_reviewer(connection, notices, who, notice_id, wanted)
+    return _outcome(publishing.reinstate(connection, notices, notice_id, **given))
+
+
+def _as_reviewer(
+    connection: Connection,
+    notices: Notices,
+    who: Principal,
+    notice_id: str,
+    wanted: NoticeReinstatement,
+) -> dict[str, Any]:
+    """The members of a review by this person; raises SecondPersonRequired for the publisher."""
+    given, acts = asdict(wanted), find_audit(connection, notice_id)
+    published = [one for one in acts if one.action is AuditAction.NOTICE_PUBLISHED]
+    by = {one.actor for one in published if one.details["version"] == wanted.version}
+    if who.person is not None and who.person.id in by:
+        if notices.reviewers > 1:
+            raise SecondPersonRequired("You published this version: another person reviews it.")
+        given["by"] += " (alone: also published it)"
+    return given
 
 
 def published(
