@@ -294,7 +294,7 @@ def test_the_notice_is_set_off_and_nothing_of_it_is_hidden(windows: Windows, ord
           };
         }"""
     )
-    assert found == {"larger": True, "border": 3, "contrast": True, "hidden": 0}
+    assert found == {"larger": True, "border": 1, "contrast": True, "hidden": 0}
 
 
 def test_the_focus_is_on_the_first_error_with_its_words(windows: Windows, order: Order) -> None:
