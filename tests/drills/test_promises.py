@@ -346,7 +346,8 @@ def test_a_broken_promise_is_noticed_everywhere(
         with pytest.raises(StopIteration):
             next(breaking)
         wait_until(lambda: owing.is_young(name), "kept again")
-        assert owing.alerts(name) == set()
+        # On a busy machine its first look can come before its first work.
+        wait_until(lambda: not owing.alerts(name), "no alert")
         assert owing.severity(name) == "fine"
     finally:
         owing.site.end()
