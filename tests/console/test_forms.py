@@ -336,6 +336,10 @@ def test_a_version_is_copied_compared_published_and_reviewed_by_another_person(
         assert wrong.having(id="field-n-version", **{"aria-invalid": "true"})
         checked = Page(await ada.press(form, **changed | {"n.version": "2027"}))
         assert (EN["differences"] in checked.text, "Allowing it." in checked.text) == (True, True)
+        long = await ada.press(
+            form, **changed | {"n.version": "2028", "n.retention_years": "9" * 5000}
+        )
+        assert (long.status_code, 'id="field-n-retention_years"' in long.text) == (400, True)
         edit, publish = checked.forms[-2:]
         assert "Allowing it." in Page(await ada.press(edit)).text
         led = Page(await ada.press(publish))
@@ -344,7 +348,7 @@ def test_a_version_is_copied_compared_published_and_reviewed_by_another_person(
         assert review.fields["against"].startswith("https://")
         own = Page(await ada.press(review)).text
         page = await bob.open(f"{new}/review_notice")
-        assert "Allowing it." in page.text
+        assert all(one in page.text for one in ("Allowing it.", EN["column_applies_to"]))
         done = Page(await bob.press(await bob.form(f"{new}/review_notice"))).text
         auditor = Visitor(console, (await console.person("Eve", Role.AUDITOR)).session)
         assert (await auditor.open(f"{old}/copy_notice")).status == 403

@@ -66,7 +66,7 @@ def test_the_evidence_of_an_order_is_found_by_its_number(shop: Shop) -> None:
 def test_a_known_buyer_gives_initials_alone_until_an_order_is_refused(shop: Shop) -> None:
     """The newest decided order counts, whatever waits after it."""
     first = shop.bought(number="of a customer")
-    mine = Order.objects.filter(pk__gte=first.pk)
+    mine = Order.objects.filter(pk__gte=first.pk).order_by("-pk")
     shop.order()
     assert orders.known_buyer(mine) == first.cbid
     again = shop.order(cbid=orders.known_buyer(mine))

@@ -294,7 +294,7 @@ class Settings:
     restrict it to your network. Passkeys of people belong to this host. If omitted: they are at
     `COUNTERSIGN_PUBLIC_URL`. Example: `https://console.example.com`."""
     notice_reviewers: int = _setting(number(1, 2), "2")
-    """`2`: who published a version of a notice over the API does not [review](notices.md) it. `1`:
+    """`2`: the publisher of a notice's version cannot [review](notices.md) it over the API. `1`:
     one person may do both, and the record of the review says so. Example: `1`."""
     oidc_issuer: str | None = _setting(
         expecting("the URL of an issuer, such as https://accounts.example.org", to_issuer), None

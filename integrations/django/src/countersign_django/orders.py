@@ -107,11 +107,11 @@ def needs(
 def known_buyer(of_customer: QuerySet[CountersignOrder]) -> str:
     """The buyer of a customer's newest decided order, if it was cleared; else "".
 
-    For `begin(cbid=)`, with the orders of the customer who is signed in, if their account counts as
-    the buyer for you: whoever has its password then buys with initials alone. After a refusal the
-    next session has an identity check.
+    For `begin(cbid=)`, with the orders of the signed-in customer, newest first, if the account
+    counts as the buyer: its password then suffices for a purchase with initials alone. After a
+    refusal the next session has an identity check.
     """
-    decided = of_customer.exclude(cbid="").exclude(cleared=None).order_by("-pk")
+    decided = of_customer.exclude(cbid="").exclude(cleared=None)
     newest = next((order for order in decided[:10] if order.is_own), None)
     return newest.cbid if newest and newest.cleared else ""
 

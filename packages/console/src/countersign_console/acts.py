@@ -1,4 +1,4 @@
-"""Acts: each has a page of its own with one form, declared as data.
+"""Acts: one page and one form each, declared as data.
 
 What an act needs (a passkey, which is asked for before the form), its fields, its effect, and what
 is said after it are declared once; this module draws the form, its errors, and the outcome.
@@ -221,9 +221,8 @@ class Page:
         """The page of an act: its effect, then its form; or what came of it."""
         title, back = visit.words[f"act_{act.name}"], visit.back()
         if visit.kept.result is not None:
-            result = visit.kept.result
-            values = {"act": act.name, "once": result, "back": back}
-            return visit.show(act.outcome, title, **values)
+            once = visit.kept.result
+            return visit.show(act.outcome, title, act=act.name, once=once, back=back)
         may_do = visit.may_do(act.scope)
         if not may_do and not (act.effect and visit.may(act.scope)):
             raise Refused(403, "forbidden", visit.words["problem_forbidden"])

@@ -120,7 +120,7 @@ class Erasures(Page):
         return f"{visit.words['column_subject']}: {item['subject']}"
 
     async def do(self, visit: Visit, action: str) -> str:
-        """Erase; `preview` leads to the page of that."""
+        """Erase; `preview` redirects to the page of the act."""
         if action == "preview":
             await _preview(visit, await self.item(visit))
             return await visit.keep(to="erasures/-/erase")

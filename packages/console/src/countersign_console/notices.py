@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -30,6 +31,7 @@ _PLACES: Final = ("delivered_to", "residents_of")
 """Codes of places (ISO 3166)."""
 _AREAS: Final = ("heading", "attestation_text")
 _MISTAKE: Final = re.compile(r"(?m)\b([a-z_]+): (.+)$")
+_YEARS: Final = Field(name=f"{_DRAFT}retention_years", kind="number")
 _SPARE: Final = 2
 """Empty lines at the end of a form."""
 _act: Final = partial(Act, path="/v1/notices/{id}", scope="notices:manage", fresh=True)
@@ -50,8 +52,8 @@ def _draft(content: Item, form: Mapping[str, str]) -> dict[str, Any]:
     given = {name: form.get(f"{_DRAFT}{name}", "").strip() for name in _TEXTS}
     gaps = [one for one in form.get(f"{_DRAFT}text_gaps", "").splitlines() if one.strip()]
     made = {**content, **given, "bullets": _lines(form), "text_gaps": gaps}
-    if years := form.get(f"{_DRAFT}retention_years", "").strip():
-        made["retention_years"] = int(years) if years.isdecimal() else years
+    if years := _YEARS.read(form):
+        made["retention_years"] = years
     return made
 
 
@@ -69,9 +71,8 @@ async def _asks(visit: Visit, one: Item) -> list[Field]:
         letter = f"{at}: {words['notice_letter']}"
         fields.append(Field(name=f"{_DRAFT}letter.{number}", title=letter))
         fields.append(Field(name=f"{_DRAFT}text.{number}", kind="area", title=at))
-    years, gaps = words["notice_years"], words["notice_gaps"]
-    fields.append(Field(name=f"{_DRAFT}retention_years", kind="number", title=years))
-    fields.append(Field(name=f"{_DRAFT}text_gaps", kind="area", title=gaps))
+    fields.append(replace(_YEARS, title=words["notice_years"]))
+    fields.append(Field(name=f"{_DRAFT}text_gaps", kind="area", title=words["notice_gaps"]))
     return fields
 
 
@@ -130,7 +131,9 @@ async def _beside(visit: Visit, one: Item) -> Effect:
     """What the review would do; the lines are shown beside their source."""
     said = [visit.words["about_review_notice"]]
     said.append(visit.words["review_by"].format(name=visit.person.name))
-    return Effect(sentences=said, shown={"content": one["content"]})
+    content = one["content"]
+    applies = _applies(visit, content.get("applies_to"))
+    return Effect(sentences=said, shown={"content": content, "applies": applies})
 
 
 async def _happen(visit: Visit, one: Item) -> str:

@@ -206,7 +206,7 @@ class Orders(Page):
         return f"{visit.words['item_orders']} {name}"
 
     async def do(self, visit: Visit, action: str) -> str:
-        """Also: `select` leads to the page that holds the ticked ones."""
+        """Also: `select` redirects to the hold page of the ticked orders."""
         if action in {"select", "hold"} and not (visit.parameter or _ticked(visit)):
             raise Refused(422, "none_ticked", visit.words["none_ticked"])
         if action == "select":
