@@ -41,8 +41,9 @@ def reference_index(
     secret: DeploymentSecret, account_id: str, reference: str | None
 ) -> bytes | None:
     """The blind index of this reference; None without one."""
-    index = secret.blind_index
-    return None if reference is None else index(account_id, REFERENCE_FIELD, reference)
+    if reference is None:
+        return None
+    return secret.blind_index(account_id, REFERENCE_FIELD, reference)
 
 
 async def of_another_order(

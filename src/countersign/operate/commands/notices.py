@@ -59,9 +59,13 @@ def check(file: Path) -> None:
     """Check a notice file without publishing it."""
     content = parse_notice_file(_read(file))
     say(f"{file} is a valid notice file: {content.id} version {content.version}.")
-    checked = {"notice_id": content.id, "version": content.version}
-    checked["digest"] = notice_digest(published_bytes(content))
-    _show_digest({**checked, "text_gaps": [*content.text_gaps]})
+    checked = {
+        "notice_id": content.id,
+        "version": content.version,
+        "digest": notice_digest(published_bytes(content)),
+        "text_gaps": [*content.text_gaps],
+    }
+    _show_digest(checked)
 
 
 @notices.command("diff")
