@@ -55,18 +55,8 @@ class ReadDecision(msgspec.Struct):
     paid_at: datetime | None = None
 
 
-class _Reported(msgspec.Struct):
-    clearance_id: str
-    adult_signature_obtained: bool | None
-    shipped_at: datetime | None
-    delivered_at: datetime | None
-    order_of_events_confirmed: bool | msgspec.UnsetType = msgspec.UNSET
-    paid_at: datetime | msgspec.UnsetType = msgspec.UNSET
-    corrects: str | msgspec.UnsetType = msgspec.UNSET
-
-
 decided_in: Final = msgspec.json.Decoder(ReadDecision).decode
-_read_reported: Final = msgspec.json.Decoder(_Reported).decode
+_members: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class StoredRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -302,13 +292,9 @@ async def _token(
 async def report_of(room: Clearances, who: Principal, record: StoredRecord) -> schemas.Fulfilment:
     """One report; without its personal fields once they are erased."""
     personal = await _opened(room, who, record)
-    return schemas.Fulfilment(
-        fulfilment_id=record.id,
-        reported_at=record.at.replace(microsecond=0),
-        carrier=personal.get(CARRIER_FIELD),
-        tracking_number=personal.get(TRACKING_FIELD),
-        **msgspec.structs.asdict(_read_reported(record.body)),
-    )
+    hidden = {name: personal.get(name) for name in (CARRIER_FIELD, TRACKING_FIELD)}
+    own = {"fulfilment_id": record.id, "reported_at": record.at.replace(microsecond=0)}
+    return msgspec.convert(_members(record.body) | own | hidden, schemas.Fulfilment)
 
 
 async def _opened(room: Clearances, who: Principal, record: StoredRecord) -> Mapping[str, Any]:
