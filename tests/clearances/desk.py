@@ -31,7 +31,7 @@ from countersign.core.buyers.rules import Facts, VerificationRules
 from countersign.core.buyers.schemas import BuyerVerificationRequest
 from countersign.core.buyers.sql import write_buyer
 from countersign.core.buyers.zips import proved_zip_index
-from countersign.core.clearances.clear import clear_order
+from countersign.core.clearances.clear import clear_order, prepare_order
 from countersign.core.clearances.facts_sql import set_rules
 from countersign.core.clearances.fulfil import fulfil_order
 from countersign.core.clearances.model import ClearanceRules
@@ -190,7 +190,8 @@ class Desk:
         self.do(self.deployment.database.write(_write, buyer))
 
     def clear(self, who: Principal, order: ClearanceRequest) -> ClearanceDecision:
-        return self.do(clear_order(self.deployment.clearances, who, order)).decision
+        item = self.do(prepare_order(self.deployment.clearances, who, order))
+        return self.do(clear_order(item)).decision
 
     def fulfil(self, who: Principal, clearance_id: str, **answer: Any) -> FulfilmentReceipt:  # noqa: ANN401 - fields of a report
         reported = FulfilmentRequest(**answer)

@@ -11,7 +11,7 @@ from typing import Final
 from countersign.base.config import load_settings
 from countersign.base.values import Mode
 from countersign.core.access.key import VENDOR_SCOPES, Principal
-from countersign.core.clearances.clear import clear_order
+from countersign.core.clearances.clear import clear_order, prepare_order
 from countersign.core.clearances.fulfil import fulfil_order
 from countersign.core.clearances.schemas import FulfilmentRequest
 from countersign.core.gate.act import Writing
@@ -37,7 +37,8 @@ async def _work(account: str, ack_id: str, cbid: str) -> None:
         with counted():
             room, asked = deployment.clearances, order(ack_id, cbid, SESSION, ZIP)
             write = Writing(room.access.database)
-            decision = (await clear_order(room, principal, asked)).decision
+            item = await prepare_order(room, principal, asked)
+            decision = (await clear_order(item)).decision
             print(f"cleared {decision.clearance_id} {decision.cleared}", flush=True)  # noqa: T201 - for the test
             receipt = await fulfil_order(room, principal, decision.clearance_id, done, write)
             print(f"closed {receipt.fulfilment_id}", flush=True)  # noqa: T201 - as above

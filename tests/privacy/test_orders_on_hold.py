@@ -29,7 +29,7 @@ from countersign.core.acknowledgments.acknowledge import acknowledge
 from countersign.core.acknowledgments.model import Submission
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.buyers.sql import erased_name
-from countersign.core.clearances.clear import clear_order
+from countersign.core.clearances.clear import clear_order, prepare_order
 from countersign.core.clearances.fulfil import fulfil_order
 from countersign.core.clearances.schemas import FulfilmentRequest
 from countersign.core.dossiers.dossier import DossierQuery, dossier
@@ -136,14 +136,16 @@ class World:
         )
         made = self.stage.do(acknowledge(rooms.acknowledgments, who, notice, submission))
         asked = order(made.id, cbid, session, self.person.shipping_zip)
-        decision = self.stage.do(clear_order(rooms.clearances, who, asked)).decision
+        item = self.stage.do(prepare_order(rooms.clearances, who, asked))
+        decision = self.stage.do(clear_order(item)).decision
         return made.id, decision.clearance_id
 
     def ask(self, account: int, cbid: str, ack_id: str) -> str:
         """Ask for a clearance with an acknowledgment that may be another account's."""
         room, who = self.stage.opened.clearances, self.shops[account].principal
         asked = order(ack_id, cbid, "another-order", self.person.shipping_zip)
-        return self.stage.do(clear_order(room, who, asked)).decision.clearance_id
+        item = self.stage.do(prepare_order(room, who, asked))
+        return self.stage.do(clear_order(item)).decision.clearance_id
 
     def fulfil(self, account: int, clearance_id: str) -> str:
         who, report = self.shops[account].principal, FulfilmentRequest(carrier="UPS")

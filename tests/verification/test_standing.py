@@ -28,7 +28,7 @@ from countersign.core.buyers import settings as verification_settings
 from countersign.core.buyers.model import BuyerStatus, BuyerStatusView
 from countersign.core.buyers.rules import DocumentExpiry
 from countersign.core.buyers.schemas import BuyerVerificationRequest
-from countersign.core.clearances.clear import clear_order
+from countersign.core.clearances.clear import clear_order, prepare_order
 from countersign_simulators.base import Reply, Request, Session
 from tests.clearances.desk import order
 from tests.support.acts import done
@@ -80,8 +80,8 @@ def cleared(vendor: Insider, cbid: str, shipping_zip: str | None = None) -> tupl
     """The reasons against an order of this buyer, which also lacks an acknowledgment."""
     zip_ = shipping_zip or vendor.part("verified").shipping_zip
     asked = order("ack_unknown", cbid, "cs_1", zip_)
-    cleared = clear_order(vendor.stage.opened.clearances, vendor.principal, asked)
-    return vendor.stage.do(cleared).decision.reasons
+    item = prepare_order(vendor.stage.opened.clearances, vendor.principal, asked)
+    return vendor.stage.do(clear_order(vendor.stage.do(item))).decision.reasons
 
 
 @each_engine

@@ -109,23 +109,15 @@ class PreparedOrder(NamedTuple):
     entry: KeyedRequest | None
 
 
-async def clear_order(
-    room: Clearances,
-    who: Principal,
-    order: ClearanceRequest,
-    entry: KeyedRequest | None = None,
-    *,
-    input_required: bool = False,
-) -> Cleared:
+async def clear_order(item: PreparedOrder) -> Cleared:
     """Decide whether an order may ship; durable when this returns.
 
     The same order gets the same clearance while that is valid and all conditions still hold.
-    `input_required`: decide as if the buyer were in `requires_input`.
     """
-    item = await prepare_order(room, who, order, entry, input_required=input_required)
-    while (cleared := await room.access.database.write_batched(clear_together, item)) is None:
+    database, registry = item.room.access.database, item.room.registry
+    while (cleared := await database.write_batched(clear_together, item)) is None:
         # A reason against the notice counts only after a fresh read.
-        item = item._replace(notices=await room.registry.notices(fresh=True), fresh=True)
+        item = item._replace(notices=await registry.notices(fresh=True), fresh=True)
     return cleared
 
 
@@ -157,6 +149,8 @@ async def prepare_order(
     input_required: bool = False,
 ) -> PreparedOrder:
     """Prepare the input of `clear_together`, which may run in another act's transaction.
+
+    `input_required`: decide as if the buyer were in `requires_input`.
 
     Raises:
         InvalidRequest: no notice is about such a class of products.

@@ -11,7 +11,7 @@ from countersign.base.values import Mode
 from countersign.core.access.key import Scope
 from countersign.core.access.reach import refuse_test_buyer
 from countersign.core.clearances import schemas
-from countersign.core.clearances.clear import clear_order
+from countersign.core.clearances.clear import clear_order, prepare_order
 from countersign.core.clearances.facts_sql import refuse_unnamed
 from countersign.core.clearances.fulfil import FULFILMENTS
 from countersign.core.clearances.read import CLEARANCES, decided_in
@@ -47,22 +47,14 @@ async def clear(room: Clearances, call: Call, *, input_required: bool = False) -
     order = parse_body(call.body, schemas.ClearanceRequest)
     refuse_test_buyer(call.principal.mode, order.cbid)
     await refuse_unnamed(room, call.principal, order.order_reference)
-    cleared = await clear_order(
+    item = await prepare_order(
         room, call.principal, order, call.entry, input_required=input_required
     )
+    cleared = await clear_order(item)
     if not cleared.live_would_refuse:
         return Reply(cleared.body)
     reasons = ", ".join(cleared.live_would_refuse).encode()
     return Reply(cleared.body, (*PERSONAL, (LIVE_WOULD_REFUSE, reasons)))
-
-
-def is_granted(response: bytes) -> bool:
-    """Whether this response of `clear` grants a clearance.
-
-    It holds only as long as nothing changes: a repeated request, even with the same
-    `Idempotency-Key`, is decided again. The response has the same bytes if nothing has changed.
-    """
-    return decided_in(response).cleared
 
 
 async def get_keys(room: Clearances, call: Call) -> Reply:
@@ -82,7 +74,9 @@ _ROUTES: Final = grouped(
         handler=clear,
         operation="clearOrder",
         slot_decides=True,
-        decide_again=is_granted,
+        # A clearance holds only as long as nothing changes, and then the response has the same
+        # bytes.
+        decide_again=lambda response: decided_in(response).cleared,
         summary="Decide whether an order may ship",
         scope=Scope.CLEARANCES_CREATE,
         request=schemas.ClearanceRequest,
