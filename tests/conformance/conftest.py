@@ -11,16 +11,16 @@ from datetime import timedelta
 import pytest
 
 from countersign.base.values import Mode
-from countersign.core.access.reach import AccountReach
 from countersign.core.events.model import EventType
-from countersign.core.webhooks import endpoints
+from countersign.core.gate import commands
+from countersign.core.gate.act import Writing
+from countersign.core.webhooks.endpoints import create_webhook_endpoint
 from countersign.core.webhooks.schemas import WebhookEndpointRequest
 from countersign.operate import bootstrap
 from countersign_conformance.kit import run_conformance
 from countersign_conformance.model import Finding, Report, Verdict
 from tests.conformance.shop import HOLD_SECONDS, Manners, Shop, doing_business, receiving
 from tests.http.backstage import Operator
-from tests.support.acts import done
 from tests.support.engines import ENGINES, engine_settings
 from tests.support.service import Deployment, Server, running_server
 
@@ -75,11 +75,8 @@ def connect(operator: Operator, account_id: str, shop: Shop, url: str) -> None:
         # No event of this type occurs otherwise, which a shop would act on, too.
         quiet = [EventType.NOTICE_PUBLISHED] if shop.manners.acts_on_duplicates else None
         wanted = WebhookEndpointRequest(url=url, event_types=quiet)
-        secret, own = (
-            await opened.webhooks.secrets.make(account_id),
-            AccountReach(account_id, Mode.TEST),
-        )
-        made = await done(endpoints.create_endpoint, opened.webhooks, own, wanted, secret)
+        who, write = commands.operator(account_id, Mode.TEST), Writing(opened.access.database)
+        made = await create_webhook_endpoint(opened.webhooks, who, wanted, None, write)
         return made.secret
 
     shop.secret = operator.act(work)

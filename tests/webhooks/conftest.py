@@ -29,6 +29,7 @@ from countersign.core.vault.vault import Vault
 from countersign.core.webhooks import deliveries, endpoints
 from countersign.core.webhooks.address_guard import AddressGuard
 from countersign.core.webhooks.deliver import DeliverWebhooks
+from countersign.core.webhooks.endpoints import create_webhook_endpoint
 from countersign.core.webhooks.model import (
     ClaimedDelivery,
     DeliveryStatus,
@@ -39,7 +40,6 @@ from countersign.core.webhooks.model import (
     TargetAddress,
 )
 from countersign.core.webhooks.room import Webhooks, WebhookSecrets
-from countersign.core.webhooks.routes import create_webhook_endpoint
 from countersign.core.webhooks.schemas import (
     DeliveriesQuery,
     WebhookDelivery,

@@ -50,12 +50,12 @@ def test_changes_at_the_same_time_are_all_kept(service: Service, run: Run) -> No
                 WebhookEndpointChange(event_types=sorted(wanted)),
             )
             await asyncio.gather(
-                *(done(endpoints.change_endpoint, service.room, read, c) for c in changes)
+                *(done(endpoints.change_webhook_endpoint, service.room, c, read) for c in changes)
             )
             now = await service.again(read)
             assert now.disabled_reason is Disabled.REQUESTED
             assert (now.description, now.url, now.event_types) == ("for people", ELSEWHERE, wanted)
-            await done(endpoints.delete_endpoint, service.room, read)
+            await done(endpoints.delete_webhook_endpoint, service.room, read)
 
     run(scenario())
 
@@ -69,7 +69,10 @@ def test_a_change_does_not_enable_an_endpoint_that_answered_410_meanwhile(
         read, _ = await service.endpoint(NOWHERE)
         await service.disable(read)
         changed = await done(
-            endpoints.change_endpoint, service.room, read, WebhookEndpointChange(description="new")
+            endpoints.change_webhook_endpoint,
+            service.room,
+            WebhookEndpointChange(description="new"),
+            read,
         )
         assert changed.disabled_reason is Disabled.GONE
         assert (await service.again(read)).disabled_reason is Disabled.GONE
@@ -83,7 +86,10 @@ def test_the_410_of_an_old_address_does_not_disable_the_new_one(service: Service
     async def scenario() -> None:
         read, _ = await service.endpoint(NOWHERE)
         await done(
-            endpoints.change_endpoint, service.room, read, WebhookEndpointChange(url=ELSEWHERE)
+            endpoints.change_webhook_endpoint,
+            service.room,
+            WebhookEndpointChange(url=ELSEWHERE),
+            read,
         )
         await service.disable(read)
         assert (await service.again(read)).disabled_reason is None
@@ -100,7 +106,10 @@ def test_nothing_is_resent_to_an_endpoint_that_was_disabled_meanwhile(
         read, _ = await service.endpoint(NOWHERE)
         (event_id,) = await service.happen()
         await done(
-            endpoints.change_endpoint, service.room, read, WebhookEndpointChange(disabled=True)
+            endpoints.change_webhook_endpoint,
+            service.room,
+            WebhookEndpointChange(disabled=True),
+            read,
         )
         with pytest.raises(WebhookEndpointDisabled):
             await done(deliveries.resend, service.room, read, event_id)
@@ -115,10 +124,10 @@ def test_an_endpoint_enabled_meanwhile_is_sent_what_is_asked(service: Service, r
     async def scenario() -> None:
         read, _ = await service.endpoint(NOWHERE)
         (event_id,) = await service.happen()
-        change = endpoints.change_endpoint
-        await done(change, service.room, read, WebhookEndpointChange(disabled=True))
+        change = endpoints.change_webhook_endpoint
+        await done(change, service.room, WebhookEndpointChange(disabled=True), read)
         old = await service.again(read)
-        await done(change, service.room, old, WebhookEndpointChange(disabled=False))
+        await done(change, service.room, WebhookEndpointChange(disabled=False), old)
         assert old.disabled_at is not None
         await done(deliveries.resend, service.room, old, event_id)
         await done(deliveries.recover, service.room, old, service.room.now)
@@ -190,7 +199,12 @@ class Endpoints(RuleBasedStateMachine):
             disabled=disabled,
         )
         self._run(
-            done(endpoints.change_endpoint, self._service.room, self._reading(reading), changes)
+            done(
+                endpoints.change_webhook_endpoint,
+                self._service.room,
+                changes,
+                self._reading(reading),
+            )
         )
         given = {"url": changes.url, "description": description, "event_types": types}
         named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}

@@ -27,6 +27,7 @@ from countersign.base.http.body import parse_body
 from countersign.base.values import Mode
 from countersign.core.access.reach import AccountReach
 from countersign.core.events.model import EventType
+from countersign.core.gate.act import Writing
 from countersign.core.gate.route import encode
 from countersign.core.webhooks import deliveries, endpoints
 from countersign.core.webhooks.deliver import CONCURRENT, send_example
@@ -66,9 +67,10 @@ def verifies(secret: SharedSecret, received: Received, now: float) -> bool:
 
 async def rotate(service: Service, endpoint: Endpoint, overlap: timedelta) -> SharedSecret:
     """Give the endpoint a new secret, and return it."""
-    made = await service.room.secrets.make(service.account_id)
-    await done(endpoints.rotate_secret, service.room, endpoint, overlap, made)
-    return made[1]
+    wanted = SecretRotation(overlap_seconds=int(overlap.total_seconds()))
+    write = Writing(service.database)
+    made = await endpoints.rotate_webhook_secret(service.room, wanted, endpoint, None, write)
+    return SharedSecret.from_text(made.secret)
 
 
 def test_during_a_rotation_old_and_new_secret_sign_and_then_only_the_new_one(
@@ -132,10 +134,10 @@ def test_an_account_has_a_bounded_number_of_endpoints_in_each_mode(
         refused = [outcome for outcome in made if isinstance(outcome, BaseException)]
         assert [type(error) for error in refused] == [TooManyWebhookEndpoints] * 3
         (first, _), *_ = (one for one in made if not isinstance(one, BaseException))
-        await done(endpoints.delete_endpoint, service.room, first)
+        await done(endpoints.delete_webhook_endpoint, service.room, first)
         await service.endpoint(NOWHERE)
         with pytest.raises(NotFound):
-            await done(endpoints.delete_endpoint, service.room, first)
+            await done(endpoints.delete_webhook_endpoint, service.room, first)
         wanted = WebhookEndpointRequest(url=NOWHERE)
         await service.endpoint_of(AccountReach(service.account_id, Mode.LIVE), wanted)
 
@@ -172,19 +174,19 @@ def test_disabling_stops_waiting_deliveries_and_recovering_sends_missed_events(
             failing = await service.happen(2)
             await service.deliver.settle()
             await done(
-                endpoints.change_endpoint,
+                endpoints.change_webhook_endpoint,
                 service.room,
-                endpoint,
                 WebhookEndpointChange(disabled=True),
+                endpoint,
             )
             missed = await service.happen(2)
             with pytest.raises(WebhookEndpointDisabled):
                 await done(deliveries.recover, service.room, endpoint, since)
             await done(
-                endpoints.change_endpoint,
+                endpoints.change_webhook_endpoint,
                 service.room,
-                endpoint,
                 WebhookEndpointChange(disabled=False),
+                endpoint,
             )
             after = await service.happen(1)
             receiver.received.clear()
@@ -323,7 +325,7 @@ def test_tables_stay_bounded(service: Service, database: Database, run: Run) -> 
             await tidy(service, database)
             assert {d.status for d in await service.log(down)} == {DeliveryStatus.FAILED}
             assert len(await service.log(endpoint)) == 3
-            await done(endpoints.delete_endpoint, service.room, down)
+            await done(endpoints.delete_webhook_endpoint, service.room, down)
             service.clock.advance(LOG_KEPT.total_seconds() + 1)
             for _ in range(2):
                 await tidy(service, database)

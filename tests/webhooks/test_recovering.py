@@ -20,7 +20,7 @@ from countersign.core.events.model import EventType
 from countersign.core.events.sql import last_before, renumber_restored
 from countersign.core.webhooks import deliver as deliver_webhooks
 from countersign.core.webhooks import deliveries
-from countersign.core.webhooks.endpoints import delete_endpoint
+from countersign.core.webhooks.endpoints import delete_webhook_endpoint
 from countersign.core.webhooks.model import RECOVERIES_MAX, RECOVERY_WAIT, DeliveryStatus
 from tests.storage import items
 from tests.storage.conftest import Run, on_sqlite
@@ -76,7 +76,7 @@ def test_an_account_begins_few_recoveries_however_many_endpoints_it_makes(
         for _ in range(RECOVERIES_MAX):
             endpoint, _ = await service.endpoint(NOWHERE)
             await done(deliveries.recover, service.room, endpoint, since)
-            await done(delete_endpoint, service.room, endpoint)
+            await done(delete_webhook_endpoint, service.room, endpoint)
             service.clock.advance(1)
         endpoint, _ = await service.endpoint(NOWHERE)
         with pytest.raises(RateLimited) as refused:
