@@ -25,7 +25,7 @@ from countersign.core.clearances.schemas import ClearanceRequest
 from countersign.core.events.routes import EventsQuery, list_events
 from countersign.core.gate.act import Writing
 from countersign.core.sandbox import schemas
-from countersign.core.sandbox.helpers import SandboxRoom
+from countersign.core.sandbox.room import SandboxRoom
 from countersign.core.sandbox.routes import Sandbox, advance_test_clock, move_test_buyer
 from countersign.core.sandbox.schemas import BuyerMove, ClockAdvance
 from tests.clearances.desk import NO_ONE, Desk, MovingClock, open_desk, order

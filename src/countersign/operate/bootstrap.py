@@ -45,7 +45,7 @@ from countersign.core.notices.registry import Registry
 from countersign.core.notices.room import Notices
 from countersign.core.privacy.erase import finish_restore
 from countersign.core.privacy.room import Privacy, open_privacy
-from countersign.core.sandbox.helpers import SandboxRoom
+from countersign.core.sandbox.room import SandboxRoom
 from countersign.core.vault.key_encryption import KeyRing, key_source
 from countersign.core.vault.key_file import key_file, make_first_key
 from countersign.core.vault.vault import VaultRoom, open_vault
