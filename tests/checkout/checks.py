@@ -20,7 +20,9 @@ from countersign.core.access.key import Principal
 from countersign.core.buyers import settings as verification_settings
 from countersign.core.checkout import sessions, store
 from countersign.core.checkout.model import Collected, Session
+from countersign.core.checkout.room import Checkout
 from countersign.core.checkout.schemas import CheckoutSessionRequest
+from countersign.core.gate.act import Writing
 from countersign.core.notices import publish as publishing
 from countersign.core.notices.notice_file import parse_notice_file
 from countersign.hosted.pages import buyer, following, identity
@@ -37,6 +39,13 @@ ZIP = "94110"
 SHOP = "https://shop.example"
 NOTICE = "checks"
 _numbers = itertools.count(1)
+
+
+async def created(room: Checkout, who: Principal, asked: CheckoutSessionRequest) -> Session:
+    """A new checkout session."""
+    write = Writing(room.access.database)
+    made = await sessions.create_checkout_session(room, who, asked, write)
+    return await store.find(room, who.reach, made.checkout_session_id)
 
 
 @dataclass(frozen=True)
@@ -67,7 +76,7 @@ class Checks:
             collect=list(collect),
             shipping_zip=ZIP,
         )
-        return self.do(sessions.create_session(self.room, self.who, asked)).session
+        return self.do(created(self.room, self.who, asked))
 
     def read(self, session_id: str) -> Session:
         who = self.who

@@ -8,10 +8,9 @@ from itertools import count
 import pytest
 
 from countersign.core.buyers.started import check_of
-from countersign.core.checkout import sessions
 from countersign.core.checkout.model import Collected, Status
 from countersign.core.checkout.schemas import CheckoutSessionRequest
-from tests.checkout.checks import SHOP, ZIP, Checks, checks_at, submit
+from tests.checkout.checks import SHOP, ZIP, Checks, checks_at, created, submit
 from tests.support import forked
 from tests.verification.conftest import each_engine, stage
 from tests.verification.inside import Stage
@@ -26,7 +25,7 @@ def _made(checks: Checks) -> str:
     asked = CheckoutSessionRequest(
         return_url=SHOP, session_id="cart", collect=[Collected.IDENTITY], shipping_zip=ZIP
     )
-    return checks.do(sessions.create_session(checks.room, checks.who, asked)).session.id
+    return checks.do(created(checks.room, checks.who, asked)).id
 
 
 @each_engine

@@ -17,7 +17,7 @@ import pytest
 from countersign.base.values import Mode, from_ms
 from countersign.core.access.account import create_account
 from countersign.core.access.key import VENDOR_SCOPES, Principal
-from countersign.core.checkout import sessions, store
+from countersign.core.checkout import store
 from countersign.core.checkout.model import KEPT, Session
 from countersign.core.checkout.schemas import CheckoutSessionRequest
 from countersign.core.privacy.ending import close
@@ -29,6 +29,7 @@ from countersign.hosted.pages.room import HostedPages
 from countersign.hosted.pages.send_mails import SendMails
 from countersign.operate.housekeeping import delete_outdated
 from countersign_evidence.process import Surface
+from tests.checkout.checks import created
 from tests.clearances.desk import NO_ONE
 from tests.support.acts import done
 from tests.support.mail_server import MailServer, mail_server
@@ -71,7 +72,7 @@ class Post:
                 notice_id="ab1263",
             )
             room = self.room
-            session = (await sessions.create_session(room, who or self.who, asked)).session
+            session = await created(room, who or self.who, asked)
             notice = await buyer.notice_of(room, session)
             initials = ["AB"] * len(notice.content.bullets)
             shown = await buyer.show(room, session, notice, Surface.PAGE, None, "en")
@@ -404,8 +405,8 @@ def test_no_one_is_sent_a_mail_before_the_session_is_completed(post: Post) -> No
     asked = CheckoutSessionRequest(
         return_url="https://shop.example/back", session_id="cart", notice_id="ab1263"
     )
-    made = post.stage.do(sessions.create_session(post.room, post.who, asked))
-    assert post.ask(made.session) is None
+    session = post.stage.do(created(post.room, post.who, asked))
+    assert post.ask(session) is None
 
 
 def test_the_log_has_no_address_and_no_text_of_the_mail_server(

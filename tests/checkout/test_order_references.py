@@ -32,6 +32,7 @@ from countersign.core.clearances.schemas import ClearanceDecision, ClearancesQue
 from countersign.core.gate.route import encode
 from tests.certificate.reader import pages_of
 from tests.checkout.buyer import Shop
+from tests.checkout.checks import created
 from tests.clearances.desk import NO_ONE, Desk, order
 from tests.http.backstage import Operator, notice_file
 from tests.http.calls import acknowledge as send
@@ -397,7 +398,7 @@ def placed(
         notice_id=notice_id,
         order_reference=reference,
     )
-    session = desk.do(sessions.create_session(desk.deployment.checkout, who, wanted)).session
+    session = desk.do(created(desk.deployment.checkout, who, wanted))
     notice = desk.do(desk.deployment.notices.registry.in_force(notice_id, who.mode))
     submission = Submission(
         initials_per_line=["JD"] * len(notice.content.bullets),
@@ -421,11 +422,11 @@ def listed(desk: Desk, who: Principal, reference: str) -> tuple[list[str], list[
     after = None
     while True:
         wanted = CheckoutSessionsQuery(order_reference=reference, after=after, limit=2)
-        page = desk.do(sessions.list_sessions(rooms.checkout, who, wanted))
-        found_[0].extend(one.id for one in page[:2])
-        if len(page) < 3:
+        page = desk.do(sessions.list_checkout_sessions(rooms.checkout, who, wanted))
+        found_[0].extend(one.checkout_session_id for one in page.data)
+        after = page.next_cursor
+        if after is None:
             break
-        after = page[1].id
     after = None
     while True:
         query = AcknowledgmentsQuery(order_reference=reference, after=after, limit=2)

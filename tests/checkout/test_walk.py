@@ -48,6 +48,7 @@ from countersign.core.checkout.order import ClaimedEvent
 from countersign.core.checkout.schemas import CheckoutSessionRequest
 from countersign.hosted.pages import buyer, identity
 from countersign_evidence.process import Process, Surface
+from tests.checkout.checks import created
 from tests.clearances.desk import NO_ONE, Desk
 from tests.http.backstage import notice_file
 from tests.support.depth import drawn
@@ -160,7 +161,7 @@ class Walk(RuleBasedStateMachine):
             cbid=cbid,
             shipping_zip=ZIP,
         )
-        made = self.desk.do(sessions.create_session(self.room, self.who, wanted)).session
+        made = self.desk.do(created(self.room, self.who, wanted))
         self.all.append(
             Expected(
                 id=made.id,

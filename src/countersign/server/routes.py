@@ -6,7 +6,7 @@ from typing import Any, Final
 from countersign.core.acknowledgments import evidence_routes as evidence
 from countersign.core.acknowledgments import routes as acknowledgments
 from countersign.core.buyers import routes as buyers
-from countersign.core.checkout import routes as checkout
+from countersign.core.checkout import sessions as checkout
 from countersign.core.clearances import routes as clearances
 from countersign.core.dossiers import routes as dossiers
 from countersign.core.events import routes as events

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from io import BytesIO
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from msgspec import UNSET
@@ -15,33 +15,49 @@ from sqlalchemy import Connection
 
 from countersign.base.db.statements import run_deferred
 from countersign.base.errors import (
+    CheckoutSessionClosed,
     InvalidClientToken,
     InvalidRequest,
+    NotFound,
+    NoticeNotFound,
+    NoticeNotInForce,
+    NoticeNotReviewed,
+    OrderReferenceMismatch,
+    OrderReferenceMissing,
     OriginNotRegistered,
     Refusal,
     VerificationNotConfigured,
 )
 from countersign.base.http import schemas as shared
+from countersign.base.http.schemas import Page, page_of
 from countersign.base.values import CHECKOUT_SESSION, Mode, from_ns, timed_id
 from countersign.core.access.account import origin_of, origins_of, parse_origin
 from countersign.core.access.clocks import AccountClock
-from countersign.core.access.idempotency import Remember
 from countersign.core.access.key import (
     CLIENT_TOKEN,
     ENTROPY_BYTES,
     Principal,
+    Scope,
     compose_token,
     well_formed,
 )
-from countersign.core.access.reach import AccountReach
+from countersign.core.access.reach import AccountReach, Reach, refuse_test_buyer
 from countersign.core.acknowledgments.acknowledge import (
     CHECKOUT_FIELD,
     order_of_reference,
     reference_index,
 )
 from countersign.core.buyers.started import providers_for
-from countersign.core.checkout import store
-from countersign.core.checkout.model import LIFETIME, Collected, Content, Session, Status, decided
+from countersign.core.checkout import schemas, store
+from countersign.core.checkout.model import (
+    LIFETIME,
+    Collected,
+    Content,
+    Session,
+    Status,
+    cancelled,
+    decided,
+)
 from countersign.core.checkout.order import checked_order, destination_of
 from countersign.core.checkout.room import Checkout
 from countersign.core.checkout.schemas import (
@@ -58,6 +74,8 @@ from countersign.core.clearances.clear import (
 )
 from countersign.core.clearances.facts_sql import refuse_unnamed
 from countersign.core.clearances.schemas import ClearanceRequest
+from countersign.core.gate.act import Acts, Writing
+from countersign.core.gate.route import Command
 from countersign.core.notices.requirements import requirements_of
 from countersign.core.vault.vault import NONCE_BYTES, SHRED_KEY_BYTES
 from countersign_evidence.record import SESSION_FIELD
@@ -71,30 +89,44 @@ _OF_CONTENT: Final = (
 """Members that an account reads unchanged from a session's content; null once that is erased."""
 _ADDRESS: Final = "Expected an http or https address without user info - at `$.{}`."
 
-
-class Created(NamedTuple):
-    """A new session, and the response about it: with its token."""
-
-    session: Session
-    shown: CheckoutSession
+CHECKOUT: Final = Acts("Checkout sessions", Checkout, scope=Scope.CHECKOUT_SESSIONS_CREATE)
 
 
-async def create_session(
-    room: Checkout,
-    who: Principal,
-    wanted: CheckoutSessionRequest,
-    remember: Remember[CheckoutSession] = None,
-) -> Created:
-    """A link for one buyer and one order; durable when this returns.
-
-    Raises:
-        InvalidRequest: an address is not acceptable, or a member needed for `collect` is missing.
-        OriginNotRegistered: with a live key, where an address is of another origin.
-        VerificationNotConfigured: the identity cannot be collected in a live session.
-        OrderReferenceMissing: the account demands a reference of live orders.
-        OrderReferenceMismatch: the session was used for another reference.
-        NoticeNotFound, NoticeNotReviewed, NoticeNotInForce: the notice cannot be shown.
-    """
+@CHECKOUT.act(
+    "POST /v1/checkout_sessions",
+    "Create a link for one buyer and one order",
+    refusals=(
+        NoticeNotFound,
+        NoticeNotReviewed,
+        NoticeNotInForce,
+        OrderReferenceMismatch,
+        OrderReferenceMissing,
+        OriginNotRegistered,
+        VerificationNotConfigured,
+    ),
+    request_examples={
+        "shortest": schemas.CREATE,
+        "all fields": schemas.CREATE_ALL,
+        "from a cart": schemas.CREATE_FROM_CART,
+        "the identity alone": schemas.CREATE_IDENTITY,
+        "a known buyer again": schemas.VERIFY_AGAIN,
+    },
+    response_examples={"created": schemas.CREATED},
+    links={"getCheckoutSession": {"checkout_session_id": "/checkout_session_id"}},
+    commands=(
+        Command(
+            name="checkout-sessions create",
+            names={"shipping_zip": "zip"},
+            says="The checkout session {checkout_session_id} is open until {expires_at}.",
+            shows=("url",),
+        ),
+    ),
+)
+async def create_checkout_session(
+    room: Checkout, who: Principal, wanted: CheckoutSessionRequest, write: Writing
+) -> CheckoutSession:
+    """Create a link for one buyer and one order. Its url and token are returned only once."""
+    refuse_test_buyer(who.mode, wanted.cbid)
     clock = await room.access.test_clocks.of(who.account_id, who.mode)
     collect, notice_id = await _to_collect(room, who, wanted, clock)
     if Collected.ACKNOWLEDGMENT in collect:
@@ -123,18 +155,90 @@ async def create_session(
     key = await room.vault.data_key(session.account_id, room.access.clock.time_ns())
     secret, named = room.access.secret, (content.session_id, content.order_reference)
     of_order = await order_of_reference(room.access, who, *named)
-    of_session = secret.blind_index(session.account_id, SESSION_FIELD, content.session_id)
+    of_session, of_link = (
+        secret.blind_index(session.account_id, field, content.session_id)
+        for field in (SESSION_FIELD, CHECKOUT_FIELD)
+    )
     row = store.NewSession(
         session=session,
-        session_index=_session_index(room, session.account_id, content.session_id),
+        session_index=of_link,
         order_key=of_order or of_session,
         cbid_index=store.cbid_index(room, session),
         reference_index=reference_index(secret, session.account_id, content.order_reference),
         content=store.seal(key, session, nonce),
-        kept=None if remember is None else remember(shown),
+        kept=None if write.remember is None else write.remember(shown),
     )
     await room.access.database.write_batched(store.write_new, row)
-    return Created(session, shown)
+    return shown
+
+
+@CHECKOUT.act(
+    "GET /v1/checkout_sessions",
+    "List checkout sessions, newest first",
+    commands=(
+        Command(
+            name="checkout-sessions list", shows=("checkout_session_id", "status", "session_id")
+        ),
+    ),
+)
+async def list_checkout_sessions(
+    room: Checkout, who: Principal, query: CheckoutSessionsQuery
+) -> Page[CheckoutSession]:
+    """The checkout sessions of this account and mode, newest first."""
+    found = await store.find_many(room, who, query)
+    views = [view(room, one, await store.clock_of(room, one)) for one in found]
+    return page_of(views, query.limit, lambda one: one.checkout_session_id)
+
+
+@CHECKOUT.act(
+    "GET /v1/checkout_sessions/{checkout_session_id}",
+    "Get one checkout session",
+    refusals=(NotFound,),
+    response_examples={
+        "completed": schemas.COMPLETED,
+        "identity verified": schemas.VERIFIED,
+        "try again": schemas.TRY_AGAIN,
+    },
+    commands=(Command(name="checkout-sessions show"),),
+)
+async def get_checkout_session(
+    room: Checkout, reach: Reach, checkout_session_id: str
+) -> CheckoutSession:
+    """One checkout session. Decide by its `status`, never by where the buyer's browser returns."""
+    # A completed session whose order was refused before is cleared now if possible.
+    session = await cleared(room, await store.find(room, reach, checkout_session_id))
+    return view(room, session, await store.clock_of(room, session))
+
+
+@CHECKOUT.act(
+    "POST /v1/checkout_sessions/{checkout_session_id}/cancel",
+    "Cancel an open checkout session",
+    refusals=(NotFound, CheckoutSessionClosed),
+    request_examples={"nothing to say": {}},
+    response_examples={"cancelled": {"status": "cancelled", "ended_at": "2026-11-20T21:31:00Z"}},
+    commands=(
+        Command(
+            name="checkout-sessions cancel",
+            asks="Cancel the checkout session {checkout_session_id}? Its link stops working.",
+        ),
+    ),
+)
+async def cancel_checkout_session(
+    room: Checkout,
+    reach: Reach,
+    checkout_session_id: str,
+    _: schemas.Cancellation,
+    write: Writing,
+) -> CheckoutSession:
+    """Cancel an open checkout session: its link collects nothing any more."""
+    session = await store.find(room, reach, checkout_session_id)
+    now, keep = await store.clock_of(room, session), write.remember
+    remember = None if keep is None else lambda ended: keep(view(room, ended, now))
+    ended = await store.change(room, session, cancelled, remember=remember)
+    return view(room, ended, now)
+
+
+ROUTES: Final = CHECKOUT.routes
 
 
 async def _require_identity(room: Checkout, who: Principal, shipping_zip: str | None) -> None:
@@ -178,22 +282,6 @@ def _new(
         content=content,
     )
     return session, token, drawn.read(NONCE_BYTES)
-
-
-async def list_sessions(
-    room: Checkout, who: Principal, query: CheckoutSessionsQuery
-) -> list[Session]:
-    """The sessions of a page of this account and mode, newest first, and one more."""
-    sought, account_id = query.session_id, who.account_id
-    index = None if sought is None else _session_index(room, account_id, sought)
-    return await store.find_many(
-        room,
-        who.reach,
-        session_index=index,
-        reference_index=reference_index(room.access.secret, account_id, query.order_reference),
-        after=query.after,
-        limit=query.limit + 1,
-    )
 
 
 async def session_of_token(room: Checkout, token: bytes) -> Session:
@@ -348,7 +436,3 @@ async def _check(room: Checkout, who: Principal, wanted: CheckoutSessionRequest)
             if given is not None and given not in registered:
                 raise OriginNotRegistered(f"The origin {given} is not registered for this account.")
     return origin
-
-
-def _session_index(room: Checkout, account_id: str, session_id: str) -> bytes:
-    return room.access.secret.blind_index(account_id, CHECKOUT_FIELD, session_id)

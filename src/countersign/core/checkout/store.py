@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -37,15 +38,18 @@ from countersign.core.access.idempotency import (
     keep_answer,
     keep_answers,
 )
+from countersign.core.access.key import Principal
 from countersign.core.access.reach import Reach
+from countersign.core.acknowledgments.acknowledge import CHECKOUT_FIELD
 from countersign.core.checkout.model import Content, Session, Status, seen_by
 from countersign.core.checkout.room import Checkout
+from countersign.core.checkout.schemas import CheckoutSessionsQuery
 from countersign.core.events.model import EventType, NewEvent
 from countersign.core.events.sql import write_events
 from countersign.core.orders.model import OrderAct, OrderState
 from countersign.core.orders.sql import delete_acts, end_waiting, indexed_keys, write_acts
 from countersign.core.vault.vault import NONCE_BYTES, DataKey, Place
-from countersign_evidence.record import CBID_FIELD
+from countersign_evidence.record import CBID_FIELD, REFERENCE_FIELD
 
 _log: Final = structlog.get_logger("countersign.checkout")
 
@@ -191,26 +195,20 @@ def _rows_by_token(connection: Connection, digests: Sequence[bytes]) -> list[_Ro
     return [found.get(digest) for digest in digests]
 
 
-async def find_many(
-    room: Checkout,
-    reach: Reach,
-    *,
-    session_index: bytes | None,
-    reference_index: bytes | None,
-    after: str | None,
-    limit: int,
-) -> list[Session]:
+async def find_many(room: Checkout, who: Principal, query: CheckoutSessionsQuery) -> list[Session]:
     """Sessions in reach, newest first."""
-    wanted = select(_c.id).where(reach.rows(checkout_sessions))
+    wanted = select(_c.id).where(who.reach.rows(checkout_sessions))
     # In order of identifiers, those of earlier versions would precede every newer one.
     wanted = wanted.where(_c.id.startswith(CHECKOUT_SESSION))
-    if session_index is not None:
-        wanted = wanted.where(_c.session_index == session_index)
-    if reference_index is not None:
-        wanted = wanted.where(_c.reference_index == reference_index)
-    if after is not None:
-        wanted = wanted.where(_c.id < after)
-    rows = await room.access.database.scan(_rows, wanted.order_by(_c.id.desc()).limit(limit))
+    index = partial(room.access.secret.blind_index, who.account_id)
+    if query.session_id is not None:
+        wanted = wanted.where(_c.session_index == index(CHECKOUT_FIELD, query.session_id))
+    if query.order_reference is not None:
+        wanted = wanted.where(_c.reference_index == index(REFERENCE_FIELD, query.order_reference))
+    if query.after is not None:
+        wanted = wanted.where(_c.id < query.after)
+    wanted = wanted.order_by(_c.id.desc()).limit(query.limit + 1)
+    rows = await room.access.database.scan(_rows, wanted)
     return [await _listed(room, row) for row in rows]
 
 

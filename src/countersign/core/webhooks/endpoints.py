@@ -311,6 +311,9 @@ async def rotate_webhook_secret(
     return await write(rotate)
 
 
+ROUTES: Final = WEBHOOKS.routes
+
+
 def end_endpoint(connection: Connection, endpoint_id: str, now: datetime) -> None:
     """Deliveries to it stop, and its secrets are destroyed."""
     set_columns(connection, endpoint_id, {"deleted_at": now})
