@@ -61,10 +61,13 @@ _Row: TypeAlias = tuple[Any, ...]
 """The columns of `_SELECT`."""
 
 _c: Final = checkout_sessions.c
+_READ: Final = (
+    *("id", "account_id", "mode", "revision", "token_digest", "status", "created_at", "expires_at"),
+    *("ended_at", "ack_id", "clearance_id", "check_revision", "consents"),
+)
 _SELECT: Final = (
-    "SELECT s.id, s.account_id, s.mode, s.revision, s.token_digest, k.key, s.status, s.created_at,"
-    " s.expires_at, s.ended_at, s.ack_id, s.clearance_id, s.check_revision, s.consents, s.content"
-    " FROM checkout_sessions s LEFT JOIN shred_keys k ON k.record_id = s.id WHERE "
+    f"SELECT s.{', s.'.join(_READ)}, k.key, s.content FROM checkout_sessions s"  # noqa: S608 - our own names
+    " LEFT JOIN shred_keys k ON k.record_id = s.id WHERE "
 )
 _select: Final = SelectAmong(_SELECT + "s.id {}")
 _select_by_token: Final = SelectAmong(_SELECT + "s.token_digest {}")
@@ -387,8 +390,7 @@ def cbid_index(room: Checkout, session: Session) -> bytes | None:
 
 
 async def _opened(room: Checkout, row: _Row) -> Session:
-    id_, account_id, *_, content = row
-    shred_key = row[5]
+    id_, account_id, *_, shred_key, content = row
     if content is None or shred_key is None:
         return _session(row, None)
     place = _place(account_id, id_)
@@ -398,25 +400,12 @@ async def _opened(room: Checkout, row: _Row) -> Session:
 
 def _session(row: _Row, content: Content | None) -> Session:
     """A session from its columns, as the driver returns them, and from its sealed content."""
-    id_, account_id, mode, revision, token_digest, shred_key, status, *rest = row
-    created_at, expires_at, ended_at, ack_id, clearance_id, check_revision, consents, _ = rest
-    return Session(
-        id=id_,
-        account_id=account_id,
-        mode=MODES[mode],
-        revision=revision,
-        token_digest=token_digest,
-        shred_key=shred_key,
-        status=_STATUSES[status],
-        created_at=from_ms(created_at),
-        expires_at=from_ms(expires_at),
-        ended_at=None if ended_at is None else from_ms(ended_at),
-        ack_id=ack_id,
-        clearance_id=clearance_id,
-        check_revision=check_revision,
-        consents=consents,
-        content=content,
-    )
+    *columns, shred_key, _ = row
+    own: dict[str, Any] = dict(zip(_READ, columns, strict=True))
+    own |= {"mode": MODES[own["mode"]], "status": _STATUSES[own["status"]]}
+    for name in ("created_at", "expires_at", "ended_at"):
+        own[name] = None if own[name] is None else from_ms(own[name])
+    return Session(**own, shred_key=shred_key, content=content)
 
 
 def _forget_mails(connection: Connection, ids: Sequence[str]) -> None:
