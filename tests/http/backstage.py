@@ -196,12 +196,13 @@ class Operator:
     def reinstate(self, notice_id: str, version: str) -> None:
         async def work(opened: bootstrap.Deployment) -> None:
             await done(
-                publishing.reinstate,
+                publishing.review,
                 opened.notices,
                 notice_id,
                 version,
                 by="A. Reader",
                 against="https://law.example/text",
+                reinstates=True,
             )
 
         self._do(work)

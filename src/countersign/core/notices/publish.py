@@ -191,14 +191,17 @@ def review(
     against: str,
     rule: str | None = None,
     gap_closed: str | None = None,
+    reinstates: bool = False,
 ) -> NoticeEvent:
     """Record that someone compared a version's text with the official one.
 
     `by` says who did, `against` is the address of the official text; `rule` is the version of the
-    rule that was compared with the law, too; `gap_closed` as in `publish`.
+    rule that was compared with the law, too; `gap_closed` as in `publish`. If it `reinstates`, it
+    lifts the injunctions against the notice, and brings it back for live keys with this version.
     """
     details = _compared(by, against) | ({} if rule is None else {RULE: rule}) | closing(gap_closed)
-    return _happen(connection, room, notice_id, version, LifecycleEvent.REVIEWED, details)
+    kind = LifecycleEvent.REINSTATED if reinstates else LifecycleEvent.REVIEWED
+    return _happen(connection, room, notice_id, version, kind, details)
 
 
 def withdraw(
@@ -217,23 +220,6 @@ def withdraw(
     """
     kind = LifecycleEvent.ENJOINED if enjoined else LifecycleEvent.WITHDRAWN
     return _happen(connection, room, notice_id, version, kind, {"reason": reason})
-
-
-def reinstate(
-    connection: Connection,
-    room: Notices,
-    notice_id: str,
-    version: str,
-    *,
-    by: str,
-    against: str,
-) -> NoticeEvent:
-    """Lift the injunctions against a notice and bring it back for live keys with this version.
-
-    It is a review of the version, too, with the same arguments.
-    """
-    details = _compared(by, against)
-    return _happen(connection, room, notice_id, version, LifecycleEvent.REINSTATED, details)
 
 
 def _happen(  # noqa: PLR0917 - of every act

@@ -348,7 +348,7 @@ def reinstate_notice(
     It counts as a review, and is refused to the same person.
     """
     given = _as_reviewer(connection, notices, who, notice_id, wanted)
-    return _outcome(publishing.reinstate(connection, notices, notice_id, **given))
+    return _outcome(publishing.review(connection, notices, notice_id, **given, reinstates=True))
 
 
 def _as_reviewer(
