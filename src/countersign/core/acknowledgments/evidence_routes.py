@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 from base64 import b64encode
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from importlib import resources
 from typing import Final
@@ -75,19 +75,19 @@ cF1PqiisCigZpguJ8gu1oSE3FMFDDzWqMo1Fr0xILvc=
 — evidence.example.com/v1/log/test/1 G0vEBk7Bej1zBbURuczWTG8sE7FssgwZe3Dk…
 """
 
-PREFER_WAIT: Final = {
-    "Prefer": f"`wait=N` waits up to N seconds (at most {WAIT_SECONDS_MAX}) for sealing (RFC 7240)."
-}
-FILE_RESPONSE_HEADERS: Final = {"Content-Digest": "The SHA-256 of the content (RFC 9530)."}
-
-EVIDENCE: Final = Acts(
+evidence_acts: Final = partial(
+    Acts,
     "Evidence",
     Acknowledgments,
     scope=Scope.EVIDENCE_READ,
     refusals=(NotFound, EvidencePending, EvidenceDamaged),
-    request_headers=PREFER_WAIT,
-    response_headers=FILE_RESPONSE_HEADERS,
+    request_headers={
+        "Prefer": f"`wait=N` waits up to N seconds (at most {WAIT_SECONDS_MAX}) for sealing "
+        "(RFC 7240)."
+    },
+    response_headers={"Content-Digest": "The SHA-256 of the content (RFC 9530)."},
 )
+EVIDENCE: Final = evidence_acts()
 
 
 @EVIDENCE.act(

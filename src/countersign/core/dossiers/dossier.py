@@ -91,13 +91,6 @@ class _Shown(NamedTuple):
         return None if encoded is None else read_disclosure(encoded)[2]
 
 
-class _Version(msgspec.Struct):
-    v: int
-
-
-_read_version: Final = msgspec.json.Decoder(_Version).decode
-
-
 async def dossier(
     room: Acknowledgments,
     who: Principal,
@@ -120,7 +113,8 @@ async def dossier(
         within = Within(who, log.id, wanted.size, alone=alone)
         records, checkpoint = await _records(room, within, id_, fields, deadline)
         if checkpoint is None:
-            checkpoint = await room.checkpoints.over(log, _last(records), deadline)
+            last = max(one.stored.leaf_index or 0 for one in records)
+            checkpoint = await room.checkpoints.over(log, last, deadline)
         draft = await _contents(room, log, checkpoint, records)
         owner = (who.account_id, who.mode, who.credential)  # an account's buyers apart
         return await room.certificates.run(lambda: _made(draft), owner)
@@ -225,7 +219,7 @@ async def _checks(
         (process or {}).get(VERIFICATION_FIELD),
     ]
     found = await database.read(orders_sql.find_checks, within, [id_ for id_ in named if id_])
-    version = clearance and _read_version(clearance.stored.body).v
+    version = clearance and msgspec.json.decode(clearance.stored.body)["v"]
     if not found and version in {None, 1}:
         cbids = [one.value(CBID_FIELD) for one in (acknowledgment, clearance) if one]
         for cbid in filter(None, cbids):
@@ -251,10 +245,6 @@ async def _opened(
         kept = {n: text for n, text in named.items() if fields is None or n in fields}
         shown.append(_Shown(one, kept))
     return shown
-
-
-def _last(records: Sequence[_Shown]) -> int:
-    return max(one.stored.leaf_index or 0 for one in records)
 
 
 async def _contents(

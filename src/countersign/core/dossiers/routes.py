@@ -4,29 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from countersign.base.errors import EvidenceDamaged, EvidencePending, NotFound
+from countersign.base.errors import NotFound
 from countersign.base.values import ACKNOWLEDGMENT, CLEARANCE, is_id
-from countersign.core.access.key import Scope
-from countersign.core.acknowledgments.evidence_routes import (
-    FILE_RESPONSE_HEADERS,
-    PREFER_WAIT,
-    file_reply,
-    wait_of,
-)
+from countersign.core.acknowledgments.evidence_routes import evidence_acts, file_reply, wait_of
 from countersign.core.acknowledgments.room import Acknowledgments
 from countersign.core.dossiers.dossier import DossierQuery, dossier, pdf_of
-from countersign.core.gate.act import Acts
 from countersign.core.gate.route import Call, Reply
 
-EVIDENCE: Final = Acts(
-    "Evidence",
-    Acknowledgments,
-    scope=Scope.EVIDENCE_READ,
-    personal=True,
-    refusals=(NotFound, EvidencePending, EvidenceDamaged),
-    request_headers=PREFER_WAIT,
-    response_headers=FILE_RESPONSE_HEADERS,
-)
+EVIDENCE: Final = evidence_acts(personal=True)
 
 
 @EVIDENCE.act(
