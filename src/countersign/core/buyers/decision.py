@@ -39,18 +39,14 @@ _RETRY_AFTER_SECONDS: Final = 5
 OTHER_SUBJECT: Final = (
     "The session belongs to another subject than the `subject_reference` of the request."
 )
-_TEST_SESSION: Final = (
-    "The session is of the provider's test mode or of another integration, and a live key needs a "
-    "live session of the integration in the account's credentials."
-)
-_MODE_UNKNOWN: Final = (
-    "The provider does not confirm that the session is of the mode of the key, and of the "
-    "integration in the account's credentials."
-)
-_LIVE_SESSION: Final = (
-    "The session is a live one, and sessions of test keys must be of the provider's test mode."
-)
-_OTHER_MODE: Final[dict[bool | None, str]] = {False: _TEST_SESSION, True: _LIVE_SESSION}
+_OTHER_MODE: Final = {
+    False: "The session is of the provider's test mode or of another integration, and a live key "
+    "needs a live session of the integration in the account's credentials.",
+    True: "The session is a live one, and sessions of test keys must be of the provider's test "
+    "mode.",
+    None: "The provider does not confirm that the session is of the mode of the key, and of the "
+    "integration in the account's credentials.",
+}
 TAKEN_BACK: Final = frozenset({Finding.FAILED, Finding.CANCELED, Finding.EXPIRED})
 """Final and negative. Redacted, undecided or unknown results do not contradict an earlier decision,
 and `unproved` depends on the account's own credentials."""
@@ -263,7 +259,7 @@ def refuse_unbound(decision: SessionDecision, result: ProviderResult) -> None:
     else.
     """
     if Reason.TEST_SESSION in decision.reasons:
-        raise ProviderSessionNotBound(_OTHER_MODE.get(result.live, _MODE_UNKNOWN))
+        raise ProviderSessionNotBound(_OTHER_MODE[result.live])
     if Reason.SESSION_NOT_BOUND in decision.reasons:
         raise ProviderSessionNotBound(OTHER_SUBJECT)
 
