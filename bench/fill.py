@@ -28,7 +28,7 @@ from countersign.base.values import ACKNOWLEDGMENT, Mode, timed_id
 from countersign.core.access.account import all_accounts
 from countersign.core.access.clocks import REAL_TIME
 from countersign.core.access.secrets import INDEX_BYTES
-from countersign.core.acknowledgments.acknowledge import _begin
+from countersign.core.acknowledgments.acknowledge import begin
 from countersign.core.acknowledgments.make import NewAcknowledgment, make
 from countersign.core.acknowledgments.write_together import defer
 from countersign.core.log.blind_runs import GROUP, RUN_ROWS, do_step, new_run
@@ -76,7 +76,7 @@ async def _first(deployment: Deployment) -> NewAcknowledgment:
     submission = initials(
         len(notice.content.bullets), "checkout_" + "0" * 22, "cbid_test_" + "0" * 26
     )
-    new = await _begin(deployment.acknowledgments, who, notice, submission, REAL_TIME)
+    new = await begin(deployment.acknowledgments, who, notice, submission, REAL_TIME)
     path = f"/v1/notices/{NOTICE_ID}/acknowledge"
     new.entry = deployment.access.idempotency.keyed(who, "POST", path, "key", b"{}")
     return make([new])[0]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from countersign.base.values import Mode
+from countersign.core.access.clocks import REAL_TIME
 from countersign.core.access.key import Principal
-from countersign.core.acknowledgments.acknowledge import prepare_hosted, write_hosted
+from countersign.core.acknowledgments.acknowledge import begin, make_hosted, write_hosted
 from countersign.core.acknowledgments.make import NewAcknowledgment
 from countersign.core.acknowledgments.model import Submission, resolve_browser
 from countersign.operate.bootstrap import Deployment as Opened
@@ -71,7 +72,8 @@ async def prepared(
         ),
     )
     who = session_of(account)
-    return await prepare_hosted(service.acknowledgments, who, notice, submission, process)
+    begun = await begin(service.acknowledgments, who, notice, submission, REAL_TIME)
+    return await make_hosted(begun, process)
 
 
 async def acknowledge_hosted(service: Opened, account: str) -> str:

@@ -109,7 +109,7 @@ async def acknowledge(
     Raises:
         OrderReferenceMismatch: its session was used for another reference.
     """
-    new, access = await _begin(room, who, notice, submission, clock), room.log.access
+    new, access = await begin(room, who, notice, submission, clock), room.log.access
     new.entry = entry
     if submission.order_reference is not None:
         named = submission.session_id, submission.order_reference
@@ -117,26 +117,17 @@ async def acknowledge(
     return await access.database.write_batched(write_together, new, make)
 
 
-async def prepare_hosted(
-    room: Acknowledgments,
-    who: Principal,
-    notice: NoticeEdition,
-    submission: Submission,
-    process: Process,
-    *,
-    clock: AccountClock = REAL_TIME,
-) -> NewAcknowledgment:
-    """Check and make a hosted acknowledgment, of now, for `write_hosted`.
+async def make_hosted(new: NewAcknowledgment, process: Process) -> NewAcknowledgment:
+    """Make a hosted acknowledgment, which has begun, for `write_hosted`.
 
-    Only account and mode of `who` matter: the record states that a checkout session was used.
+    Only its account and mode matter: the record states that a checkout session was used.
     """
-    if len(process.lines) != len(notice.content.bullets):
+    if len(process.lines) != len(new.notice.content.bullets):
         # Readers would refuse the record.
         raise ValueError("the process needs an entry for each of the notice's lines")
-    new = await _begin(room, who, notice, submission, clock)
     new.process = process
-    own = who.account_id, who.mode
-    room.bound[own] = await room.log.database.read(bound_now, *own)
+    own = new.account_id, new.mode
+    new.room.bound[own] = await new.room.log.database.read(bound_now, *own)
     return make([new])[0]
 
 
@@ -160,14 +151,14 @@ def write_hosted(connection: Connection, new: Sequence[NewAcknowledgment]) -> No
     run_deferred(connection)
 
 
-async def _begin(
+async def begin(
     room: Acknowledgments,
     who: Principal,
     notice: NoticeEdition,
     submission: Submission,
     clock: AccountClock,
 ) -> NewAcknowledgment:
-    """The acknowledgment of this moment, if it is in order."""
+    """The acknowledgment of this moment, if it is in order; not made yet."""
     content, shown = notice.content, submission.notice_version
     if shown is not None and shown != content.version:
         raise NoticeVersionMismatch(f"The version in force is {content.version}, not {shown}.")

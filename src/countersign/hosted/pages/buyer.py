@@ -14,8 +14,9 @@ from countersign.base.errors import CheckoutSessionClosed, NoticeVersionMismatch
 from countersign.base.http.schemas import view
 from countersign.base.values import rfc3339_ms
 from countersign.core.acknowledgments.acknowledge import (
+    begin,
     check_initials,
-    prepare_hosted,
+    make_hosted,
     write_hosted,
 )
 from countersign.core.acknowledgments.find import find_one
@@ -191,9 +192,9 @@ async def accept(
         )
         clock = await room.access.test_clocks.of(session.account_id, session.mode)
         process = _process(session, reading, notice, page_origin)
-        new = await prepare_hosted(
-            room.acknowledgments, principal_of(session), notice, submission, process, clock=clock
-        )
+        who = principal_of(session)
+        begun = await begin(room.acknowledgments, who, notice, submission, clock)
+        new = await make_hosted(begun, process)
 
         def acknowledged(
             before: Session, at: datetime, reading: Reading = reading, new: NewAcknowledgment = new
