@@ -119,7 +119,7 @@ class Desk:
         content = parse_notice_file(file.encode())
         self.do(done(publishing.publish, notices, content, ""))
         if reviewed:
-            said = {"by": "A. Reader", "against": "https://law.example/text"}
+            said: dict[str, Any] = {"by": "A. Reader", "against": "https://law.example/text"}
             self.do(done(publishing.review, notices, content.id, content.version, **said))
         # The command returns only when every server knows of it.
         self.do(self.deployment.notices.registry.notices(fresh=True))

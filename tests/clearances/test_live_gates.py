@@ -25,8 +25,8 @@ def test_an_injunction_keeps_live_orders_back_until_a_version_is_reinstated(desk
     desk.do(done(stop, notices, "stopped-orders", "1"))
     desk.clock.advance(timedelta(seconds=1))
     assert desk.clear(who, asked).reasons == ("notice_not_in_force",)
-    reviewed = {"by": "A. Reader", "against": "https://law.example/text"}
-    again = partial(publishing.review, **reviewed, reinstates=True)
+    against = "https://law.example/text"
+    again = partial(publishing.review, by="A. Reader", against=against, reinstates=True)
     desk.do(done(again, notices, "stopped-orders", "2"))
     assert desk.clear(who, asked).cleared
 

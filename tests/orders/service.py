@@ -55,7 +55,7 @@ class Service:
         text = text.replace('language = "en"', 'language = "en"\nretention_years = 1')
         content = parse_notice_file(text.encode())
         stage.do(done(publishing.publish, notices, content, ""))
-        said = {"by": "A. Reader", "against": SHOP}
+        said: dict[str, Any] = {"by": "A. Reader", "against": SHOP}
         stage.do(done(publishing.review, notices, content.id, content.version, **said))
         stage.do(notices.registry.notices(fresh=True))
         self.playing = stage.insider().playing

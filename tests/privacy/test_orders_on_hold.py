@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import count
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from hypothesis import settings
@@ -105,7 +105,7 @@ class World:
                 "",
             )
         ).content
-        said = {"by": "A. Reader", "against": "https://law.example/text"}
+        said: dict[str, Any] = {"by": "A. Reader", "against": "https://law.example/text"}
         stage.do(done(publishing.review, notices, content.id, content.version, **said))
         stage.do(notices.registry.notices(fresh=True))
         self._numbers = count(1)

@@ -40,7 +40,7 @@ from countersign.core.buyers.four_eyes import (
 from countersign.core.buyers.model import BuyerStatus, BuyerStatusView, status_view
 from countersign.core.buyers.room import Buyers
 from countersign.core.buyers.rules import zip5
-from countersign.core.buyers.sandbox import SimulatedAct, in_state, sandbox_act, write_simulated
+from countersign.core.buyers.sandbox import in_state, sandbox_act, write_simulated
 from countersign.core.buyers.schemas import VerifyResult, answered
 from countersign.core.buyers.sql import NO_REASONS, buyers_by_cbid, decoded_reasons
 
@@ -142,9 +142,20 @@ async def accept(
         if waiting.status is not BuyerStatus.FAILED or not set(waiting.reasons) <= _ZIP_REASONS:
             raise ReviewRefused("A ZIP code is not all that is against this buyer.")
         act = await sandbox_act(room, principal.account_id, waiting.cbid)
-        return await room.access.database.write(
-            lambda connection: first(connection) or _play(connection, room, act, audit, entry)
-        )
+
+        def play(connection: Connection) -> VerifyResult | CountersignError:
+            if (done := first(connection)) is not None:
+                return done
+            before = buyers_by_cbid(connection, [act.cbid], to_change=True)[act.cbid]
+            result = (BuyerStatus.VERIFIED, ())
+            after = in_state(before, *result, act.now)
+            change, members = (before, after), {"test_helper": True}
+            write_simulated(connection, room, act, change, result, members=members)
+            write_audit(connection, audit)
+            shown = status_view(after, act.account_id, room.providers.floor, act.now)
+            return answered(connection, entry, act.cbid, shown)
+
+        return await room.access.database.write(play)
     try:
         return await accept_zip_of(room, principal.reach, accepted.zip, audit, entry, first=first)
     except InvalidArgument as error:
@@ -174,9 +185,16 @@ async def dismiss(
     noted = AuditAction.BUYER_REVIEW_DISMISSED
     audit = room.access.audit.entry(noted, waiting.cbid, waiting.owner, **said)
     first = _first_of_two(principal, waiting, "", audit, entry)
-    return await room.access.database.write(
-        lambda connection: first(connection) or _dismiss(connection, waiting, audit, entry)
-    )
+
+    def decide(connection: Connection) -> VerifyResult | CountersignError:
+        if (done := first(connection)) is not None:
+            return done
+        decided = update(buyers).where(buyers.c.cbid == waiting.cbid)
+        connection.execute(decided.values(dismissed=waiting.verification_id))
+        write_audit(connection, audit)
+        return answered(connection, entry, waiting.cbid, waiting.view)
+
+    return await room.access.database.write(decide)
 
 
 def _first_of_two(
@@ -209,31 +227,6 @@ def _first_of_two(
         return answered(connection, entry, waiting.cbid, waiting.view, proposed=True)
 
     return first
-
-
-def _dismiss(
-    connection: Connection, waiting: Waiting, audit: AuditEntry, entry: Remember[bytes]
-) -> VerifyResult:
-    decided = update(buyers).where(buyers.c.cbid == waiting.cbid)
-    connection.execute(decided.values(dismissed=waiting.verification_id))
-    write_audit(connection, audit)
-    return answered(connection, entry, waiting.cbid, waiting.view)
-
-
-def _play(
-    connection: Connection,
-    room: Buyers,
-    act: SimulatedAct,
-    audit: AuditEntry,
-    entry: Remember[bytes],
-) -> VerifyResult:
-    before = buyers_by_cbid(connection, [act.cbid], to_change=True)[act.cbid]
-    result = (BuyerStatus.VERIFIED, ())
-    after = in_state(before, *result, act.now)
-    write_simulated(connection, room, act, (before, after), result, members={"test_helper": True})
-    write_audit(connection, audit)
-    shown = status_view(after, act.account_id, room.providers.floor, act.now)
-    return answered(connection, entry, act.cbid, shown)
 
 
 def _waiting(
