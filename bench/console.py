@@ -32,7 +32,7 @@ from countersign.base.db.tables import person_sessions
 from countersign.base.http.body import Incoming
 from countersign.base.values import Mode, from_ns, timed_id
 from countersign.core.access.account import all_accounts
-from countersign.core.access.key import PERSON_ENTROPY_BYTES, PERSON_SESSION, compose_person_token
+from countersign.core.access.key import PERSON_ENTROPY_BYTES, PERSON_SESSION, compose_token
 from countersign.core.access.reach import DeploymentReach
 from countersign.core.access.role import Role
 from countersign.core.acknowledgments.acknowledge import acknowledge
@@ -131,7 +131,7 @@ async def _pages(environment: Mapping[str, str], rounds: int) -> dict[str, Cost]
         (account,) = await deployment.database.scan(all_accounts)
         ada = ("Ada", Role.COMPLIANCE, DeploymentReach())
         person = (await deployment.database.write(invite, deployment.people, *ada)).person_id
-        token = compose_person_token(PERSON_SESSION, secrets.token_bytes(PERSON_ENTROPY_BYTES))
+        token = compose_token(PERSON_SESSION, secrets.token_bytes(PERSON_ENTROPY_BYTES))
         digest = deployment.access.secret.key_digest(token)
         await deployment.database.write(_sign_in, person, digest)
         notice = await deployment.notices.registry.in_force(NOTICE_ID, Mode.TEST)

@@ -21,7 +21,7 @@ from countersign.core.access.key import (
     PERSON_ENTROPY_BYTES,
     PERSON_SESSION,
     Scope,
-    compose_person_token,
+    compose_token,
 )
 from countersign.core.access.keys import create_key
 from countersign.core.access.reach import AccountReach
@@ -173,7 +173,7 @@ class World:
 
     def _member(self, account_id: str, role: Role) -> tuple[str, str]:
         """The session and the id of a person of an account who has just used a passkey."""
-        token = compose_person_token(PERSON_SESSION, secrets.token_bytes(PERSON_ENTROPY_BYTES))
+        token = compose_token(PERSON_SESSION, secrets.token_bytes(PERSON_ENTROPY_BYTES))
         digest, time_ns = self.stage.opened.access.secret.key_digest(token), time.time_ns()
         now = from_ns(time_ns)
         person, grant, session = (

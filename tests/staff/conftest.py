@@ -15,7 +15,7 @@ from sqlalchemy import Connection, insert
 
 from countersign.base.db.tables import people, person_grants, person_sessions
 from countersign.base.values import from_ns, timed_id
-from countersign.core.access.key import PERSON_ENTROPY_BYTES, PERSON_SESSION, compose_person_token
+from countersign.core.access.key import PERSON_ENTROPY_BYTES, PERSON_SESSION, compose_token
 from countersign.core.access.role import Role
 from countersign.operate import bootstrap
 from tests.http.backstage import Operator, Vendor, another_deployment, make_client, notice_file
@@ -49,7 +49,7 @@ class Desk:
         """A signed-in person with this role, who calls for this account or for none."""
 
         async def work(opened: bootstrap.Deployment) -> tuple[str, str]:
-            token = compose_person_token(PERSON_SESSION, secrets.token_bytes(PERSON_ENTROPY_BYTES))
+            token = compose_token(PERSON_SESSION, secrets.token_bytes(PERSON_ENTROPY_BYTES))
             digest = opened.access.secret.key_digest(token)
             of = account if member else None
             return await opened.database.write(_sign_in, role, of, digest), token

@@ -148,20 +148,12 @@ def compose_key(kind: KeyKind, mode: Mode, entropy: bytes) -> str:
 
 
 def compose_token(mark: str, entropy: bytes) -> str:
-    """A token that begins with this mark; `entropy` as for a key."""
-    if len(entropy) != ENTROPY_BYTES:
-        raise ValueError(f"{ENTROPY_BYTES} random bytes are needed")
-    return _compose(mark, entropy, RANDOM_LENGTH)
-
-
-def compose_person_token(mark: str, entropy: bytes) -> str:
-    """A token of a person from 32 random bytes, all of which are used."""
-    if len(entropy) != PERSON_ENTROPY_BYTES:
-        raise ValueError(f"{PERSON_ENTROPY_BYTES} random bytes are needed")
-    return _compose(mark, entropy, _PERSON_LENGTH)
-
-
-def _compose(mark: str, entropy: bytes, length: int) -> str:
+    """A token that begins with this mark; `entropy` as for a key, or 32 bytes for a person's."""
+    size, length = ENTROPY_BYTES, RANDOM_LENGTH
+    if mark in {PERSON_SESSION, PERSON_LINK}:
+        size, length = PERSON_ENTROPY_BYTES, _PERSON_LENGTH
+    if len(entropy) != size:
+        raise ValueError(f"{size} random bytes are needed")
     random = _base62(int.from_bytes(entropy, "big") % 62**length, length)
     stem = f"{mark}_{random}"
     return stem + _checksum(stem)

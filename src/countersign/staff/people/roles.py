@@ -27,7 +27,7 @@ from countersign.core.access.key import (
     PERSON_ENTROPY_BYTES,
     PERSON_LINK,
     Scope,
-    compose_person_token,
+    compose_token,
 )
 from countersign.core.access.keys import keys_made, revoke_key, unknown_key
 from countersign.core.access.reach import Reach
@@ -230,7 +230,7 @@ def _line(act: str, who: str, reach: Reach, more: str = "") -> str:
 def _new_link(connection: Connection, room: People, person_id: str, kind: LinkKind) -> Link:
     """A link that replaces the earlier ones."""
     access = room.access
-    token = compose_person_token(PERSON_LINK, access.entropy(PERSON_ENTROPY_BYTES))
+    token = compose_token(PERSON_LINK, access.entropy(PERSON_ENTROPY_BYTES))
     time_ns = access.clock.time_ns()
     now = from_ns(time_ns)
     connection.execute(delete(person_links).where(person_links.c.person_id == person_id))

@@ -30,7 +30,7 @@ from countersign.core.access.key import (
     PERSON_ENTROPY_BYTES,
     PERSON_LINK,
     PERSON_SESSION,
-    compose_person_token,
+    compose_token,
     well_formed,
 )
 from countersign.core.access.reach import DEPLOYMENT, Reach
@@ -326,7 +326,7 @@ class Begun(NamedTuple):
 def begin_session(connection: Connection, room: People, begun: Begun, **facts: str) -> SignedIn:
     """A new session, noted with these facts."""
     access, person_id = room.access, begun.person_id
-    token = compose_person_token(PERSON_SESSION, access.entropy(PERSON_ENTROPY_BYTES))
+    token = compose_token(PERSON_SESSION, access.entropy(PERSON_ENTROPY_BYTES))
     session_id = timed_id("ps", access.clock.time_ns(), access.entropy(8))
     row = {
         "id": session_id,
