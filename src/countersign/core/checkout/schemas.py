@@ -242,12 +242,9 @@ class CurrentAcknowledgmentRequest(Request, frozen=True, kw_only=True):
     """SHA-256 of the component's file, hexadecimal, if it is known."""
 
 
-CREATE: Final[dict[str, Any]] = {
-    "return_url": _RETURN_URL,
-    "session_id": SESSION,
-    "notice_id": "ab1263",
-}
-CREATE_ALL: Final[dict[str, Any]] = CREATE | {
+_START: Final[dict[str, Any]] = {"return_url": _RETURN_URL, "session_id": SESSION}
+CREATE: Final = _START | {"notice_id": "ab1263"}
+CREATE_ALL: Final = CREATE | {
     "order_reference": ORDER,
     "collect": ["identity", "acknowledgment"],
     "shipping_zip": "94111",
@@ -259,16 +256,9 @@ CREATE_ALL: Final[dict[str, Any]] = CREATE | {
     "origin": "https://shop.example",
     "locale": "es",
 }
-CREATE_IDENTITY: Final[dict[str, Any]] = {
-    "return_url": CREATE["return_url"],
-    "session_id": SESSION,
-    "collect": ["identity"],
-    "shipping_zip": "94111",
-}
+CREATE_IDENTITY: Final = _START | {"collect": ["identity"], "shipping_zip": "94111"}
 VERIFY_AGAIN: Final = CREATE_IDENTITY | {"cbid": CBID, "expires_in_seconds": 86400}
-CREATE_FROM_CART: Final[dict[str, Any]] = {
-    "return_url": CREATE["return_url"],
-    "session_id": SESSION,
+CREATE_FROM_CART: Final = _START | {
     "shipping_zip": "94111",
     "cart": {"product_classes": ["accessory"], "ship_to": {"state": "CA", "zip": "94111"}},
 }
