@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from msgspec import UNSET
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
 from countersign.base.errors import (
     EmptyInitials,
@@ -20,8 +19,7 @@ from countersign.base.errors import (
     OrderReferenceMismatch,
 )
 from countersign.base.http.body import parse_body
-from countersign.base.http.schemas import Page
-from countersign.base.values import to_the_second
+from countersign.base.http.schemas import Page, view
 from countersign.core.access.key import Principal, Scope
 from countersign.core.access.reach import refuse_test_buyer
 from countersign.core.acknowledgments import acknowledge as acknowledging
@@ -75,7 +73,7 @@ async def list_acknowledgments(
         # The result is empty, and the query would scan all records of the account.
         return Page(data=[], next_cursor=None)
     found, cursor = await find_many(room, who, search)
-    return Page(data=[*map(_view, found)], next_cursor=cursor)
+    return Page(data=[view(schemas.Acknowledgment, one) for one in found], next_cursor=cursor)
 
 
 @READS.act(
@@ -87,7 +85,7 @@ async def get_acknowledgment(
     room: Acknowledgments, who: Principal, ack_id: str
 ) -> schemas.Acknowledgment:
     """One acknowledgment of this account."""
-    return _view(await find_one(room, who, ack_id))
+    return view(schemas.Acknowledgment, await find_one(room, who, ack_id))
 
 
 def _origin(room: Acknowledgments, call: Call, body: schemas.AcknowledgmentRequest) -> Origin:
@@ -111,16 +109,6 @@ def _origin(room: Acknowledgments, call: Call, body: schemas.AcknowledgmentReque
         user_agent=header_text(agent) if agent is not None else None,
         peer=call.peer,
         trusted_proxies=room.trusted_proxies,
-    )
-
-
-def _view(found: schemas.Acknowledgment) -> schemas.Acknowledgment:
-    clock = found.test_clock
-    return replace(
-        found,
-        accepted_at=found.accepted_at.replace(microsecond=0),
-        erased_at=to_the_second(found.erased_at),
-        test_clock=UNSET if clock is UNSET else clock.replace(microsecond=0),
     )
 
 

@@ -24,7 +24,7 @@ from countersign.base.errors import (
     WebhookRefused,
 )
 from countersign.base.loops import forever, log_failure
-from countersign.base.values import Mode, from_ns, is_id
+from countersign.base.values import ACCOUNT, Mode, from_ns, is_id
 from countersign.core.buyers import sessions_sql
 from countersign.core.buyers.evaluate_session import look_again
 from countersign.core.buyers.providers import Integration
@@ -48,7 +48,6 @@ POLLS: Final = tuple(
 GONE_AFTER: Final = 5
 """Polls, the first included, before a missing session is given up."""
 FOLLOWED_FOR: Final = timedelta(days=14)
-_ACCOUNT_ID: Final = "acct"
 _AT_ONCE: Final = 8
 """Sessions of one account polled at the same time."""
 _PAGE: Final = 64
@@ -65,7 +64,7 @@ async def webhook_integrations(
     Live ones first. Raises NotFound if the account does not verify with this provider.
     """
     # Anybody may send anything here: a malformed identifier must not reach the database.
-    if not is_id(_ACCOUNT_ID, account_id):
+    if not is_id(ACCOUNT, account_id):
         raise NotFound
     found = [
         integration
