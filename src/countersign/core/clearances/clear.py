@@ -440,32 +440,30 @@ async def foresee(
         InvalidRequest: no notice is about such a class of products.
     """
     item = await prepare_order(room, who, order)
-    return await room.access.database.write(_foreseen, item, notice, known)
-
-
-def _foreseen(
-    connection: Connection, item: PreparedOrder, notice: NoticeEdition, known: str
-) -> tuple[str, ...] | RateLimited:
     new, secret = item.new, item.room.access.secret
-    facts = BatchFacts(connection, secret, [new]).of(new)
-    person = buyers_by_cbid(connection, [known], follow=True).get(known)
-    if facts.buyer is None or person is None or person.cbid != facts.buyer.cbid:
-        return ()
-    initialed = AcknowledgmentFacts(
-        accepted_at=new.clock_at,
-        notice_id=notice.content.id,
-        notice_version=notice.content.version,
-        session_index=new.session_index,
-        cbid_index=new.cbid_index,
-        reference_index=None,
-        erased=False,
-    )
-    case = case_of(item, replace(facts, acknowledgment=initialed))
-    if not case.notice_in_force:
-        return ()  # another one was published since the notices were read
-    if case.zip_proved is not None:
-        subject = own_zip_subject(secret, new.account_id, new.mode, person.cbid)
-        refusal = count_zip(connection, subject, new.zip_index, new.at)
-        if refusal is not None:
-            return refusal
-    return reasons_of(case, failed_checks(case))
+
+    def foreseen(connection: Connection) -> tuple[str, ...] | RateLimited:
+        facts = BatchFacts(connection, secret, [new]).of(new)
+        person = buyers_by_cbid(connection, [known], follow=True).get(known)
+        if facts.buyer is None or person is None or person.cbid != facts.buyer.cbid:
+            return ()
+        initialed = AcknowledgmentFacts(
+            accepted_at=new.clock_at,
+            notice_id=notice.content.id,
+            notice_version=notice.content.version,
+            session_index=new.session_index,
+            cbid_index=new.cbid_index,
+            reference_index=None,
+            erased=False,
+        )
+        case = case_of(item, replace(facts, acknowledgment=initialed))
+        if not case.notice_in_force:
+            return ()  # another one was published since the notices were read
+        if case.zip_proved is not None:
+            subject = own_zip_subject(secret, new.account_id, new.mode, person.cbid)
+            refusal = count_zip(connection, subject, new.zip_index, new.at)
+            if refusal is not None:
+                return refusal
+        return reasons_of(case, failed_checks(case))
+
+    return await room.access.database.write(foreseen)

@@ -106,6 +106,10 @@ class BatchFacts:
         acknowledgment = self._acknowledgments.get((account_id, new.mode, ack_id))
         use = self._uses.get(ack_id) if acknowledgment is not None else None
         buyer = self._buyer(new)
+        # Its own verifications of the buyer, oldest first.
+        cbids = {new.order.cbid, buyer.cbid} if buyer is not None else set[str]()
+        found = [one for cbid in cbids for one in self._verifications.get(cbid, ())]
+        own = (account_id, new.mode)
         bound = self._buyers.get(use.cbid) if use and use.cbid else None
         _, sandbox_zips = self._simulated.get(buyer.cbid, _REAL) if buyer else _REAL
         return OrderFacts(
@@ -120,7 +124,7 @@ class BatchFacts:
             buyer_rules=self._buyer_rules.get(account_id),
             sandbox_zips=sandbox_zips,
             rules=self._rules.get(account_id) or ClearanceRules(),
-            verifications=self._verifications_of(new, buyer),
+            verifications=sorted(one for one in found if (one.account_id, one.mode) == own),
         )
 
     def count_zip(self, new: NewClearance) -> RateLimited | None:
@@ -189,15 +193,6 @@ class BatchFacts:
     def bound(self, new: NewClearance) -> Bound:
         """The parties' records that the record of the decision binds."""
         return self._parties[new.account_id, new.mode]
-
-    def _verifications_of(
-        self, new: NewClearance, buyer: Buyer | None
-    ) -> Sequence[StoredVerification]:
-        """The account's own verifications of the buyer, oldest first."""
-        cbids = {new.order.cbid, buyer.cbid} if buyer is not None else set[str]()
-        found = [one for cbid in cbids for one in self._verifications.get(cbid, ())]
-        own = (new.account_id, new.mode)
-        return sorted(one for one in found if (one.account_id, one.mode) == own)
 
     def _subject(self, new: NewClearance) -> ZipSubject | None:
         buyer = self._buyer(new)
