@@ -97,7 +97,7 @@ def test_a_key_that_wraps_something_is_never_taken_out_of_the_file(
                 await rotate_key_encryption(opened.vault, replaced_by_hand)
             new, *_ = written[0].split()
             assert key_file(deployment).read_text().split() == [other, new]
-            return opened.vault.encryption.current_id
+            return opened.vault.encryption.ids[0]
 
     needed = asyncio.run(rotate())
     counts = deployment.read("vault", "status")["data_keys"]

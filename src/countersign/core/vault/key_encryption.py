@@ -53,13 +53,8 @@ class KeyRing:
 
     @property
     def ids(self) -> Sequence[bytes]:
-        """The ids of the keys; the first one wraps new data keys."""
+        """The ids of the keys; the first one wraps."""
         return tuple(self._keys)
-
-    @property
-    def current_id(self) -> bytes:
-        """The id of the key that wraps."""
-        return next(iter(self._keys))
 
     def read_again(self) -> None:
         """Read the keys again; StorageUnavailable if they cannot be, and the log says why."""

@@ -75,7 +75,7 @@ def make_first_key(source: str, url: URL, entropy: Entropy) -> None:
     path = key_file(source)
     if path is not None and not path.exists() and not schema.has_value(url, _VALUE):
         write_key_file(path, key_text(entropy(KEY_BYTES)))
-    schema.stored_value(url, _VALUE, KeyRing(key_source(source), entropy).current_id)
+    schema.stored_value(url, _VALUE, KeyRing(key_source(source), entropy).ids[0])
 
 
 async def rewrap(room: VaultRoom, progress: Callable[[int], None]) -> int:

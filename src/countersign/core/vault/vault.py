@@ -28,6 +28,7 @@ from countersign.base.db.tables import data_keys
 from countersign.base.errors import DamagedValue
 from countersign.base.snapshot import SingleFlight
 from countersign.base.values import Clock, Entropy, base32, base32_value, from_ns, uuid7
+from countersign.core.access.idempotency import NS_PER_DAY
 from countersign.core.access.room import Access
 from countersign.core.access.secrets import HmacSha256
 from countersign.core.vault.key_encryption import KeyRing
@@ -103,7 +104,6 @@ _FORMAT: Final = b"\x01"
 _HEADER: Final = len(_FORMAT) + _ID_BYTES
 _NONCE_END: Final = _HEADER + NONCE_BYTES
 _CACHED_MAX: Final = 4096
-_NS_PER_DAY: Final = 86_400 * 10**9
 _CONTEXT: Final = "v1|{table}|{column}|{account}|{row_id}|{key}"
 
 
@@ -171,7 +171,7 @@ class Vault:
         It is stored before its first use. WrongKeyEncryptionKey if it does not
         open, StorageUnavailable if the key-encryption key cannot be had at the moment.
         """
-        month, known = _month(time_ns // _NS_PER_DAY), self._current.get(scope)
+        month, known = _month(time_ns // NS_PER_DAY), self._current.get(scope)
         if known is not None and known[0] == month:
             return known[1]
         fetch = partial(self._fetched, scope, month, time_ns)
@@ -213,8 +213,7 @@ class Vault:
 
     async def rewrap(self, limit: int) -> int:
         """Wrap at most `limit` data keys with the current key-encryption key; their number."""
-        current = self._encryption.current_id
-        outdated = await self._database.scan(_not_wrapped_with, current, limit)
+        outdated = await self._database.scan(_not_wrapped_with, self._encryption.ids[0], limit)
         for wrapped in outdated:
             await self._database.write(
                 _store_rewrapped, wrapped, await self._wrap(wrapped, await self._key(wrapped))
@@ -242,7 +241,7 @@ class Vault:
 @lru_cache(maxsize=2)
 def _month(day: int) -> int:
     """`202611`: the month of a day since 1970, in UTC."""
-    at = from_ns(day * _NS_PER_DAY)
+    at = from_ns(day * NS_PER_DAY)
     return at.year * 100 + at.month
 
 

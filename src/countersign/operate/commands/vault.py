@@ -29,7 +29,7 @@ async def status(room: VaultRoom) -> None:
     database, ring = room.access.database, room.encryption
     wrapped = dict.fromkeys(ring.ids, 0) | dict(await database.scan(count_keys))
     remain = await database.read(noted_copies) is not None
-    current, data_keys = ring.current_id.hex(), {id_.hex(): n for id_, n in wrapped.items()}
+    current, data_keys = ring.ids[0].hex(), {id_.hex(): n for id_, n in wrapped.items()}
     lines = [
         f"{id_}  {number} data keys{'  (current)' if id_ == current else ''}"
         for id_, number in data_keys.items()
