@@ -21,7 +21,6 @@ from countersign.base.db.statements import DriverStatement
 from countersign.base.errors import InvalidRequest
 from countersign.base.snapshot import STALENESS_SECONDS, Snapshot
 from countersign.base.values import Clock, Mode, from_ns, rfc3339_ms
-from countersign.core.access.key import Principal
 
 AHEAD_MAX: Final = timedelta(days=3650)
 """How far ahead of real time a test clock can be."""
@@ -105,11 +104,6 @@ class TestClocks:
         if mode is Mode.LIVE:
             return now
         return now + (await self._state.get()).clocks.get(account_id, REAL_TIME).ahead
-
-    async def shown(self, principal: Principal) -> datetime | None:
-        """The time of the caller's test clock; None: real time."""
-        clock = await self.of(principal.account_id, principal.mode)
-        return clock.at(from_ns(self._clock.time_ns())) if clock.ahead else None
 
     async def is_failing(self, account_id: str) -> bool:
         """Whether a fault may be planned for the sandbox of an account."""
