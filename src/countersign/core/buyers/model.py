@@ -146,7 +146,13 @@ def after_attempt(buyer: Buyer, attempt: VerificationAttempt) -> Buyer:
         return buyer
     again = attempt.younger_than is not None and buyer.reasons == _WITHDRAWN
     taken = attempt.withdraws or bool(buyer.proofs) or again
-    buyer = _resting_on(buyer, proofs)
+    last = _last(proofs)
+    buyer = replace(
+        buyer,
+        proofs=proofs,
+        verified_at=last and from_ms(last.verified_at),
+        expires_at=last and from_ms(last.expires_at),
+    )
     if revoked:
         return buyer
     if proofs:
@@ -193,17 +199,6 @@ def _left_of(proof: ProvedSession, attempt: VerificationAttempt) -> ProvedSessio
         return None
     accounts = dict.fromkeys((*proof.contradicted_for, attempt.account_id))
     return replace(proof, contradicted_for=tuple(accounts))
-
-
-def _resting_on(buyer: Buyer, proofs: tuple[ProvedSession, ...]) -> Buyer:
-    """The buyer with these proofs, and with the times of the one that lasts longest."""
-    last = _last(proofs)
-    return replace(
-        buyer,
-        proofs=proofs,
-        verified_at=last and from_ms(last.verified_at),
-        expires_at=last and from_ms(last.expires_at),
-    )
 
 
 def _last(proofs: tuple[ProvedSession, ...]) -> ProvedSession | None:

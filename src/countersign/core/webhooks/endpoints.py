@@ -235,7 +235,9 @@ def change_webhook_endpoint(
     lock_endpoint(connection, endpoint)
     (before,) = find_endpoints(connection, _e.id == endpoint.id)
     changed = changes.apply(before, webhooks.now)
-    values = _changeable(changed)
+    same = ("url", "description", "disabled_at", "disabled_reason")
+    values: dict[str, object] = {name: getattr(changed, name) for name in same}
+    values |= {"event_types": _encoded(changed.event_types)}
     if before.disabled_at is not None and changed.disabled_at is None:
         # Events from the time while it was disabled are sent only by `recover`.
         values |= _from_now_on(connection)
@@ -399,12 +401,6 @@ def _insert_secret(connection: Connection, endpoint_id: str, secret: EndpointSec
 def _from_now_on(connection: Connection) -> dict[str, object]:
     end = end_of_events(connection)
     return {"cursor_tx": end.tx, "cursor_seq": end.seq}
-
-
-def _changeable(endpoint: Endpoint) -> dict[str, object]:
-    same = ("url", "description", "disabled_at", "disabled_reason")
-    own = {name: getattr(endpoint, name) for name in same}
-    return own | {"event_types": _encoded(endpoint.event_types)}
 
 
 def _encoded(types: frozenset[EventType] | None) -> str | None:
