@@ -23,6 +23,7 @@ from countersign.core.access.account import lock_account
 from countersign.core.access.audit import AuditEntry, write_audit
 from countersign.core.access.reach import AccountReach
 from countersign.core.buyers.rules import VerificationRules, VerificationSettings
+from countersign.core.buyers.sql import decode_rules
 from countersign.core.vault.vault import SealedColumn
 from countersign.identity.base import IdentityProvider
 from countersign.identity.registry import IdentityProviders
@@ -83,8 +84,6 @@ class WatchVerifications:
             _log.warning(event, **facts, unsaid=unsaid)
 
 
-_encode: Final = msgspec.json.Encoder().encode
-_decode: Final = msgspec.json.Decoder(VerificationRules).decode
 _OWN: Final = ("revision", "provider", "base_url", "credentials")
 _select: Final = DriverStatement(
     f"SELECT {', '.join(_OWN)}, rules, changed_at, 0 AS place"  # noqa: S608 - our own names
@@ -223,7 +222,7 @@ def stored_providers(
     """
     first, further, rules = None, [], floor
     for *found, own, at, place in _select(connection, account_id, account_id, mode.value):
-        rules = rules if own is None else _decode(own)
+        rules = rules if own is None else decode_rules(own)
         values: dict[str, Any] = {**dict(zip(_OWN, found, strict=True)), "rules": rules}
         one = VerificationSettings(account_id=account_id, changed_at=from_ms(at), **values)
         if place:
@@ -246,7 +245,7 @@ def put_settings(connection: Connection, new: VerificationSettings, audit: Audit
     Raises AccountClosed.
     """
     lock_account(connection, new.account_id)
-    row = asdict(new) | {"rules": _encode(new.rules).decode()}
+    row = asdict(new) | {"rules": msgspec.json.encode(new.rules).decode()}
     connection.execute(delete(verification_settings).filter_by(account_id=new.account_id))
     # Now it is the first.
     drop_provider(connection, new.account_id, Mode.LIVE, new.provider)

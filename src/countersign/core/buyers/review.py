@@ -42,7 +42,8 @@ from countersign.core.buyers.room import Buyers
 from countersign.core.buyers.rules import zip5
 from countersign.core.buyers.sandbox import in_state, sandbox_act, write_simulated
 from countersign.core.buyers.schemas import VerifyResult, answered
-from countersign.core.buyers.sql import NO_REASONS, buyers_by_cbid, decoded_reasons
+from countersign.core.buyers.sql import NO_REASONS, buyers_by_cbid
+from countersign.core.events.sql import decoded_reasons
 
 REVIEWED: Final = (BuyerStatus.PENDING, BuyerStatus.REQUIRES_INPUT, BuyerStatus.FAILED)
 """The statuses of buyers in the queue."""

@@ -12,13 +12,13 @@ from sqlalchemy import Connection, insert, select, update
 
 from countersign.base.db.statements import SelectAmong
 from countersign.base.db.tables import acknowledgment_uses, buyers, verifications
-from countersign.base.values import MODES, Mode, Reason, from_ms
+from countersign.base.values import MODES, Mode, from_ms
 from countersign.core.access.reach import AccountReach, Reach
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.buyers.model import Buyer, BuyerStatus, ProvedSession, reminder_at, status_at
 from countersign.core.buyers.rules import VerificationRules
 from countersign.core.events.model import EventType, NewEvent
-from countersign.core.events.sql import write_events
+from countersign.core.events.sql import decoded_reasons, write_events
 
 BuyerAndRules: TypeAlias = tuple[Buyer, VerificationRules | None]
 """A buyer, and the rules of the account that asks; None if it has no rules of its own."""
@@ -27,10 +27,8 @@ ERASED_BUYER: Final = "erased:"
 """Beginning of the names of deployment values that say: the buyer of this keyed hash was erased."""
 
 NO_REASONS: Final = "[]"
-_encode: Final = msgspec.json.Encoder().encode
-decoded_reasons: Final = msgspec.json.Decoder(tuple[Reason, ...]).decode
 _decode_proofs: Final = msgspec.json.Decoder(tuple[ProvedSession, ...]).decode
-_decode_rules: Final = msgspec.json.Decoder(VerificationRules).decode
+decode_rules: Final = msgspec.json.Decoder(VerificationRules).decode
 
 _STATUSES: Final = {status.value: status for status in BuyerStatus}
 
@@ -80,7 +78,7 @@ def verification_rules_of(
 ) -> dict[str, VerificationRules]:
     """The rules of the given accounts that have their own."""
     rows = _select_rules(connection, account_ids)
-    return {account_id: _decode_rules(rules) for account_id, rules in rows}
+    return {account_id: decode_rules(rules) for account_id, rules in rows}
 
 
 def buyers_by_cbid(
@@ -200,7 +198,7 @@ def erased_name(secret: DeploymentSecret, cbid: str, reach: Reach) -> str:
 
 def encoded_reasons(reasons: Sequence[str]) -> str:
     """The reasons as they are stored."""
-    return _encode(reasons).decode()
+    return msgspec.json.encode(reasons).decode()
 
 
 def _due(buyer: Buyer) -> dict[str, datetime | None]:
@@ -224,6 +222,6 @@ def _set_due(connection: Connection, buyer: Buyer, due: dict[str, datetime | Non
 def _to_row(buyer: Buyer) -> dict[str, object]:
     encoded = {
         "reasons": encoded_reasons(buyer.reasons),
-        "proofs": _encode(buyer.proofs).decode(),
+        "proofs": msgspec.json.encode(buyer.proofs).decode(),
     }
     return asdict(buyer) | encoded

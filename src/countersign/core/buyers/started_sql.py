@@ -17,7 +17,8 @@ from countersign.base.values import Reason
 from countersign.core.access.reach import AccountReach
 from countersign.core.buyers.identity_check import UNDECIDED, IdentityCheck, state_of
 from countersign.core.buyers.model import BuyerStatus
-from countersign.core.buyers.sql import decoded_reasons, encoded_reasons
+from countersign.core.buyers.sql import encoded_reasons
+from countersign.core.events.sql import decoded_reasons
 from countersign.core.orders.sql import write_act_with
 
 _COLUMNS: Final = (

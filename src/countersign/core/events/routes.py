@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from collections.abc import Sequence
+from itertools import islice
+from typing import Annotated, Any, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 from msgspec.structs import replace
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Row, select
 
 from countersign.base.errors import CursorExpired, InvalidRequest, NotFound
 from countersign.base.http.schemas import (
@@ -68,15 +70,10 @@ def list_events(
     request.
     """
     # With a type, a page can have few or no events although there is a next one.
-    position = None if query.after is None else _position(connection, events, reach, query.after)
-    found, last = sql.find_page(
-        connection,
-        reach,
-        type_=query.type,
-        position=position,
-        since=query.since,
-        limit=query.limit + 1,
-    )
+    position = Position(-1, 0)
+    if query.after is not None:
+        position = _position(connection, events, reach, query.after)
+    found, last = _found(connection, reach, position, query)
     page = page_of([event_view(events.ids, one) for one in found], query.limit, lambda one: one.id)
     return page if last is None else replace(page, next_cursor=event_view(events.ids, last).id)
 
@@ -88,6 +85,42 @@ def get_event(connection: Connection, events: Events, reach: Reach, event_id: st
     if found is None:
         raise NotFound
     return event_view(events.ids, found)
+
+
+def _found(
+    connection: Connection, reach: Reach, position: Position, query: EventsQuery
+) -> tuple[Sequence[RecordedEvent], RecordedEvent | None]:
+    """Events after a position, one more than the page has; no later commit adds one before them.
+
+    Fewer may not be all: then the second is the event to continue after.
+    """
+    type_, since, limit = query.type, query.since, query.limit + 1
+    if since is not None:
+        position = max(position, sql.last_before(connection, reach, since))
+    # A rare type must not scan all events while others wait.
+    number = limit if type_ is None else sql.WINDOW
+    window = sql.after(connection, reach, position, number)
+    rows = window.subquery()
+    statement = select(rows).order_by(rows.c.tx, rows.c.seq).limit(limit)
+    if type_ is not None:
+        of_type = [type_, sql.CREATED_AND_SEALED] if type_ in sql.BOTH else [type_]
+        statement = statement.where(rows.c.type.in_(of_type))
+    if since is not None:
+        statement = statement.where(rows.c.at >= since)
+    picked = connection.execute(statement).all()
+    wanted = (
+        event
+        for event in sql.later(picked, position)
+        if type_ in {None, event.type} and (since is None or event.created_at >= since)
+    )
+    found = [*islice(wanted, limit)]
+    if len(found) == limit:
+        return found, None
+    if len(picked) == limit:
+        last: Row[*tuple[Any, ...]] | None = picked[-1]
+    else:
+        last = connection.execute(window.limit(1).offset(number - 1)).one_or_none()
+    return found, None if last is None else [*sql.to_events(last)][-1]
 
 
 def _position(connection: Connection, events: Events, reach: Reach, after: str) -> Position:

@@ -56,9 +56,8 @@ _OWN_TX: Final[dict[str, ColumnElement[int]]] = {
 }
 CREATED_AND_SEALED: Final = "acknowledgment.*"
 """The type of a row whose acknowledgments were all created and then sealed, in one transaction."""
-_BOTH: Final = EventType.ACKNOWLEDGMENT_CREATED, EventType.ACKNOWLEDGMENT_SEALED
-_encode: Final = msgspec.json.Encoder().encode
-_decode_reasons: Final = msgspec.json.Decoder(tuple[Reason, ...]).decode
+BOTH: Final = EventType.ACKNOWLEDGMENT_CREATED, EventType.ACKNOWLEDGMENT_SEALED
+decoded_reasons: Final = msgspec.json.Decoder(tuple[Reason, ...]).decode
 _INSERT: Final = BulkInsert(
     events,
     *("account_id", "mode", "type", "object_id", "version", "at", "reasons"),
@@ -99,7 +98,7 @@ def _rows(new: Sequence[NewEvent]) -> list[tuple[object, ...]]:
         (
             *(e.account_id, e.mode.value, e.type.value, e.object_id, e.version),
             to_ms(e.at),
-            _encode(e.reasons).decode() if e.reasons else None,
+            msgspec.json.encode(e.reasons).decode() if e.reasons else None,
         )
         for e in new
     ]
@@ -219,7 +218,7 @@ def to_events(row: Row[*tuple[Any, ...]]) -> Iterator[RecordedEvent]:
     if row.objects is None:
         yield _event(row, row.seq, EventType(row.type), row.object_id, row.at)
         return
-    types = _BOTH if row.type == CREATED_AND_SEALED else (EventType(row.type),)
+    types = BOTH if row.type == CREATED_AND_SEALED else (EventType(row.type),)
     of_each = ((type_, id_) for id_ in row.objects.split(" ") for type_ in types)
     for seq, (type_, id_) in enumerate(of_each, row.first_seq):
         is_sealed = type_ is EventType.ACKNOWLEDGMENT_SEALED
@@ -236,7 +235,7 @@ def _event(
         type=type_,
         object_id=object_id,
         created_at=at,
-        reasons=_decode_reasons(row.reasons) if row.reasons else (),
+        reasons=decoded_reasons(row.reasons) if row.reasons else (),
     )
 
 
@@ -264,53 +263,12 @@ def next_events(
 ) -> list[RecordedEvent]:
     """Settled events in reach after a position, oldest first."""
     rows = connection.execute(after(connection, reach, position, limit))
-    return [*islice(_later(rows, position), limit)]
+    return [*islice(later(rows, position), limit)]
 
 
-def _later(rows: Iterable[Row[*tuple[Any, ...]]], position: Position) -> Iterator[RecordedEvent]:
+def later(rows: Iterable[Row[*tuple[Any, ...]]], position: Position) -> Iterator[RecordedEvent]:
+    """The events of these rows that come after a position."""
     return (e for e in chain.from_iterable(map(to_events, rows)) if e.position > position)
-
-
-def find_page(
-    connection: Connection,
-    reach: Reach,
-    *,
-    type_: EventType | None,
-    position: Position | None,
-    since: datetime | None,
-    limit: int,
-) -> tuple[Sequence[RecordedEvent], RecordedEvent | None]:
-    """Events after a position, oldest first; no later commit adds an event before them.
-
-    Fewer than `limit` may not be all: then the second is the event to continue after.
-    """
-    position = position or Position(-1, 0)
-    if since is not None:
-        position = max(position, last_before(connection, reach, since))
-    # A rare type must not scan all events while others wait.
-    number = limit if type_ is None else WINDOW
-    window = after(connection, reach, position, number)
-    rows = window.subquery()
-    statement = select(rows).order_by(rows.c.tx, rows.c.seq).limit(limit)
-    if type_ is not None:
-        of_type = [type_, CREATED_AND_SEALED] if type_ in _BOTH else [type_]
-        statement = statement.where(rows.c.type.in_(of_type))
-    if since is not None:
-        statement = statement.where(rows.c.at >= since)
-    picked = connection.execute(statement).all()
-    wanted = (
-        event
-        for event in _later(picked, position)
-        if type_ in {None, event.type} and (since is None or event.created_at >= since)
-    )
-    found = [*islice(wanted, limit)]
-    if len(found) == limit:
-        return found, None
-    if len(picked) == limit:
-        last: Row[*tuple[Any, ...]] | None = picked[-1]
-    else:
-        last = connection.execute(window.limit(1).offset(number - 1)).one_or_none()
-    return found, None if last is None else [*to_events(last)][-1]
 
 
 def renumber_restored(connection: Connection) -> bool:
