@@ -193,7 +193,32 @@ async def simulate(
     if isinstance(scripted, Fault):
         fail(scripted)
     act = await sandbox_act(room, account_id, sandbox_cbid(account_id, session_id, shipping_zip))
-    return await room.access.database.write(_simulate, room, act, session_id, shipping_zip, entry)
+
+    def simulated(connection: Connection) -> VerifyResult | CountersignError:
+        index, at = room.access.secret.blind_index, from_ns(act.time_ns)
+        subject_index = session_id and index(act.account_id, "provider_session", session_id)
+        zip_index = shipping_zip and index(act.account_id, "zip", zip5(shipping_zip))
+        if subject_index and zip_index:
+            subject = ZipSubject(act.account_id, Mode.TEST, subject_index)
+            if refusal := count_zip(connection, subject, zip_index, at):
+                return refusal
+        buyer = buyers_by_cbid(connection, [act.cbid]).get(act.cbid)
+        if buyer is None:
+            buyer = _scripted(act, session_id)
+            write_simulated(
+                connection,
+                room,
+                act,
+                (None, buyer),
+                (buyer.status, buyer.reasons),
+                session_id=session_id,
+                subject_index=subject_index or None,
+                zip_index=zip_index or None,
+            )
+        shown = status_view(buyer, act.account_id, room.providers.floor, act.now)
+        return answered(connection, entry, buyer.cbid, shown)
+
+    return await room.access.database.write(simulated)
 
 
 async def sandbox_act(room: Buyers, account_id: str, cbid: str) -> SimulatedAct:
@@ -208,38 +233,6 @@ def sandbox_cbid(account_id: str, session_id: str | None, shipping_zip: str | No
     """A function of account, session id and ZIP, and of nothing else."""
     seed = canonical_json(["countersign sandbox buyer", account_id, session_id, shipping_zip])
     return f"{SANDBOX_BUYER}_{base32(int.from_bytes(sha256(seed).digest()[:16], 'big'))}"
-
-
-def _simulate(  # noqa: PLR0917 - see `Database.write`
-    connection: Connection,
-    room: Buyers,
-    act: SimulatedAct,
-    session_id: str | None,
-    shipping_zip: str | None,
-    entry: Remember[bytes],
-) -> VerifyResult | CountersignError:
-    index, at = room.access.secret.blind_index, from_ns(act.time_ns)
-    subject_index = session_id and index(act.account_id, "provider_session", session_id)
-    zip_index = shipping_zip and index(act.account_id, "zip", zip5(shipping_zip))
-    if subject_index and zip_index:
-        subject = ZipSubject(act.account_id, Mode.TEST, subject_index)
-        if refusal := count_zip(connection, subject, zip_index, at):
-            return refusal
-    buyer = buyers_by_cbid(connection, [act.cbid]).get(act.cbid)
-    if buyer is None:
-        buyer = _scripted(act, session_id)
-        write_simulated(
-            connection,
-            room,
-            act,
-            (None, buyer),
-            (buyer.status, buyer.reasons),
-            session_id=session_id,
-            subject_index=subject_index or None,
-            zip_index=zip_index or None,
-        )
-    shown = status_view(buyer, act.account_id, room.providers.floor, act.now)
-    return answered(connection, entry, buyer.cbid, shown)
 
 
 def write_simulated(

@@ -37,7 +37,6 @@ from countersign.core.buyers.session_evidence import (
     to_follow,
     zip_index,
 )
-from countersign.core.buyers.sessions_sql import PendingSession
 from countersign.core.buyers.sql import StatusQuery, buyers_and_rules
 from countersign.core.buyers.started_sql import StartedCheck
 from countersign.core.buyers.zips import count_zip, own_zip_subject, proves_zip
@@ -113,7 +112,20 @@ async def start(
     pending = to_follow(room, data_key, integration, request, asked, None, time_ns)
     zip_ = zip_index(room, account_id, shipping_zip)
     new = StartedCheck(reference, pending.session_index, zip_, check)
-    await room.access.database.write(_write_started, new, pending)
+
+    def put(connection: Connection) -> CountersignError | None:
+        if started_sql.is_erased(connection, new.reference):
+            return None  # meanwhile; it must not bring the buyer's data back
+        if started_sql.add(connection, new, pending.reach, pending.created_at):
+            sessions_sql.follow(connection, pending)
+            return None
+        known = started_sql.of_session(connection, pending.reach, new.session_index)
+        if known is None or known.reference != new.reference:
+            # The provider gives a session of somebody else.
+            return ProviderUnavailable(retry_after=_RETRY_SECONDS)
+        return None
+
+    await room.access.database.write(put)
     return check
 
 
@@ -215,21 +227,6 @@ def _started(
 ) -> StartedCheck | None:
     index = session_index(room, integration, session_id)
     return started_sql.of_session(connection, integration.reach, index)
-
-
-def _write_started(
-    connection: Connection, new: StartedCheck, pending: PendingSession
-) -> CountersignError | None:
-    if started_sql.is_erased(connection, new.reference):
-        return None  # meanwhile; it must not bring the buyer's data back
-    if started_sql.add(connection, new, pending.reach, pending.created_at):
-        sessions_sql.follow(connection, pending)
-        return None
-    known = started_sql.of_session(connection, pending.reach, new.session_index)
-    if known is None or known.reference != new.reference:
-        # The provider gives a session of somebody else.
-        return ProviderUnavailable(retry_after=_RETRY_SECONDS)
-    return None
 
 
 def judge(  # noqa: PLR0917 - see `Database.write`
