@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, select, update
 
 from countersign.base.db.tables import test_faults
 from countersign.base.errors import CountersignError, ProviderSessionNotBound
@@ -85,22 +85,6 @@ class PlannedFault(Struct, frozen=True, kw_only=True):
 
 
 NO_FAULT: Final = PlannedFault(fault=None, calls=None, delay_seconds=None)
-
-
-def plan_fault(
-    connection: Connection, room: Buyers, account_id: str, plan: PlannedFault
-) -> PlannedFault:
-    """Plan a fault in place of any before."""
-    clear_fault(connection, account_id)
-    row = {
-        "account_id": account_id,
-        "fault": plan.fault,
-        "calls_left": plan.calls,
-        "delay_ms": (plan.delay_seconds or 0) * 1000,
-        "planned_at": from_ns(room.access.clock.time_ns()),
-    }
-    connection.execute(insert(test_faults), row)
-    return plan
 
 
 def planned_fault(

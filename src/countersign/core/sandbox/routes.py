@@ -9,7 +9,7 @@ from typing import Any, Final, NewType
 from msgspec import UNSET
 from sqlalchemy import Connection, delete, insert, select, update
 
-from countersign.base.db.tables import test_clocks, verifications
+from countersign.base.db.tables import test_clocks, test_faults, verifications
 from countersign.base.errors import InvalidRequest, ModeMismatch, NotFound
 from countersign.base.http.body import in_utc
 from countersign.base.http.schemas import CBID, view
@@ -248,7 +248,20 @@ async def plan_test_fault(
 ) -> PlannedFault:
     """Let the next verifications in the sandbox fail. This replaces a planned fault."""
     plan = view(PlannedFault, wanted, delay_seconds=wanted.delay_seconds or 0)
-    planned = await write(faults.plan_fault, room.buyers, account_id, plan)
+
+    def put(connection: Connection) -> PlannedFault:
+        faults.clear_fault(connection, account_id)
+        row = {
+            "account_id": account_id,
+            "fault": plan.fault,
+            "calls_left": plan.calls,
+            "delay_ms": (plan.delay_seconds or 0) * 1000,
+            "planned_at": _now(room),
+        }
+        connection.execute(insert(test_faults), row)
+        return plan
+
+    planned = await write(put)
     await room.access.test_clocks.renew()
     return planned
 
