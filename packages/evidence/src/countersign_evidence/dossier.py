@@ -16,7 +16,6 @@ from countersign_evidence import offline
 from countersign_evidence.canonical import canonical_json
 from countersign_evidence.encoding import by_the_rules
 from countersign_evidence.offline import verify as rules
-from countersign_evidence.record import ACKNOWLEDGMENT, VERIFICATION
 
 SUMS: Final = "SHA256SUMS"
 CONTAINER_BYTES_MAX: Final = rules.BYTES_MAX
@@ -40,10 +39,7 @@ NOTICE_EVENT: Final = "notice_event"
 CLEARANCE: Final = "clearance"
 FULFILMENT: Final = "fulfilment"
 ERASURE: Final = "erasure"
-TYPES: Final = (
-    *(OPERATOR, ACCOUNT, CAPTURE_PROCESS, NOTICE_EVENT),
-    *(ACKNOWLEDGMENT, VERIFICATION, CLEARANCE, FULFILMENT, ERASURE),
-)
+TYPES: Final = tuple(rules.PREFIXES)
 """The types of the records in a dossier, in their order."""
 PDF: Final = "dossier.pdf"
 NOTICE: Final = "notice.json"

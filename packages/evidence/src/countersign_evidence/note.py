@@ -232,22 +232,11 @@ def open_note(
     or two of the keys have the same signature name and id.
     """
     note = parse_note(data)
-    known: dict[tuple[str, bytes], list[Verifier]] = {}
-    for verifier in verifiers:
-        known.setdefault(verifier.signs_as, []).append(verifier)
-    good: dict[tuple[str, bytes], SignatureLine] = {}
-    for line in note.signatures:
-        found = known.get(line.by, [])
-        if not found:
-            continue
-        if len(found) > 1:
-            raise EvidenceError(f"two keys go by {line.name}+{line.key_id.hex()}")
-        if not found[0].verifies(note.text, line.signature):
-            raise EvidenceError(f"the signature by {line.name} is wrong")
-        good.setdefault(line.by, line)
-    if not good:
+    signed, _, _ = by_the_rules(rules.check_signatures)(verifiers, *note)
+    if not signed:
         raise NoKnownSignature("no signature by a key that is trusted")
-    return note.text, tuple(good.values())
+    first = {line.by: line for line in reversed(note.signatures)}
+    return note.text, tuple(first[key.name, key.key_id] for key in signed)
 
 
 def parse_cosignature(line: bytes) -> SignatureLine:

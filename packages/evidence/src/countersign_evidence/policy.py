@@ -75,7 +75,8 @@ class Policy:
         """
         note_ = parse_note(note)
         checkpoint, policy = parse_checkpoint(note_.text), self.as_rules
-        signed, unchecked, _ = by_the_rules(rules.check_signatures)(policy, *note_)
+        keys = {*policy.logs, *policy.witnesses.values()}
+        signed, unchecked, _ = by_the_rules(rules.check_signatures)(keys, *note_)
         try:
             log = by_the_rules(rules.check_log)(policy, checkpoint.origin, {*signed}, unchecked)
         except NotCheckable:

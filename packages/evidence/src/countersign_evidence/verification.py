@@ -179,8 +179,7 @@ def _dossier(report: rules.Report, facts: Mapping[str, Any]) -> Dossier:
 
 def party_digests(record: Mapping[str, Any]) -> list[str | None]:
     """The digests of the records of parties that a record names."""
-    one = rules.Placed(record["id"], record["type"], dict(record), "", {}, 0)
-    return [digest for _, digest in rules.named_by(one)]
+    return [record[name] for name in rules.parties_of(record)]
 
 
 def dossier_of(data: bytes) -> Dossier:

@@ -45,7 +45,7 @@ import re
 import struct
 import zlib
 from bisect import bisect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -159,14 +159,6 @@ def is_sound(point: bytes) -> bool:
     """
     y = int.from_bytes(point, "little") & (2**255 - 1)
     return len(point) == 32 and y < P and y not in {0, 1, P - 1, ORDER_8, P - ORDER_8}
-
-
-def check_public_key(public_key: bytes) -> None:
-    """Refuse a key that is odd when it is read, before anything is signed by it."""
-    if len(public_key) != 32:
-        raise Bad("an Ed25519 key has 32 bytes")
-    if not is_sound(public_key):
-        raise Bad("an Ed25519 key of small order, or not in canonical form")
 
 
 # The y of four points of order 8; the eight points whose order divides 8 have it, -y, 0, 1 or -1.
@@ -511,16 +503,17 @@ def read_vkey(text: str) -> Key:
     key_id, _, encoded = rest.partition("+")
     check_key_name(name)
     data = read_base64(encoded)
-    if not data:
-        raise Bad("not a verifier key")
-    if re.fullmatch(r"[0-9a-f]{8}", key_id, re.ASCII) is None:
+    if not data or re.fullmatch(r"[0-9a-f]{8}", key_id, re.ASCII) is None:
         raise Bad("not a verifier key")
     key = Key(name, data[0], data[1:], bytes.fromhex(key_id))
     # Kinds that are not known here may make their ids in another way.
     if key.checkable and key.key_id != sha256(name.encode() + b"\n" + data)[:4]:
         raise Bad(f"the id of the key {name} does not match the key")
-    if key.kind in {ED25519, COSIGNATURE}:
-        check_public_key(key.public_key)
+    # A key that is odd is refused when it is read, before anything is signed by it.
+    if key.kind in {ED25519, COSIGNATURE} and len(key.public_key) != 32:
+        raise Bad("an Ed25519 key has 32 bytes")
+    if key.kind in {ED25519, COSIGNATURE} and not is_sound(key.public_key):
+        raise Bad("an Ed25519 key of small order, or not in canonical form")
     if key.kind == ML_DSA and len(key.public_key) != 1312:
         raise Bad("an ML-DSA-44 key has 1312 bytes")
     return key  # whether it can be checked here or not: only a quorum may need it
@@ -950,11 +943,8 @@ class Report:
     @property
     def failed(self) -> Step | None:
         """The step that failed, if one did; else the one that could not be checked."""
-        for result in ("FAILED", "UNCHECKED"):
-            for step in self.steps:
-                if step.result == result:
-                    return step
-        return None
+        found = [s for result in ("FAILED", "UNCHECKED") for s in self.steps if s.result == result]
+        return found[0] if found else None
 
     @property
     def ok(self) -> bool:
@@ -1080,22 +1070,6 @@ def _proof_steps(report: Report, data: bytes, policy: Policy | None) -> None:
     report.remarks = list(remarks_of(record, {}))
 
 
-def _stamped_step(report: Report, note: bytes, stamps: Mapping[str, bytes]) -> None:
-    """The step about the time-stamps of the checkpoint."""
-    with report.step("timestamps") as say:
-        over = own_lines(note, report.facts["log"])
-        said, report.stamps, report.stamped = check_stamps(stamps, over, report.means.signer)
-        report.facts["timestamps"] = said
-        say.append("; ".join(report.facts["timestamps"]) or "none")
-
-
-def check_sums(files: Mapping[str, bytes]) -> None:
-    """SHA256SUMS has to list all other files, in their order."""
-    listed = "".join(f"{sha256(files[n]).hex()}  {n}\n" for n in files if n != "SHA256SUMS")
-    if listed.encode() != files["SHA256SUMS"]:
-        raise Bad("SHA256SUMS does not match the files")
-
-
 def _signed_steps(
     report: Report,
     policy: Policy | None,
@@ -1112,7 +1086,8 @@ def _signed_steps(
                 raise Bad("a proof alone needs a policy to be checked against: --policy FILE")
             facts["policy"], policy = "own", own
         verifies = report.means.verifies
-        cosigned, unchecked, others = check_signatures(policy, text, signatures, verifies)
+        keys = {*policy.logs, *policy.witnesses.values()}
+        cosigned, unchecked, others = check_signatures(keys, text, signatures, verifies)
         report.key = log = check_log(policy, checkpoint.origin, set(cosigned), unchecked)
         facts["log"], facts["size"] = checkpoint.origin, checkpoint.size
         facts["key_fingerprint"] = log.fingerprint
@@ -1138,31 +1113,27 @@ def are_texts(value: object) -> bool:
 
 
 def check_signatures(
-    policy: Policy,
+    trusted: Iterable[Key],
     text: bytes,
     signatures: Sequence[Signature],
     verifies: Callable[[Key, bytes, bytes], bool] = Key.verifies,
 ) -> tuple[dict[Key, int], set[Key], int]:
-    """The keys of the policy that signed, with the time of a cosignature.
+    """The trusted keys that signed, with the time of a cosignature.
 
-    A signature by a key of the policy that is wrong is refused, not skipped, also a second one. One
-    by a kind of key that cannot be checked here counts for nothing: second are the keys that have
-    one, third how many are by others.
+    A signature by a trusted key that is wrong is refused, not skipped, also a second one. One by a
+    kind of key that cannot be checked here counts for nothing: second are the keys that have one,
+    third how many are by others.
     """
-    known: dict[tuple[str, bytes], set[Key]] = {}
-    for key in {*policy.logs, *policy.witnesses.values()}:
-        if key.checkable:
-            known.setdefault((key.name, key.key_id), set()).add(key)
-    lines = {(line.name, line.key_id) for line in signatures}
-    unchecked = {
-        key
-        for key in {*policy.logs, *policy.witnesses.values()}
-        if not key.checkable and (key.name, key.key_id) in lines
-    }
+    known: dict[tuple[str, bytes], list[Key]] = {}
+    for key in trusted:
+        known.setdefault((key.name, key.key_id), []).append(key)
     signed: dict[Key, int] = {}
+    unchecked: set[Key] = set()
     others = 0
     for line in signatures:
-        keys = known.get((line.name, line.key_id), set())
+        named = known.get((line.name, line.key_id), [])
+        keys = [key for key in named if key.checkable]
+        unchecked.update(key for key in named if not key.checkable)
         if len(keys) > 1:
             raise Bad(f"two keys go by {line.name}+{line.key_id.hex()}")
         others += not keys
@@ -1282,39 +1253,28 @@ def check_record(data: bytes, origin: str) -> dict[str, Any]:
     return record
 
 
-# Records that have a version 2, which binds the records that describe the parties; and what
-# the records of parties have: strings, and strings or null.
+# Records that have a version 2, which binds the records that describe the parties.
 WITH_PARTIES = {"acknowledgment", "verification", "clearance", "fulfilment"}
-PARTICULARS = ["legal_name", "address", "licence", "contact"]
-PARTY: dict[str, tuple[list[str], list[str]]] = {
-    "operator": ([], PARTICULARS),
-    "account": (["account", "name"], PARTICULARS),
-    "capture_process": (["account", "statement"], []),
-}
+
+
+def parties_of(record: Mapping[str, Any]) -> list[str]:
+    """The members by which a record has to bind the records of its parties."""
+    if record["v"] == 1:
+        return []
+    names = ["operator_record", "account_record"]
+    if record["type"] == "acknowledgment" and record["capture"] == "vendor_api":
+        names.append("capture_process")
+    return names
 
 
 def check_parties(record: Mapping[str, Any]) -> None:
     """The members by which a record binds its parties, or describes one."""
-    digests = []
-    if record["v"] == 2:
-        digests = ["operator_record", "account_record"]
-        by_vendor = record["type"] == "acknowledgment" and record["capture"] == "vendor_api"
-        if by_vendor:
-            digests.append("capture_process")
-        elif record["type"] == "acknowledgment" and "capture_process" in record:
-            raise Bad("the record does not bind its parties")
-    if not all(name in record and is_digest_or_null(record[name]) for name in digests):
+    names, acknowledges = parties_of(record), record["type"] == "acknowledgment"
+    # With the initials of a hosted session there is no process of the vendor's.
+    odd = names and acknowledges and "capture_process" in {*record} - {*names}
+    if odd or not all(name in record and is_digest_or_null(record[name]) for name in names):
         raise Bad("the record does not bind its parties")
-    if record["type"] not in PARTY:
-        return
-    strings, stated = PARTY[record["type"]]
-    number = record.get("version")
-    described = are_texts([record.get(name) for name in strings])
-    described &= all(name in record and or_null(is_text)(record[name]) for name in stated)
-    described &= "previous" in record and is_digest_or_null(record["previous"])
-    if record["type"] == "capture_process":
-        described &= is_count(number) and number != 0
-    if not described:
+    if record["type"] in PARTY and not PARTY[record["type"]](record):
         raise Bad("the record does not describe its party")
 
 
@@ -1547,6 +1507,18 @@ def having(**checks: Check) -> Within:
     return Within(check_members, checks)
 
 
+# What the records of parties have.
+PARTICULARS = dict.fromkeys(["legal_name", "address", "licence", "contact"], or_null(is_text))
+PARTY = {
+    "operator": having(**PARTICULARS, previous=is_digest_or_null),
+    "account": having(account=is_text, name=is_text, **PARTICULARS, previous=is_digest_or_null),
+    "capture_process": having(
+        account=is_text,
+        statement=is_text,
+        version=lambda value: is_count(value) and value != 0,
+        previous=is_digest_or_null,
+    ),
+}
 METHODS = {
     "typed": "typed: sent as text for this line",
     "adopted": "adopted: a request named this line and sent no initials, and got the first line's",
@@ -1778,11 +1750,19 @@ def _dossier_steps(report: Report, read: Read, policy: Policy | None) -> None:
         report.order, report.remarks = order, order.remarks
         report.record, report.shown = order.first.record, order.first.shown
 
-    _stamped_step(report, note, {name: files[name] for name in stamps})
+    with report.step("timestamps") as say:
+        tokens, over = {name: files[name] for name in stamps}, own_lines(note, checkpoint.origin)
+        said, report.stamps, report.stamped = check_stamps(tokens, over, report.means.signer)
+        report.facts["timestamps"] = said
+        say.append("; ".join(said) or "none")
+
     with report.step("files"):
         if sha256(files["README.txt"]).hex() != README:
             raise Bad("README.txt is not the text that every dossier has")
-        check_sums(files)
+        # All other files, in their order.
+        listed = "".join(f"{sha256(files[n]).hex()}  {n}\n" for n in files if n != "SHA256SUMS")
+        if listed.encode() != files["SHA256SUMS"]:
+            raise Bad("SHA256SUMS does not match the files")
 
 
 class Placed(NamedTuple):
@@ -1815,9 +1795,7 @@ def record_of(*elsewhere: str, **checks: Check) -> Within:
 
 RECORDS: dict[str, Within] = {
     "acknowledgment": record_of(*SAID, *NAMING, "bullets", "test_clock", "capture_process"),
-    "operator": record_of(*PARTY["operator"][1], "previous", at=is_time),
-    "account": record_of("account", "name", *PARTY["account"][1], "previous", at=is_time),
-    "capture_process": record_of("account", "statement", "version", "previous", at=is_time),
+    **{kind: record_of(*party.members, at=is_time) for kind, party in PARTY.items()},
     "notice_event": record_of(
         at=is_time,
         event=Word([*EVENTS]),
@@ -1979,12 +1957,6 @@ def unknown_in(value: object, check: Check, within: str = "") -> Iterator[str]:
                 yield f"member that this reader does not know: {within}{name}"
 
 
-def remarks_of_notice(notice: Mapping[str, Any]) -> Iterator[str]:
-    """What is odd in a notice, and no failure."""
-    for one in dict.fromkeys(unknown_in(notice, NOTICE)):
-        yield f"the notice has a {one}"
-
-
 # Of the records of parties: what is said where there was none, and where it is not here.
 UNDESCRIBED = {
     "operator_record": ("the operator had not described itself", "the operator's description"),
@@ -1998,12 +1970,7 @@ UNDESCRIBED = {
 
 def named_by(one: Placed) -> list[tuple[str, str | None]]:
     """The records of parties that a record names, by their digests."""
-    if one.record["v"] == 1:
-        return []
-    names = ["operator_record", "account_record"]
-    if one.type == "acknowledgment" and one.record["capture"] == "vendor_api":
-        names.append("capture_process")
-    return [(name, one.record[name]) for name in names]
+    return [(name, one.record[name]) for name in parties_of(one.record)]
 
 
 SERVICE, SANDBOX = "the service's clock", "the sandbox's test clock"
@@ -2333,7 +2300,8 @@ class Order:
         """What is odd, and no failure."""
         for one in self.records:
             yield from remarks_of(one.record, one.shown)
-        yield from remarks_of_notice(self.notice)
+        for what in dict.fromkeys(unknown_in(self.notice, NOTICE)):
+            yield f"the notice has a {what}"
         ack = self.acknowledgment
         of_notice = ("notice_id", "notice_version")
         for one in self.records:
@@ -2870,7 +2838,7 @@ def explain_process(process: Mapping[str, Any], ids: Sequence[str]) -> Iterator[
 
 def explain_lines(lines: Sequence[Mapping[str, Any]], ids: Sequence[str]) -> Iterator[str]:
     """When lines were served, and initials received; together, if it was one request."""
-    together = in_one_request(lines)
+    together = len({(line["shown_at"], line["initialed_at"]) for line in lines}) == 1
     if together:
         served, received = lines[0]["shown_at"], lines[0]["initialed_at"]
         waited = f"{wait_words(lines[0])} they were served, at {served}"
@@ -2884,11 +2852,6 @@ def explain_lines(lines: Sequence[Mapping[str, Any]], ids: Sequence[str]) -> Ite
         if "method" in line:
             changed += f"; {known(METHODS, line['method'])}"
         yield f"  ({id_}){times} {changed}"
-
-
-def in_one_request(lines: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether all lines were served together, and their first initials came together."""
-    return len({(line["shown_at"], line["initialed_at"]) for line in lines}) == 1
 
 
 def wait_of(line: Mapping[str, Any]) -> timedelta:
