@@ -8,13 +8,12 @@ from typing import Final, Literal, TypeAlias
 
 from countersign_evidence.entry import entry_form, entry_length
 from countersign_evidence.errors import EvidenceError
-from countersign_evidence.tree import HASH_BYTES, Node, fold, leaf_hash, node_hash
+from countersign_evidence.tree import HASH_BYTES, SIZE_MAX, Node, fold, leaf_hash, node_hash
 
 HEIGHT: Final = 8
 WIDTH: Final = 1 << HEIGHT
 _LEVEL_MAX: Final = 63
-_INDEX_MAX: Final = 2**63 - 1
-_ENTRY_BYTES_MAX: Final = 65535
+ENTRY_BYTES_MAX: Final = 65535
 _PATH: Final = re.compile(
     r"(entries|0|[1-9][0-9]?)/((?:x[0-9]{3}/)*[0-9]{3})(?:\.p/([1-9][0-9]{0,2}))?\Z", re.ASCII
 )
@@ -52,7 +51,7 @@ def tile_path(level: int | Literal["entries"], index: int, width: int = WIDTH) -
     """The path of a tile, or of a bundle of entries, below `tile/`."""
     if (
         not (level == "entries" or 0 <= level <= _LEVEL_MAX)
-        or not 0 <= index <= _INDEX_MAX
+        or not 0 <= index <= SIZE_MAX
         or not 1 <= width <= WIDTH
     ):
         raise EvidenceError(f"not a tile: level {level}, index {index}, width {width}")
@@ -180,8 +179,8 @@ class TileReader:
 
 def entry_bundle(entries: Sequence[bytes]) -> bytes:
     """A bundle of entries: each with its length before it, in two bytes, big-endian."""
-    if any(len(entry) > _ENTRY_BYTES_MAX for entry in entries):
-        raise EvidenceError(f"an entry has at most {_ENTRY_BYTES_MAX} bytes")
+    if any(len(entry) > ENTRY_BYTES_MAX for entry in entries):
+        raise EvidenceError(f"an entry has at most {ENTRY_BYTES_MAX} bytes")
     return b"".join(len(entry).to_bytes(2, "big") + entry for entry in entries)
 
 

@@ -143,7 +143,8 @@ def verify(
                 "--key-history is for receipts: for a proof, use a present policy."
             )
     if data.startswith(b"%PDF"):
-        _refuse_certificate(data)
+        say(about_certificate(data))
+        sys.exit(STATUS[Conclusion.UNCHECKED])
     if file.is_dir():
         verdict, data = judged(partial(verify_folder, file), policy, check_timestamp)
     else:
@@ -277,12 +278,6 @@ def _read(place: Path) -> bytes:
     if not place.is_file():  # reading a pipe or a device may never end
         raise InvalidArgument(f"{place} is neither a file nor a directory.")
     return read_file(place, CONTAINER_BYTES_MAX)  # and one more: enough to refuse a larger file
-
-
-def _refuse_certificate(pdf: bytes) -> None:
-    """Say what to check instead of a certificate, and exit."""
-    say(about_certificate(pdf))
-    sys.exit(STATUS[Conclusion.UNCHECKED])
 
 
 def _warnings(verdict: Verdict) -> list[str]:

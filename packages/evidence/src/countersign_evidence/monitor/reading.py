@@ -11,7 +11,7 @@ import re
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from countersign_evidence.alarm import ENTRY, AlarmKind
 from countersign_evidence.check_alarm import contradiction
@@ -20,6 +20,7 @@ from countersign_evidence.errors import EvidenceError
 from countersign_evidence.monitor.source import CONNECTIONS, Missing, Unreachable
 from countersign_evidence.note import Checkpoint
 from countersign_evidence.tiles import (
+    ENTRY_BYTES_MAX,
     HEIGHT,
     WIDTH,
     GrowingTree,
@@ -37,8 +38,6 @@ limit."""
 Keep = Callable[[str, bytes], None]
 """Takes a tile, or a bundle of entries, that was found to be right, with its path below `tile/`."""
 
-_ENTRY_BYTES_MAX: Final = 65535
-
 
 @dataclass(eq=False)
 class Wrong(Exception):
@@ -54,6 +53,8 @@ class Wrong(Exception):
 class _Bundle(NamedTuple):
     """A bundle of entries with the tile of its leaves, as served."""
 
+    number: int
+    width: int
     path: str
     entries: bytes
     tile_path: str
@@ -88,10 +89,9 @@ class Reader:
             return  # there is nothing new
         async for bundle in self._bundles(tree.size):
             known = tree.edge[0] if tree.edge else ()
-            index = tree.size >> HEIGHT
-            leaves = await self._leaves(bundle, index)
+            leaves = await self._leaves(bundle)
             if tuple(leaves[: len(known)]) != known:
-                raise await self._wrong("entries were changed", bundle.served, index)
+                raise await self._wrong("entries were changed", bundle.served, bundle.number)
             for leaf in leaves[len(known) :]:
                 tree.extend([leaf])
             self._keep(bundle.path, bundle.entries)
@@ -132,8 +132,7 @@ class Reader:
 
     async def leaf(self, index: int) -> bytes:
         """The leaf hash of an entry, from the entry itself."""
-        number = index >> HEIGHT
-        return (await self._leaves(await self._bundle(number), number))[index % WIDTH]
+        return (await self._leaves(await self._bundle(index >> HEIGHT)))[index % WIDTH]
 
     async def again(self, numbers: Sequence[int]) -> None:
         """Read these bundles of entries once more, with all tiles between them and the root.
@@ -145,7 +144,7 @@ class Reader:
 
     async def _again(self, number: int) -> None:
         bundle, index = await self._bundle(number), number << HEIGHT
-        leaves = await self._leaves(bundle, number)
+        leaves = await self._leaves(bundle)
         # From one leaf to the root, every hash of every tile on the way counts.
         path = await self.path(index)
         try:
@@ -206,25 +205,24 @@ class Reader:
         most = (entry_length(self._host) + 2) * width
         entries = await self._get("entries", index, width, most)
         tile = await self._get(0, index, width, width * HASH_BYTES)
-        return _Bundle(
-            tile_path("entries", index, width), entries, tile_path(0, index, width), tile
-        )
+        paths = tile_path("entries", index, width), tile_path(0, index, width)
+        return _Bundle(index, width, paths[0], entries, paths[1], tile)
 
-    async def _leaves(self, bundle: _Bundle, index: int) -> list[bytes]:
-        width = min(WIDTH, self._checkpoint.size - (index << HEIGHT))
+    async def _leaves(self, bundle: _Bundle) -> list[bytes]:
+        number, served = bundle.number, bundle.served
         try:
-            leaves = leaves_of(bundle.entries, self._host, width)
+            leaves = leaves_of(bundle.entries, self._host, bundle.width)
         except EvidenceError as error:
-            await self._look_at_entries(bundle, index)
-            raise await self._wrong(f"tile/{bundle.path} {error}", bundle.served, index) from error
+            await self._look_at_entries(bundle)
+            raise await self._wrong(f"tile/{bundle.path} {error}", served, number) from error
         if b"".join(leaves) != bundle.tile:
-            raise await self._wrong("entries and tile differ", bundle.served, index)
+            raise await self._wrong("entries and tile differ", served, number)
         return leaves
 
-    async def _look_at_entries(self, bundle: _Bundle, index: int) -> None:
+    async def _look_at_entries(self, bundle: _Bundle) -> None:
         """Check whether the log itself contains a malformed entry: Wrong if so."""
-        width = min(WIDTH, self._checkpoint.size - (index << HEIGHT))
-        data = await self._get("entries", index, width, (2 + _ENTRY_BYTES_MAX) * width)
+        number, width = bundle.number, bundle.width
+        data = await self._get("entries", number, width, (2 + ENTRY_BYTES_MAX) * width)
         form, at = re.compile(entry_form(self._host)), 0
         for leaf in range(width):
             end = at + 2 + int.from_bytes(data[at : at + 2], "big")
@@ -232,7 +230,7 @@ class Reader:
             if leaf_hash(entry) != bundle.tile[leaf * HASH_BYTES : (leaf + 1) * HASH_BYTES]:
                 return
             if not form.fullmatch(entry):
-                place = (index << HEIGHT) + leaf
+                place = (number << HEIGHT) + leaf
                 path = await self.path(place)
                 message = f"entry {place} is not of the form of this log's entries"
                 raise Wrong(AlarmKind.ENTRY, message, {ENTRY: entry}, index=place, path=path)

@@ -42,7 +42,8 @@ class Receipts:
     def __init__(self, folder: Path, watch: Watch) -> None:
         """Raises OSError if the folder cannot be read."""
         self._found_file = watch.state.directory / "receipts.kept"
-        self._found = _lines(self._found_file)
+        kept = self._found_file.read_text("ascii") if self._found_file.is_file() else ""
+        self._found = set(kept.splitlines())
         self._noted: dict[str, set[bytes]] = {}
         self.waiting: dict[tuple[str, bytes], tuple[Promise, bytes]] = {}
         self._unread: dict[str, bytes] = {}
@@ -161,10 +162,3 @@ async def _read_again(
 
 def _line(origin: str, digest: bytes) -> str:
     return f"{origin} {digest.hex()}"
-
-
-def _lines(file: Path) -> set[str]:
-    try:
-        return set(file.read_text(encoding="ascii").splitlines())
-    except FileNotFoundError:
-        return set()

@@ -41,14 +41,13 @@ from countersign_evidence.tiles import HEIGHT, WIDTH
 from countersign_evidence.tree import subtrees
 
 SAMPLE: Final = 4
-WEEK: Final = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Again:
     """The parts to read again: a slice of the log that follows the clock, and a sample."""
 
-    whole: timedelta = WEEK
+    whole: timedelta = timedelta(days=7)
     """The period in which everything is read again once."""
     sample: int = SAMPLE
     """Bundles drawn at random for each look, so that every change can be detected at any time."""
