@@ -16,12 +16,8 @@ Json: TypeAlias = "str | int | bool | list[Json] | dict[str, Json] | None"
 DEPTH_MAX: Final = 64
 """How deep arrays and objects may stand in each other; readers differ on how much they can take."""
 _LARGEST: Final = 2**53
-_encode: Final = msgspec.json.Encoder(order="sorted").encode
-
-
-def canonical_json(value: object) -> bytes:
-    """The canonical bytes of a value that is known to hold nothing but canonical types."""
-    return _encode(value)
+canonical_json: Final = msgspec.json.Encoder(order="sorted").encode
+"""The canonical bytes of a value that is known to hold nothing but canonical types."""
 
 
 def checked_canonical_json(value: object) -> bytes:
@@ -34,7 +30,7 @@ def checked_canonical_json(value: object) -> bytes:
         _check(value, DEPTH_MAX)
     except _Fault as fault:
         raise EvidenceError(f"${''.join(reversed(fault.path))}: {fault}") from None
-    return _encode(value)
+    return canonical_json(value)
 
 
 class _Fault(EvidenceError):

@@ -1,9 +1,9 @@
 """Check an alarm file against a policy: whether it proves its claim, and who vouches for it."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from hashlib import sha256
 from typing import Final, NamedTuple
@@ -82,8 +82,7 @@ class Judged(NamedTuple):
         return [*dict.fromkeys(found)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Trust:
+class _Trust(NamedTuple):
     """Trusted signers: the policy's keys, and those in histories that they signed."""
 
     policy: Policy
@@ -324,19 +323,12 @@ def _silence(alarm: Alarm, known: _Trust) -> tuple[Shown, str]:
     return Shown.OBSERVED, f"nothing after the checkpoint of {last.size}: {alarm.message}"
 
 
-_CHECKS: Final[Mapping[AlarmKind, Callable[[Alarm, _Trust], tuple[Shown, str]]]] = {
-    AlarmKind.FORK: _fork,
-    AlarmKind.SHRINK: _shrink,
-    AlarmKind.UNBACKED: _unbacked,
-    AlarmKind.GAP: _gap,
-    AlarmKind.ENTRY: _entry,
-    AlarmKind.KEY: _key,
-    AlarmKind.QUORUM: _quorum,
-    AlarmKind.EPOCH: _epoch,
-    AlarmKind.SUPPRESSED: _suppressed,
-    AlarmKind.REPLACED: _replaced,
-    AlarmKind.SILENCE: _silence,
-}
+_EACH: Final = (
+    *(_fork, _shrink, _unbacked, _gap, _entry, _key, _quorum),
+    *(_epoch, _suppressed, _replaced, _silence),
+)
+_CHECKS: Final = {AlarmKind(check.__name__.removeprefix("_")): check for check in _EACH}
+"""Each kind has the check of its name."""
 
 
 def _notes(alarm: Alarm, count: int) -> tuple[bytes, ...]:

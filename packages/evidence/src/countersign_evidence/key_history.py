@@ -6,7 +6,7 @@ the tree size at which a key was retired.
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from countersign_evidence.encoding import read_number, read_text
@@ -37,8 +37,7 @@ class KeyRange(NamedTuple):
         return self.start <= size and (self.end is None or size <= self.end)
 
 
-@dataclass(frozen=True, slots=True)
-class KeyHistory:
+class KeyHistory(NamedTuple):
     """The keys of a log, the oldest first."""
 
     origin: str

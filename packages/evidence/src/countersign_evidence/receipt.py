@@ -7,9 +7,8 @@ holder can show that. One signature covers a whole batch: it signs the root of a
 
 from binascii import b2a_base64
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from countersign_evidence.encoding import read_hash, read_number, read_text
 from countersign_evidence.entry import check_origin, leaves_of, log_entry
@@ -27,8 +26,7 @@ _INDEX: Final = "index "
 _SEALED_BY: Final = "sealed-by "
 
 
-@dataclass(frozen=True, slots=True)
-class Promise:
+class Promise(NamedTuple):
     """The content of a receipt whose signature and path were checked.
 
     `digest` is the SHA-256 of the record, `origin` the log that promised to have its entry by
