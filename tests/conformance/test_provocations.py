@@ -57,7 +57,7 @@ def under_a_run(
 
     async def begin(opened: bootstrap.Deployment) -> Run:
         run = Run(
-            id=timed_id(RUN, opened.clock.time_ns(), opened.entropy(8)),
+            id=timed_id(RUN, opened.clock.time_ns(), opened.access.entropy(8)),
             account_id=account_id,
             started_at=now,
             ends_at=now + lasts,

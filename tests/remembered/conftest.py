@@ -248,7 +248,7 @@ def verified_at(vendor: LiveVendor, number: int = 0) -> tuple[str, str]:
 
 def remembered(operator: Operator, person: Person, cbid: str, mode: Mode = Mode.LIVE) -> str:
     """Have this browser remember a buyer by a cookie, as the page does; gives its value."""
-    value = operator.act(lambda opened: remember_cookie(opened.remembered, mode, cbid))
+    value = operator.act(lambda opened: remember_cookie(opened.checkout.remembered, mode, cbid))
     name = "cs-remembered" + ("-test" if mode is Mode.TEST else "")
     person.client.cookies.set(name, value)
     return value

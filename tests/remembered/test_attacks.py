@@ -325,7 +325,9 @@ def test_a_cookie_of_test_mode_is_useless_with_a_live_session(
 ) -> None:
     shop = live_shop()
     cbid, zip_ = verified_at(shop.vendor)
-    value = operator.act(lambda opened: remember_cookie(opened.remembered, Mode.TEST, cbid))
+    value = operator.act(
+        lambda opened: remember_cookie(opened.checkout.remembered, Mode.TEST, cbid)
+    )
     for name in ("cs-remembered", "cs-remembered-test"):
         person.client.cookies.set(name, value)
     _, page = _asked(person, shop, shipping_zip=zip_)
@@ -368,7 +370,9 @@ def test_a_shop_never_learns_whether_somebody_is_known(
 def test_an_erased_buyer_is_not_remembered(operator: Operator) -> None:
     """An erasure can come between the offer and its acceptance."""
     gone = "cb_test_00000000000000000000000000"
-    value = operator.act(lambda opened: remember_cookie(opened.remembered, Mode.TEST, gone))
+    value = operator.act(
+        lambda opened: remember_cookie(opened.checkout.remembered, Mode.TEST, gone)
+    )
     assert (value, operator.rows("SELECT * FROM remembered")) == ("", [])
 
 

@@ -29,7 +29,7 @@ def _remembered(checks: Checks) -> str:
     checks.submit(session, "verified")
     cbid = checks.follow(session).cbid
     assert cbid is not None
-    return checks.do(remember_cookie(checks.stage.opened.remembered, Mode.LIVE, cbid))
+    return checks.do(remember_cookie(checks.stage.opened.checkout.remembered, Mode.LIVE, cbid))
 
 
 def _passes(checks: Checks) -> list[str]:

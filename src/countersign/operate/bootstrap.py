@@ -25,7 +25,7 @@ from countersign.base.errors import DeploymentIncomplete, InvalidConfiguration, 
 from countersign.base.files import only_server
 from countersign.base.host import ip_or_none
 from countersign.base.passkeys import relying_party
-from countersign.base.values import Clock, Entropy, Mode
+from countersign.base.values import Clock, Mode
 from countersign.core.access.room import Access, open_access
 from countersign.core.access.secrets import make_secret, open_secret
 from countersign.core.acknowledgments.room import Acknowledgments, open_acknowledgments
@@ -81,7 +81,6 @@ class Deployment:
 
     settings: Settings
     clock: Clock
-    entropy: Entropy
     database: Database
     access: Access
     people: People
@@ -92,7 +91,6 @@ class Deployment:
     buyers: Buyers
     acknowledgments: Acknowledgments
     clearances: Clearances
-    remembered: Remembered
     checkout: HostedPages
     webhooks: Webhooks
     privacy: Privacy
@@ -208,7 +206,6 @@ async def open_deployment(
     settings: Settings,
     *,
     clock: Clock | None = None,
-    entropy: Entropy | None = None,
     turn: Turn | None = None,
     writes: Writes | None = None,
     while_moving: bool = False,
@@ -217,8 +214,7 @@ async def open_deployment(
 
     `while_moving` also opens a deployment whose data is still being moved in, to inspect it.
     """
-    clock, entropy = clock or SystemClock(), entropy or os.urandom
-    url = url_of(settings)
+    clock, entropy, url = clock or SystemClock(), os.urandom, url_of(settings)
     schema.check(url, while_moving=while_moving)
     secret = open_secret(settings.secret_key_file, url)
     encryption = KeyRing(key_source(settings.key_encryption_key), entropy)
@@ -247,7 +243,6 @@ async def open_deployment(
             floor=floor,
             public_url=settings.public_url,
         )
-        remembered = Remembered(buyers=buyers, party=relying_party(settings.public_url))
         events = Events(access=access, ids=EventIds(secret.event_id_key()))
         privacy = open_privacy(access, log_room, settings)
         checkout = HostedPages(
@@ -256,7 +251,7 @@ async def open_deployment(
             acknowledgments=acknowledgments,
             buyers=buyers,
             clearances=clearances,
-            remembered=remembered,
+            remembered=Remembered(buyers=buyers, party=relying_party(settings.public_url)),
             updates=Updates(database),
             asking=Asking(clock),
             public_url=settings.public_url,
@@ -275,7 +270,6 @@ async def open_deployment(
         yield Deployment(
             settings=settings,
             clock=clock,
-            entropy=entropy,
             database=database,
             access=access,
             people=People(
@@ -293,7 +287,6 @@ async def open_deployment(
             privacy=privacy,
             acknowledgments=acknowledgments,
             clearances=clearances,
-            remembered=remembered,
             checkout=checkout,
             self_service=SelfService(checkout=checkout, privacy=privacy),
             webhooks=webhooks,

@@ -148,7 +148,7 @@ class App:
         self._visits = Visits(rate, partial(limiter, visits)) if rate else None
         self._held = {route.address: _held(route) for route in routes if _is_from_strangers(route)}
         self._help = f"{deployment.settings.public_url}/docs/errors"
-        self._request_ids = _request_ids(deployment.entropy)
+        self._request_ids = _request_ids(deployment.access.entropy)
         self._monotonic = deployment.clock.monotonic
         self._draining = deployment.operations.draining
         self._throttle = Throttle(deployment.clock.monotonic)

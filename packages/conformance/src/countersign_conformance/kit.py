@@ -38,7 +38,7 @@ def watch_vendors(deployment: Deployment) -> WatchVendors:
         RunStore(deployment.database),
         deployment.access.secret,
         deployment.clock,
-        deployment.entropy,
+        deployment.access.entropy,
     )
 
 
@@ -49,7 +49,7 @@ def run_conformance(deployment: Deployment) -> RunConformance:
         watch_vendors(deployment),
         ProbeWebhooks(deployment.webhooks),
         deployment.clock,
-        deployment.entropy,
+        deployment.access.entropy,
     )
 
 
