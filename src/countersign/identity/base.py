@@ -16,7 +16,7 @@ from typing import ClassVar, Final, Generic, TypeVar
 
 import msgspec
 
-from countersign.base.errors import WebhookRefused
+from countersign.base.errors import VerificationMisconfigured, WebhookRefused
 from countersign.base.values import Clock, from_ns
 from countersign.identity import json_reader as read
 from countersign.identity.fingerprint import Fingerprint, is_known_kind
@@ -309,6 +309,20 @@ class IdentityProvider(ABC, Generic[C]):
             # Some providers' words for a value that they do not accept, or a template unknown.
             refused = replace(refused, outcome=Finding.PROVIDER_REJECTED)
         raise Refused(refused)
+
+    def _needed(self, member: str) -> str:
+        """A member of the credentials without which no session can be started.
+
+        Raises:
+            VerificationMisconfigured: it is missing.
+        """
+        value: str | None = getattr(self._credentials, member)
+        if value is None:
+            raise VerificationMisconfigured(
+                f"The credentials for {self.name} can only read sessions. To start one, the "
+                f"operator has to add `{member}`."
+            )
+        return value
 
     def _nothing(self, session_id: str, failure: TransportFailure) -> ProviderResult:
         """The result without a response."""

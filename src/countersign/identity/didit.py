@@ -38,7 +38,7 @@ from countersign.identity.model import (
     WebhookHint,
 )
 from countersign.identity.same_person import Holder
-from countersign.identity.starting import ADDRESS, check_form, needed, post
+from countersign.identity.starting import ADDRESS, check_form, post
 from countersign.identity.transport import Budget, ProviderRequest
 from countersign.identity.webhook_signature import is_fresh, is_signed
 
@@ -100,7 +100,7 @@ class Didit(IdentityProvider[DiditCredentials]):
 
     async def _start(self, wanted: StartRequest, budget: Budget) -> StartedSession:
         body = {
-            "workflow_id": needed(self.name, "workflow_id", self._credentials.workflow_id),
+            "workflow_id": self._needed("workflow_id"),
             "vendor_data": wanted.reference,
             "callback": wanted.return_url,
             # Any device may finish: Didit's page offers to change it.

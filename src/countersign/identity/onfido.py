@@ -45,7 +45,7 @@ from countersign.identity.model import (
     Tri,
     WebhookHint,
 )
-from countersign.identity.starting import ADDRESS, Refused, check_form, needed, post
+from countersign.identity.starting import ADDRESS, Refused, check_form, post
 from countersign.identity.transport import (
     RETRY_AFTER_SECONDS,
     Budget,
@@ -220,7 +220,7 @@ class Onfido(IdentityProvider[OnfidoCredentials]):
             making = post(path, body, self._authorization, repeatable=False)
             return (await self._make(making, budget))[1]
 
-        workflow_id = needed(self.name, "workflow_id", self._credentials.workflow_id)
+        workflow_id = self._needed("workflow_id")
         applicant = await make("/applicants", _NO_ONE)
         run = await make(
             "/workflow_runs",

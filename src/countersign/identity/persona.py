@@ -35,7 +35,7 @@ from countersign.identity.model import (
     WebhookHint,
 )
 from countersign.identity.same_person import Holder
-from countersign.identity.starting import ADDRESS, Refused, check_form, needed, post
+from countersign.identity.starting import ADDRESS, Refused, check_form, post
 from countersign.identity.transport import Budget, ProviderReply, ProviderRequest
 from countersign.identity.webhook_signature import check_timestamped
 
@@ -131,11 +131,8 @@ class Persona(IdentityProvider[PersonaCredentials]):
         }
 
     async def _start(self, wanted: StartRequest, budget: Budget) -> StartedSession:
-        ours = self._credentials
         attributes = {
-            "inquiry-template-id": needed(
-                self.name, "inquiry_template_id", ours.inquiry_template_id
-            ),
+            "inquiry-template-id": self._needed("inquiry_template_id"),
             "reference-id": wanted.reference,
             "redirect-uri": wanted.return_url,
         }

@@ -46,7 +46,7 @@ from countersign.identity.model import (
     Tri,
     WebhookHint,
 )
-from countersign.identity.starting import Refused, check_form, needed, post
+from countersign.identity.starting import Refused, check_form, post
 from countersign.identity.transport import Budget, ProviderReply, ProviderRequest, TransportFailure
 from countersign.identity.webhook_jwt import PublicKey, WebhookKeys
 
@@ -135,7 +135,7 @@ class Plaid(IdentityProvider[PlaidCredentials]):
         return self._post("/identity_verification/get", identity_verification_id=session_id)
 
     async def _start(self, wanted: StartRequest, budget: Budget) -> StartedSession:
-        template_id = needed(self.name, "template_id", self._credentials.template_id)
+        template_id = self._needed("template_id")
         subject: dict[str, object] = {
             "template_id": template_id,
             "client_user_id": wanted.reference,

@@ -82,8 +82,7 @@ class IdentityProviders:
 
     def origin(self, name: str, credentials: bytes) -> str:
         """The address where these credentials are valid; InvalidArgument: they cannot work."""
-        origin: str = _read(name, _adapter(name).credentials_type, credentials).origin
-        return origin
+        return _read(name, _adapter(name).credentials_type, credentials).origin
 
     def review(self, name: str, credentials: bytes, *, test: bool | None = False) -> Sequence[str]:
         """Warnings for an operator about these credentials, one sentence or more for each.

@@ -52,20 +52,6 @@ def refusal(result: ProviderResult) -> ProviderUnavailable | VerificationMisconf
     return ProviderUnavailable(retry_after=result.retry_after or RETRY_AFTER_SECONDS)
 
 
-def needed(provider: str, member: str, value: str | None) -> str:
-    """A member of the credentials without which no session can be started.
-
-    Raises:
-        VerificationMisconfigured: it is missing.
-    """
-    if value is None:
-        raise VerificationMisconfigured(
-            f"The credentials for {provider} can only read sessions. To start one, the operator "
-            f"has to add `{member}`."
-        )
-    return value
-
-
 def check_form(member: str, value: str | None, form: re.Pattern[str], example: str) -> None:
     """Refuse an optional member of the credentials with an invalid value.
 
