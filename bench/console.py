@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import secrets
 import sys
 import time
@@ -120,10 +121,10 @@ def _measured(folder: Path, number: int, rounds: int) -> dict[str, Cost]:
     installed = install(folder, None, (str(Path(sys.executable).parent / "countersign"),))
     asyncio.run(fill(installed, number))
     own = {"CONSOLE": "true", "PUBLIC_URL": URL, "RATE_LIMIT": "off"}
-    environment = dict(installed.environment)
-    return asyncio.run(
-        _pages(environment | {_PREFIX + name: value for name, value in own.items()}, rounds)
-    )
+    # The page of the service's state looks as the doctor does: by the environment of the process.
+    os.environ.update(installed.environment)
+    os.environ.update({_PREFIX + name: value for name, value in own.items()})
+    return asyncio.run(_pages(os.environ, rounds))
 
 
 async def _pages(environment: Mapping[str, str], rounds: int) -> dict[str, Cost]:
