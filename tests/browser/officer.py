@@ -6,7 +6,6 @@ docs/console.md has the most of each column.
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -242,12 +241,11 @@ def erase(one: Officer) -> None:
 
 
 def publish(one: Officer) -> None:
-    """Copy a version, change a line, publish; another person reviews it."""
-    version = re.sub("[^A-Za-z0-9]", "", one.account_id)
+    """Copy a version, change a line, publish; another person opens the address of the review."""
+    day = f"2026-01-0{2 + [*MANNERS.values()].index(one.manner)}"
     one.go("notices", "all")
     one.follow("notices/ab1263~2026-01-01-incomplete/copy_notice")
-    one.write("[name='n.version']", version)
-    one.write("[name='n.effective_from']", "2026-01-01")
+    one.write("[name='n.effective_from']", day)
     one.write("[name='n.letter.5']", "E", free=True)
     one.write("[name='n.text.5']", "Allowing others to do so.", free=True)
     one.write("[name='n.text_gaps']", "", free=True)
@@ -256,8 +254,8 @@ def publish(one: Officer) -> None:
     one.press("act_publish_notice")
     one.sees(said("publish_notice"))
     one.page, own = one.colleague, one.page
-    one.page.goto(own.url.partition("?")[0].rpartition("/")[0])
-    one.follow(f"notices/ab1263~{version}/review_notice")
+    one.page.goto(own.locator(f"text=~{day}/review_notice").inner_text())
+    one.write("[name=against]", "https://leginfo.legislature.ca.gov/x")
     one.press("act_review_notice")
     one.sees(said("review_notice").partition(" ")[0])
     one.page = own

@@ -16,6 +16,8 @@ from countersign.core.access.role import Role
 from countersign_console.view import WORDS
 from tests.checkout.surfer import Page
 from tests.console.visitor import COOKIE, Vendor, Visitor, forms, places
+from tests.http.backstage import notice_json
+from tests.http.test_requirements import RULE
 from tests.people.crew import Console, in_console
 from tests.remembered.device import ORIGIN, Passkey
 
@@ -28,6 +30,7 @@ EN: Final = WORDS["en"]
 TURNED: Final = f"\u202e{NASTY}"
 """The same, from right to left."""
 LINK: Final = "javascript:alert(1)//"
+LAW: Final = "https://law.example/the-text"
 ALLOWED: Final = ("/console", "/docs/", "/favicon.ico", "#main", "#field-")
 
 
@@ -344,12 +347,13 @@ def test_a_version_is_copied_compared_published_and_reviewed_by_another_person(
         assert "Allowing it." in Page(await ada.press(edit)).text
         led = Page(await ada.press(publish))
         assert "ab1263 2027" in led.text, led.text
-        review = await ada.form(f"{new}/review_notice")
-        assert review.fields["against"].startswith("https://")
-        own = Page(await ada.press(review)).text
+        assert f"{new}/review_notice" in led.text
+        review, read = await ada.form(f"{new}/review_notice"), {"against": LAW}
+        assert review.fields["against"] == ""
+        own = Page(await ada.press(review, **read)).text
         page = await bob.open(f"{new}/review_notice")
         assert all(one in page.text for one in ("Allowing it.", EN["column_applies_to"]))
-        done = Page(await bob.press(await bob.form(f"{new}/review_notice"))).text
+        done = Page(await bob.press(await bob.form(f"{new}/review_notice"), **read)).text
         auditor = Visitor(console, (await console.person("Eve", Role.AUDITOR)).session)
         assert (await auditor.open(f"{old}/copy_notice")).status == 403
         return own, done
@@ -359,6 +363,34 @@ def test_a_version_is_copied_compared_published_and_reviewed_by_another_person(
     assert "Reviewed by Bob" in done
     alone, _ = in_console(tmp_path / "one", work, NOTICE_REVIEWERS="1")
     assert "Reviewed by Ada" in alone
+
+
+def test_a_rule_that_came_while_the_page_was_read_is_not_signed(tmp_path: Path) -> None:
+    """The page comes back with the new rule, says so, and its box is not ticked."""
+
+    async def work(console: Console) -> None:
+        ada, bob = [
+            Visitor(console, (await console.person(name, Role.OWNER)).session)
+            for name in ("Ada", "Bob")
+        ]
+
+        async def publish(rule: str) -> None:
+            applies = RULE.format(class_="barrel").replace('"1"', f'"{rule}"')
+            notice = {"notice": notice_json("whole", "1", applies_to=applies)}
+            await console.ask(ada.session, "/v1/notices/publish", "POST", body=notice)
+
+        await publish("1")
+        form = await bob.form("/console/all/notices/whole~1/review_notice")
+        await publish("2")
+        shown = Page(await bob.press(form, **{"against": LAW, "rule.1": "1"}))
+        assert EN["rule_changed"] in shown.text
+        assert "(rule 2)" in shown.text
+        (again,) = (one for one in shown.forms if one.action == form.action)
+        assert (again.fields["against"], "rule.2" in again.fields) == (LAW, False)
+        done = Page(await bob.press(again, **{"rule.2": "1"})).text
+        assert "Reviewed by Bob" in done
+
+    in_console(tmp_path, work)
 
 
 def lines_of(page: Page) -> dict[str, str]:

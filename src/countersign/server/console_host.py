@@ -151,6 +151,8 @@ class Host:
         self._people = people = deployment.people
         self._handle = handle
         self._notices = deployment.notices.registry
+        self.one_reviews: Final = deployment.notices.reviewers == 1
+        """Whether one person may publish and review a notice."""
         self.who: Final = partial(sign_in.signed_in, people)
         """The person signed in with this session; None: no one."""
         self.owner: Final = partial(sign_in.owner, people)

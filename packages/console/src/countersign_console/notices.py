@@ -30,6 +30,7 @@ _NEW: Final = ("version", "effective_from")
 _PLACES: Final = ("delivered_to", "residents_of")
 """Codes of places (ISO 3166)."""
 _AREAS: Final = ("heading", "attestation_text")
+_RULE: Final = "rule."
 _MISTAKE: Final = re.compile(r"(?m)\b([a-z_]+): (.+)$")
 _YEARS: Final = Field(name=f"{_DRAFT}retention_years", kind="number")
 _SPARE: Final = 2
@@ -51,6 +52,7 @@ def _draft(content: Item, form: Mapping[str, str]) -> dict[str, Any]:
     """The version in the form; what the form does not have is as in the version before it."""
     given = {name: form.get(f"{_DRAFT}{name}", "").strip() for name in _TEXTS}
     gaps = [one for one in form.get(f"{_DRAFT}text_gaps", "").splitlines() if one.strip()]
+    given["version"] = given["version"] or given["effective_from"]
     made = {**content, **given, "bullets": _lines(form), "text_gaps": gaps}
     if years := _YEARS.read(form):
         made["retention_years"] = years
@@ -64,7 +66,8 @@ async def _asks(visit: Visit, one: Item) -> list[Field]:
     for name in _TEXTS:
         kind = "area" if name in _AREAS else "day" if name == "effective_from" else "text"
         title = words[f"notice_{name}"]
-        fields.append(Field(name=f"{_DRAFT}{name}", kind=kind, required=True, title=title))
+        needed = name != "version"
+        fields.append(Field(name=f"{_DRAFT}{name}", kind=kind, required=needed, title=title))
     known = [form for form in visit.form if form.startswith(f"{_DRAFT}text.")]
     for number in range(1, (len(known) or len(content["bullets"]) + _SPARE) + 1):
         at = words["notice_line"].format(number=number)
@@ -124,26 +127,42 @@ async def _publish(visit: Visit, one: Item) -> str:
     body = {"notice": draft, **({"gap_closed": closed} if closed else {})}
     made = await visit.call("POST", "/v1/notices/publish", body=body)
     place = f"notices/{made['notice_id']}{_VERSION}{made['version']}"
-    return await visit.tell("publish_notice", place, made)
+    said = "publish_notice_alone" if visit.host.one_reviews else "publish_notice"
+    return await visit.tell(said, place, made)
 
 
 async def _beside(visit: Visit, one: Item) -> Effect:
     """What the review would do; the lines are shown beside their source."""
-    said = [visit.words["about_review_notice"]]
-    said.append(visit.words["review_by"].format(name=visit.person.name))
+    by = visit.words["review_by_one" if visit.host.one_reviews else "review_by"]
+    said = [visit.words["about_review_notice"], by.format(name=visit.person.name)]
     content = one["content"]
     applies = _applies(visit, content.get("applies_to"))
     return Effect(sentences=said, shown={"content": content, "applies": applies})
 
 
+async def _rules(visit: Visit, one: Item) -> list[Field]:
+    """A box for the newest rule, named by its version: the rule that the page shows is signed."""
+    title = visit.words["column_rule"]
+    return [
+        Field(name=f"{_RULE}{rule}", kind="check", title=title.format(version=rule))
+        for rule in one["rules"][-1:]
+    ]
+
+
 async def _happen(visit: Visit, one: Item) -> str:
-    """Review, withdraw or reinstate a version, under the own name."""
+    """Review, withdraw or reinstate a version, under the own name.
+
+    A text never changes under its version; a rule that came while the page was read is shown first.
+    """
     act = next(act for act in Notices.acts if act.name == visit.action)
     is_review = any(field.name == "against" for field in act.fields)
     by = {"by": visit.person.name} if is_review else {}
     body = {"version": one["version"], **by, **act.body(visit.form)}
-    if body.pop("rule", None):
-        body["rule"] = one["rules"][-1]
+    ticked = [name.removeprefix(_RULE) for name in visit.form if name.startswith(_RULE)]
+    if ticked and ticked != one["rules"][-1:]:
+        raise Refused(409, "rule_changed", visit.words["rule_changed"])
+    if ticked:
+        body["rule"] = ticked[0]
     path = f"/v1/notices/{one['notice_id']}/{act.name.removesuffix('_notice')}"
     await visit.call("POST", path, body=body)
     return await visit.tell(act.name, visit.here, {**one, **body})
@@ -160,11 +179,8 @@ class Notices(Page):
     acts = (
         _act(
             name="review_notice",
-            fields=(
-                _AGAINST,
-                Field(name="rule", kind="check", when=lambda one: bool(one["rules"])),
-                _CLOSED,
-            ),
+            fields=(_AGAINST, _CLOSED),
+            asks=_rules,
             effect=_beside,
             template="notice_review.html",
             run=_happen,
@@ -220,6 +236,7 @@ class Notices(Page):
             applies=_applies(visit, own["content"].get("applies_to")),
             compared=compared,
             acts=self.offered(visit, own),
+            to_review=f"{visit.host.url}{visit.at(f'{visit.here}/review_notice')}",
         )
 
     async def item(self, visit: Visit) -> Item:
@@ -236,7 +253,6 @@ class Notices(Page):
         return {
             **own,
             "content": content,
-            "against": content["source_url"],
             "begun": dict(_begun(content)),
             "is_draft": f"{_DRAFT}version" in visit.form,
             "before": max((other for other in others if other < version), default=""),
