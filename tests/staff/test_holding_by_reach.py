@@ -46,6 +46,28 @@ def test_a_hold_of_one_vendor_neither_binds_another_nor_is_shown_to_it(street: S
     assert hold in refused["error"]["message"]
 
 
+def test_the_holds_of_an_order_are_those_on_it_its_parts_its_buyer_and_its_account(
+    street: Street,
+) -> None:
+    """No ended one, and none of another order or another vendor."""
+    first = street.first
+    cbid = first.verified(street.played)
+    ack_id, _ = first.buy(cbid, zip_=street.zip)
+    elsewhere = acknowledge(first.live, notice_id="law", session_id="another").json()["ack_id"]
+    order_id = first.live.get(f"/v1/orders/{ack_id}").json()["order_id"]
+
+    def held(subject: str) -> str:
+        return str(first.ask("/v1/holds", {"subject": subject, "reason": "case 1"})["hold_id"])
+
+    on_it = [held(one) for one in (order_id, ack_id, cbid, first.id)]
+    first.ask(f"/v1/holds/{held(ack_id)}/release", {})
+    held(elsewhere)
+    asked = {"order_id": order_id}
+    shown = first.live.get("/v1/holds", params=asked).json()["data"]
+    assert [one["hold_id"] for one in shown] == on_it
+    assert street.other.live.get("/v1/holds", params=asked).json()["data"] == []
+
+
 @pytest.mark.parametrize("way", ["command", "buyer"])
 @pytest.mark.parametrize("on", ["initials", "decision"])
 def test_a_test_hold_keeps_no_live_data(street: Street, way: str, on: str) -> None:

@@ -1945,6 +1945,8 @@ export class Holds extends Resource {
       status?: types.Open<"active" | "released"> | undefined;
       /** Only of this matter. */
       matter_id?: string | undefined;
+      /** Only those that last on this order: on a part, its buyer or its account. */
+      order_id?: string | undefined;
     } = {},
     options: CallOptions = {},
   ): Listing<types.HoldView> {

@@ -2328,6 +2328,7 @@ class Holds(Resource[S]):
         after: str | None = None,
         status: Literal["active", "released"] | None = None,
         matter_id: str | None = None,
+        order_id: str | None = None,
     ) -> Call[Page[types.HoldView]]:
         """List the legal holds, oldest first.
 
@@ -2340,12 +2341,19 @@ class Holds(Resource[S]):
         - `after`: The `next_cursor` of the previous page: that page's last hold.
         - `status`: Only those.
         - `matter_id`: Only of this matter.
+        - `order_id`: Only those that last on this order: on a part, its buyer or its account.
         """
         return Call(
             method="GET",
             path="/v1/holds",
             returns=Page[types.HoldView],
-            query={"limit": limit, "after": after, "status": status, "matter_id": matter_id},
+            query={
+                "limit": limit,
+                "after": after,
+                "status": status,
+                "matter_id": matter_id,
+                "order_id": order_id,
+            },
         )
 
     @operation

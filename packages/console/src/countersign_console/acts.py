@@ -262,6 +262,8 @@ class Page:
             if act.run or refused.status != NOT_FOUND:
                 raise
             item = {}  # a form that is sent twice: the API repeats its first response
+        # For the same reason `when` is not asked here: the first sending has changed the item. What
+        # cannot be done, the API refuses.
         await act.check(visit, item)
         if act.run is not None:
             return await act.run(visit, item)

@@ -318,20 +318,16 @@ async def _with_holds(visit: Visit, orders: Sequence[Any], item: Item) -> Item:
 
 async def _holds(visit: Visit, orders: Sequence[Any]) -> Sequence[Mapping[str, Any]]:
     """The holds that keep these orders, each with its matter; for people who may see them."""
-    ids = {one for order in orders for one in (order["order_id"], order["cbid"])}
-    ids |= {part["id"] for order in orders for part in order["parts"]} | {visit.place.account_id}
-    if not visit.may(_HOLDS) or not any(
-        part["hold_id"] for order in orders for part in (order, *order["parts"])
-    ):
+    held = [one for one in orders if any(part["hold_id"] for part in (one, *one["parts"]))]
+    if not visit.may(_HOLDS) or not held:
         return ()
     names = {one["matter_id"]: one["name"] for one in await visit.all_of("/v1/matters")}
-    found = await visit.all_of("/v1/holds", {"status": "active"})
+    found = dict[str, Any]()
+    for order in held:
+        on_it = await visit.all_of("/v1/holds", {"order_id": order["order_id"]})
+        found |= {one["hold_id"]: one for one in on_it}
     none = visit.words["no_matter"]
-    return [
-        {**one, "matter": names.get(one["matter_id"], none)}
-        for one in found
-        if one["subject"] in ids
-    ]
+    return [{**one, "matter": names.get(one["matter_id"], none)} for one in found.values()]
 
 
 async def decisions(visit: Visit, cbid: str | None) -> Sequence[Any]:

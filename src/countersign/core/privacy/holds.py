@@ -176,9 +176,8 @@ def end_hold(connection: Connection, privacy: Privacy, hold: Hold, **about: str)
     now, released = from_ns(privacy.access.clock.time_ns()), AuditAction.HOLD_RELEASED
     if connection.execute(lasts.values(released_at=now)).rowcount > 0:
         about |= {"hold_id": hold.id}
-        write_audit(
-            connection, privacy.access.audit.entry(released, hold.subject, hold.owner, **about)
-        )
+        noted = privacy.access.audit.entry(released, hold.subject, hold.owner, **about)
+        write_audit(connection, noted)
     return hold
 
 
@@ -189,16 +188,23 @@ def find_holds(
     hold_id: str | None = None,
     matter_id: str | None = None,
     active: bool | None = None,
+    on: Collection[str] | None = None,
     after: str = "",
     limit: int | None = None,
 ) -> Sequence[Hold]:
-    """Holds in reach, oldest first, ended ones too; an erased buyer is not named."""
+    """Holds in reach, oldest first, ended ones too; an erased buyer is not named.
+
+    `on`: only those that last on these subjects.
+    """
     wanted = select(legal_holds).where(_h.id > after, reach.rows(legal_holds))
     for column, value in ((_h.id, hold_id), (_h.matter_id, matter_id)):
         if value is not None:
             wanted = wanted.where(column == value)
     if active is not None:
         wanted = wanted.where(_h.released_at.is_(None) == active)
+    if on is not None:
+        lasting = active_holds(connection, reach, on)
+        wanted = wanted.where(_h.id.in_([id_ for one in on for id_, _ in lasting.get(one, ())]))
     holds = rows(connection, wanted.order_by(_h.id).limit(limit), Hold)
     shown = named(connection, [(hold.subject, hold.reason) for hold in holds])
     return [

@@ -20,14 +20,16 @@ from countersign.base.http.schemas import (
     Request,
     Timestamp,
     cursor,
+    in_full,
     page_of,
     view,
 )
 from countersign.base.values import id_pattern
-from countersign.core.access.key import Scope
+from countersign.core.access.key import Principal, Scope
 from countersign.core.access.reach import Reach
 from countersign.core.gate.act import Acts
 from countersign.core.gate.route import Command
+from countersign.core.orders.model import keys_of_id
 from countersign.core.privacy.holds import (
     begin_matter,
     close_matter,
@@ -40,6 +42,8 @@ from countersign.core.privacy.holds import (
 from countersign.core.privacy.model import Hold, Matter
 from countersign.core.privacy.requests import carry_out_request, carry_out_waiting, requested
 from countersign.core.privacy.room import Privacy
+from countersign.staff.acts import order_sql
+from countersign.staff.acts.orders import ORDER_ID
 from countersign.staff.acts.reach import of_deployment
 
 HOLD_ID: Final = "hold_01km9wtz3tfs8v8j2c7n5k9m0d"
@@ -64,9 +68,8 @@ _Subject = Annotated[
     ),
 ]
 _MatterId = Annotated[str, Meta(examples=[MATTER_ID])]
-_GivenMatter = Annotated[
-    str, Meta(pattern=id_pattern("mat").removesuffix("$") + r"\Z", examples=[MATTER_ID])
-]
+_GivenMatter = Annotated[str, Meta(pattern=in_full(id_pattern("mat")), examples=[MATTER_ID])]
+_GivenOrder = Annotated[str, Meta(pattern=in_full(id_pattern("ord")), examples=[ORDER_ID])]
 
 
 class HeldOrder(Request, frozen=True, kw_only=True):
@@ -138,6 +141,8 @@ class HoldsQuery(
     """Only those."""
     matter_id: _GivenMatter | None = None
     """Only of this matter."""
+    order_id: _GivenOrder | None = None
+    """Only those that last on this order: on a part, its buyer or its account."""
 
 
 MattersQuery = Listing[Annotated[str, cursor("that page's last matter", MATTER_ID)]]
@@ -191,13 +196,19 @@ def place_hold(
     "List the legal holds, oldest first",
     commands=(_command(name="holds list", shows=("hold_id", "released_at", "subject", "reason")),),
 )
-def list_holds(connection: Connection, reach: Reach, query: HoldsQuery) -> Page[HoldView]:
+def list_holds(connection: Connection, who: Principal, query: HoldsQuery) -> Page[HoldView]:
     """The legal holds, oldest first."""
+    on = None
+    if query.order_id is not None:
+        on = [query.order_id]
+        for one in order_sql.read(connection, who, keys_of_id(query.order_id)):
+            on += [*one.members, one.order.first.account_id, one.cbid or ""]
     found = find_holds(
         connection,
-        reach,
+        who.reach,
         matter_id=query.matter_id,
         active=None if query.status is None else query.status == "active",
+        on=on,
         after=query.after or "",
         limit=query.limit + 1,
     )
