@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final
 from urllib.parse import quote
+from zoneinfo import ZoneInfo
 
 from countersign.server.console_host import ORDER_STATES, PageReply
 from countersign_console import evidence, times
@@ -160,7 +161,7 @@ class Orders(Page):
             return table("orders.csv", _COLUMNS, rows)
         asked = {one.name: visit.request.query.get(one.name, "") for one in _FILTERS}
         after = visit.request.query.get("after", "")
-        found = await visit.page_of("/v1/orders", after=after, **_query(asked))
+        found = await visit.page_of("/v1/orders", after=after, **_query(asked, visit.zone))
         is_young = not (found["data"] or after or any(asked.values()))
         return await self._list(
             visit, found["data"], asked=asked, after=found["next_cursor"], is_young=is_young
@@ -273,13 +274,15 @@ class Orders(Page):
         )
 
 
-def _query(asked: Mapping[str, str]) -> dict[str, str]:
-    """The filters as the API takes them; a day is one of UTC."""
+def _query(asked: Mapping[str, str], zone: str) -> dict[str, str]:
+    """The filters as the API takes them; a day is one of the person's zone."""
     query = dict(asked)
     if day := query.pop("day", ""):
         query["opened_after"] = query["opened_before"] = f"{day}T00:00:00Z"
         with suppress(ValueError, OverflowError):  # the API says what is wrong with it
-            query["opened_before"] = f"{date.fromisoformat(day) + timedelta(days=1)}T00:00:00Z"
+            begins = datetime.combine(date.fromisoformat(day), time(), ZoneInfo(zone or "UTC"))
+            for name, at in (("after", begins), ("before", begins + timedelta(days=1))):
+                query[f"opened_{name}"] = f"{at.astimezone(UTC).replace(tzinfo=None).isoformat()}Z"
     return query
 
 

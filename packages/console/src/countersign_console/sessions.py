@@ -1,9 +1,10 @@
-"""The browsers where the person is signed in; the person can end each session."""
+"""What is the person's own: the sessions, each of which can be ended, and the time zone."""
 
 from __future__ import annotations
 
 from countersign.server.console_host import ROOT, SESSION, PageReply
-from countersign_console.view import lead
+from countersign_console.times import zones
+from countersign_console.view import KEPT_SECONDS, ZONE, lead
 from countersign_console.visit import NOT_FOUND, Refused, Visit
 
 _PATH = "/v1/me/sessions"
@@ -11,10 +12,15 @@ _PATH = "/v1/me/sessions"
 
 async def answer(visit: Visit) -> PageReply:
     """`sessions`: the page, or one of its forms."""
+    if "zone" in visit.request.form:
+        chosen = visit.form["zone"]
+        kept = (chosen, KEPT_SECONDS) if chosen in zones() else ("", 0)
+        return lead(f"{ROOT}/sessions?said=zone", visit.host.cookie(ZONE, *kept))
     if visit.request.method == "POST":
         return await _end(visit)
     found = await visit.all_of(_PATH)
-    return visit.show("sessions.html", visit.words["page_sessions"], sessions=found)
+    title = visit.words["page_sessions"]
+    return visit.show("sessions.html", title, sessions=found, zones=zones())
 
 
 async def _end(visit: Visit) -> PageReply:

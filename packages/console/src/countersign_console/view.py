@@ -23,7 +23,9 @@ WORDS: Final[Mapping[str, Mapping[str, str]]] = tomllib.loads(
 """By locale, then by name."""
 LOCALES: Final = tuple(WORDS)
 _LANGUAGE: Final = "language"
-_LANGUAGE_SECONDS: Final = 365 * 86_400
+ZONE: Final = "zone"
+"""The cookie with the person's time zone. Like the language, it is kept by the browser."""
+KEPT_SECONDS: Final = 365 * 86_400
 _SAFE: Final = {
     "content-type": "text/html; charset=utf-8",
     "cache-control": "no-store",
@@ -48,7 +50,7 @@ def keep_locale(host: Host, request: PageRequest, page: PageReply) -> PageReply:
     chosen = request.query.get("lang", "")
     if chosen not in LOCALES:
         return page
-    kept = host.cookie(_LANGUAGE, chosen, _LANGUAGE_SECONDS)
+    kept = host.cookie(_LANGUAGE, chosen, KEPT_SECONDS)
     return replace(page, headers=[*page.headers, kept])
 
 

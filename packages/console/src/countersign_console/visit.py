@@ -16,7 +16,7 @@ from countersign.server.console_host import ROOT, Host, PageReply, PageRequest
 from countersign_console import times
 from countersign_console.menu import DEPLOYMENT, Place, Scopes, Signed, menu
 from countersign_console.problems import in_words, label, place_in
-from countersign_console.view import WORDS, lead, render
+from countersign_console.view import KEPT_SECONDS, WORDS, ZONE, lead, render
 
 _ERRORS_FROM: Final = 400
 _PAGE_LIMIT: Final = "50"
@@ -46,7 +46,6 @@ _OF_NOW: Final = frozenset({"said", "problem", "lang"})
 _PROBLEMS: Final = frozenset({"passkey_refused", "link_refused", "old_form"})
 _LAST_PLACE: Final = "place"
 """The cookie with the account and mode of the last page."""
-_LAST_SECONDS: Final = 365 * 86_400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +134,12 @@ class Visit:
     @property
     def words(self) -> Mapping[str, str]:
         return WORDS[self.locale]
+
+    @property
+    def zone(self) -> str:
+        """The time zone that the person chose; "": UTC."""
+        chosen = self.request.cookies.get(self.host.cookie_name(ZONE), "")
+        return chosen if chosen in times.zones() else ""
 
     @property
     def form(self) -> Mapping[str, str]:
@@ -329,6 +334,7 @@ class Visit:
             menu=menu(self.person, place, self.words, self.request.path, self.pages),
             pages=self.pages,
             base=ROOT,
+            zone=self.zone,
             path=f"{ROOT}/{self.request.path}",
             languages=f"{self.address}{'&' if '?' in self.address else '?'}lang=",
             code=FormCode(self.host, self.session),
@@ -345,7 +351,7 @@ class Visit:
         here = f"{place.account_id}/{place.mode}"
         if place.is_deployment or self.request.cookies.get(last) == here:
             return page
-        kept = self.host.cookie(_LAST_PLACE, here, _LAST_SECONDS)
+        kept = self.host.cookie(_LAST_PLACE, here, KEPT_SECONDS)
         return replace(page, headers=[*page.headers, kept])
 
     def failed(self, status: int, problem: str) -> PageReply:

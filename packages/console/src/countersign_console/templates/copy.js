@@ -13,9 +13,9 @@ document.querySelectorAll("[data-copy]").forEach((value) => {
   });
   value.after(" ", button);
 });
-// Beside each time in UTC the same time where the reader is.
+// Beside each time in UTC the same time where the reader is, who has chosen no zone.
 const said = { dateStyle: "medium", timeStyle: "long" };
-document.querySelectorAll(".timeline time").forEach((time) => {
+document.querySelectorAll(".timeline time:not([data-zone])").forEach((time) => {
   const at = new Date(time.dateTime);
   if (at.getTimezoneOffset()) time.append(` (${at.toLocaleString(document.documentElement.lang, said)})`);
 });
