@@ -44,7 +44,9 @@ TABLE: Final = {
     for role, letter in zip(Role, letters, strict=True)
 }
 SEE_PERSONAL_DATA: Final = frozenset({Role.COMPLIANCE, Role.AUDITOR})
-LOOKS: Final = frozenset({"find", "export", "read", "certificate", "cover", "check", "preview"})
+LOOKS: Final = frozenset(
+    {"find", "export", "dossiers", "read", "certificate", "cover", "check", "preview"}
+)
 """Forms that change nothing: a search, a preview, and evidence for a reason."""
 
 

@@ -7,7 +7,9 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from hashlib import sha256
 from html import unescape
+from io import BytesIO
 from pathlib import Path
+from zipfile import ZipFile
 
 import httpx2
 import pytest
@@ -25,6 +27,7 @@ from tests.staff.test_orders import Bought, buy
 
 pytestmark = pytest.mark.one_engine
 WHY = "letter of counsel"
+EN = WORDS["en"]
 
 
 @pytest.fixture
@@ -94,6 +97,26 @@ def test_the_page_that_checks_has_the_verifier_itself(
     assert f"script-src {' '.join(digests)};" in policy
     assert "default-src 'none'" in policy
     assert verify_file(dossier_in(shown.text)).ok
+
+
+def test_the_dossiers_of_selected_orders_are_one_file(
+    compliance: tuple[Person, Browser], sealed: Bought, shop: Vendor
+) -> None:
+    """Each as it would be alone; without a reason, or a selection, the list says so."""
+    _, pages = compliance
+    other = buy(shop, 2)
+    wait = {"Prefer": "wait=10"}
+    shop.test.get(f"/v1/acknowledgments/{other.ack_id}/proof", headers=wait).raise_for_status()
+    ids = [sealed.ack_id, other.ack_id]
+    asked = {"code": pages.codes("orders")[-1], "reason": WHY}
+    ticked = asked | {f"order.{one}": "1" for one in ids}
+    with ZipFile(BytesIO(pages.send("orders/-/dossiers", ticked).content)) as packed:
+        assert packed.namelist() == [f"{one}-dossier.zip" for one in ids]
+        assert all(verify_file(packed.read(name)).ok for name in packed.namelist())
+    unsaid = pages.send("orders/-/dossiers", ticked | {"reason": ""})
+    none = pages.send("orders/-/dossiers", asked)
+    assert (unsaid.status_code, none.status_code) == (400, 422)
+    assert EN["none_ticked"] in none.text
 
 
 def test_no_dossier_is_shown_without_a_reason_or_to_a_role_that_sees_none(

@@ -1567,7 +1567,7 @@ export interface SearchResult {
   /** `identifier`, `buyer`, or `text`: the vendor's session or an order reference. */
   found_by: string;
   orders: FoundOrder[];
-  /** Whether there are more than 20. */
+  /** Whether there are more than 50. */
   more: boolean;
 }
 

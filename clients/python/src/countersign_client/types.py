@@ -1716,7 +1716,7 @@ class SearchResult(Result, frozen=True, kw_only=True):
     orders: tuple[FoundOrder, ...]
 
     more: bool
-    """Whether there are more than 20."""
+    """Whether there are more than 50."""
 
 
 class FoundOrder(Result, frozen=True, kw_only=True):

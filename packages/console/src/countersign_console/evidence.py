@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from io import BytesIO
 from typing import Any, Final, NamedTuple
+from zipfile import ZipFile
 
 from markupsafe import Markup
 
@@ -52,16 +54,27 @@ async def show(visit: Visit, order: Any, look: str, reason: str) -> PageReply:  
     ack_id, name = order["ack_id"], "certificate" if look == "certificate" else "dossier"
     data = await visit.call("GET", f"/v1/acknowledgments/{ack_id}/{name}", reason=reason)
     if look == "certificate":
-        return PageReply(
-            body=data,
-            headers=[
-                ("content-type", "application/pdf"),
-                ("content-disposition", f'attachment; filename="{ack_id}.pdf"'),
-                ("cache-control", "no-store"),
-            ],
-        )
+        return _file(data, "application/pdf", f"{ack_id}.pdf")
     dossier = Dossier(name=f"{ack_id}-dossier.zip", data=data)
     return await (_check(visit, dossier) if look == "check" else _cover(visit, order, dossier))
+
+
+async def dossiers(visit: Visit, orders: Sequence[Any], reason: str) -> PageReply:
+    """One ZIP file with the dossier of each order that was acknowledged. Raises Refused."""
+    packed = BytesIO()
+    with ZipFile(packed, "w") as target:
+        for ack_id in (order["ack_id"] for order in orders if order["ack_id"]):
+            path = f"/v1/acknowledgments/{ack_id}/dossier"
+            data = await visit.call("GET", path, reason=reason)
+            target.writestr(f"{ack_id}-dossier.zip", data)
+    return _file(packed.getvalue(), ZIP, "dossiers.zip")
+
+
+def _file(data: bytes, kind: str, name: str) -> PageReply:
+    named = ("content-disposition", f'attachment; filename="{name}"')
+    return PageReply(
+        body=data, headers=[("content-type", kind), named, ("cache-control", "no-store")]
+    )
 
 
 async def _check(visit: Visit, dossier: Dossier) -> PageReply:

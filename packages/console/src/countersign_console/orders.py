@@ -40,6 +40,8 @@ _FILTERS: Final = (
 _LINE: Final = {"text": "order_text", "amount": "amount"}
 _TICKED: Final = "order."
 """The names of the boxes of a list begin with this."""
+_ALL: Final = "all"
+"""The parameter of an address that ticks all boxes of a list."""
 _COLUMNS: Final = ("order_id", "opened_at", "state", "missing", "notice_id", "hold_id")
 _HOLDS: Final = "holds:manage"
 
@@ -135,7 +137,7 @@ class Orders(Page):
     """`orders`, `orders/{order}`, and the pages of what is done with one or several."""
 
     name = "orders"
-    looks = frozenset({"find", "export", "read", *evidence.LOOKS})
+    looks = frozenset({"find", "export", "dossiers", "read", *evidence.LOOKS})
     filters = _FILTERS
     new = (_LINK, _HOLD)
     acts = (
@@ -152,12 +154,16 @@ class Orders(Page):
     )
 
     async def show(self, visit: Visit) -> PageReply:
-        """The list, that of the latest act first; what was found; or the ticked ones as a file."""
+        """The list, that of the latest act first; what was found; or a file of the ticked ones."""
         look = visit.kept.action
         if look == "find":
             return await self._found(visit)
-        if look == "export":
+        if look in {"export", "dossiers"}:
             rows = [await _order(visit, one) for one in _ticked(visit)]
+            if not rows:
+                raise Refused(422, "none_ticked", visit.words["none_ticked"])
+            if look == "dossiers":
+                return await evidence.dossiers(visit, rows, _reason(visit))
             return table("orders.csv", _COLUMNS, rows)
         asked = {one.name: visit.request.query.get(one.name, "") for one in _FILTERS}
         after = visit.request.query.get("after", "")
@@ -187,7 +193,7 @@ class Orders(Page):
             decisions=await decisions(visit, order["cbid"]),
             acts=self.offered(visit, order),
             may_hold=visit.may(_HOLDS),
-            may_read=visit.may("evidence:read") and visit.sees_personal_data,
+            may_read=_may_read(visit),
         )
 
     async def item(self, visit: Visit) -> Item:
@@ -244,6 +250,9 @@ class Orders(Page):
             chips={one: visit.at("orders", **others) for one, others in rest.items()},
             more=visit.at("orders", **chosen, after=after) if after else "",
             begun="after" in visit.request.query,
+            every=f"{visit.address}{'&' if '?' in visit.address else '?'}{_ALL}=1",
+            is_all=_ALL in visit.request.query,
+            may_read=_may_read(visit),
             may_hold=visit.may_do(_HOLDS),
             may_link=visit.may_do(_LINK.scope),
             **{"found": "", "is_searched": False, "is_more": False, "is_young": False, **values},
@@ -301,6 +310,11 @@ def _ticked(visit: Visit) -> list[str]:
 
 def _reason(visit: Visit) -> str:
     return visit.form.get("reason", "").strip()
+
+
+def _may_read(visit: Visit) -> bool:
+    """Whether the person sees evidence, for a reason."""
+    return visit.may("evidence:read") and visit.sees_personal_data
 
 
 async def _order(visit: Visit, id_: str) -> Any:  # noqa: ANN401 - JSON

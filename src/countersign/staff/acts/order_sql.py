@@ -46,7 +46,7 @@ from countersign.core.orders.sql import find_orders, order_keys
 from countersign.core.privacy.person_sql import accounts_of, identifiers_of
 from countersign_evidence.record import CBID_FIELD, REFERENCE_FIELD, SESSION_FIELD
 
-ORDERS_MAX: Final = 20
+ORDERS_MAX: Final = 50
 PARTS_MAX: Final = 100
 """Members of one order: a vendor may use one session for all."""
 _FOUND_MAX: Final = 200
