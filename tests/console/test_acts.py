@@ -14,7 +14,7 @@ from countersign_console.pages import PAGES
 from countersign_console.view import WORDS
 from tests.checkout.surfer import Page
 from tests.console.test_pages import who_waits
-from tests.console.visitor import Vendor, Visitor, forms, places
+from tests.console.visitor import Vendor, Visitor, an_officer, forms, places
 from tests.http.backstage import notice_json
 from tests.people.crew import Console, in_console
 from tests.support.document import committed_document
@@ -145,11 +145,7 @@ def test_a_second_hold_is_asked_about_and_all_are_shown(tmp_path: Path) -> None:
     """With reason and matter, on the order's page too."""
 
     async def work(console: Console) -> None:
-        account = await console.account("vendor")
-        order = await (await Vendor.of(console, account)).order("cs_1", "order 1001")
-        cora = await console.person("Cora", Role.COMPLIANCE, account)
-        own = Visitor(console, cora.session)
-        its = f"{places(account)[False, 'orders']}/{order['ack_id']}"
+        own, its, _ = await an_officer(console)
         first = await own.send(f"{its}/hold", reason="case 7", matter_name="Doe")
         assert "Matter: Doe. Reason: case 7." in Page(first).text
         page = await own.open(f"{its}/hold")
@@ -168,11 +164,7 @@ def test_a_buyer_is_erased_from_the_order(tmp_path: Path) -> None:
     """With numbers before it, and after it the facts for a letter; a reason is chosen."""
 
     async def work(console: Console) -> None:
-        account = await console.account("vendor")
-        order = await (await Vendor.of(console, account)).order("cs_1", "order 1001")
-        cora = await console.person("Cora", Role.COMPLIANCE, account)
-        own = Visitor(console, cora.session)
-        its = f"{places(account)[False, 'orders']}/{order['ack_id']}"
+        own, its, order = await an_officer(console)
         page = await own.open(f"{its}/erase")
         assert f"{EN['kind_ack']}: 1" in page.text
         assert order["cbid"] not in str(page.links)

@@ -11,11 +11,10 @@ from zoneinfo import ZoneInfo
 import pytest
 from jinja2 import Environment
 
-from countersign.core.access.role import Role
 from countersign_console import times
 from countersign_console.view import WORDS
 from tests.checkout.surfer import Page
-from tests.console.visitor import Vendor, Visitor, places
+from tests.console.visitor import Visitor, an_officer
 from tests.people.crew import Console, in_console
 
 pytestmark = pytest.mark.one_engine
@@ -49,17 +48,14 @@ def test_the_chosen_zone_is_on_every_page_and_in_no_evidence(tmp_path: Path) -> 
     """A day that is asked for is one of the zone; another text than a zone is UTC."""
 
     async def work(console: Console) -> None:
-        account = await console.account("vendor")
-        order = await (await Vendor.of(console, account)).order("cs_1", "order 1001")
-        cora = await console.person("Cora", Role.COMPLIANCE, account)
-        where, own = places(account), Visitor(console, cora.session)
+        own, its, _ = await an_officer(console)
+        orders = its.rpartition("/")[0]
         chosen = await own.send("/console/sessions", zone=ZONE)
         assert f"csc-zone={ZONE}; Max-Age=31536000;" in chosen.headers["set-cookie"]
         none = await own.send("/console/sessions", zone="Mars/North")
         assert "csc-zone=; Max-Age=0;" in none.headers["set-cookie"]
-        there = Visitor(console, f"{cora.session}; csc-zone={ZONE}")
-        its = f"{where[False, 'orders']}/{order['ack_id']}"
-        for path in (its, where[False, "orders"], where[False, "audit"], "/console/sessions"):
+        there = Visitor(console, f"{own.session}; csc-zone={ZONE}")
+        for path in (its, orders, orders.replace("/orders", "/audit"), "/console/sessions"):
             assert BOTH.search((await there.open(path)).response.text), path
             assert not BOTH.search((await own.open(path)).response.text), path
         form = next(one for one in (await there.open(its)).forms if one.action.endswith("/read"))
@@ -67,10 +63,10 @@ def test_the_chosen_zone_is_on_every_page_and_in_no_evidence(tmp_path: Path) -> 
         cover = Page(await there.press(form, reason="case 7")).text
         assert EN["cover_what"] in cover
         assert not re.search("P[SD]T", cover)
-        listed = await there.open(where[False, "orders"])
+        listed = await there.open(orders)
         (opened, *_) = re.findall(r'<time datetime="([^"]+)"', listed.response.text)
         day = f"{datetime.fromisoformat(opened).astimezone(ZoneInfo(ZONE)):%Y-%m-%d}"
-        asked = f"{where[False, 'orders']}?day={day}"
+        asked = f"{orders}?day={day}"
         assert opened in (await there.open(asked)).response.text
         assert f"({ZONE})" in (await there.open(asked)).text
 

@@ -12,6 +12,7 @@ import httpx2
 
 from countersign.base.values import Mode
 from countersign.core.access.keys import create_key
+from countersign.core.access.role import Role
 from countersign.server.console_host import ROOT
 from countersign_console.menu import DEPLOYMENT
 from countersign_console.pages import PAGES
@@ -107,6 +108,15 @@ class Vendor:
         about = {"ack_id": made["ack_id"], "shipping_zip": "94105"}
         cleared = await self.ask("POST", "/v1/clearances", about | shared)
         return {**shared, "ack_id": made["ack_id"], "clearance_id": cleared["clearance_id"]}
+
+
+async def an_officer(console: Console) -> tuple[Visitor, str, dict[str, Any]]:
+    """A compliance officer of a shop with one order; the address of the order, and the order."""
+    account = await console.account("vendor")
+    order = await (await Vendor.of(console, account)).order("cs_1", "order 1001")
+    cora = await console.person("Cora", Role.COMPLIANCE, account)
+    its = f"{places(account)[False, 'orders']}/{order['ack_id']}"
+    return Visitor(console, cora.session), its, order
 
 
 def places(account_id: str, mode: str = "test") -> dict[tuple[bool, str], str]:
