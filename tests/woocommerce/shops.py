@@ -71,6 +71,7 @@ class Release:
 NEW: Final = Release("10.0.2", "6.8", "twentytwentyfive")
 OLD: Final = Release("7.2.3", "", "plain")
 RELEASES: Final = {release.woocommerce: release for release in (NEW, OLD)}
+SUBSCRIPTIONS: Final = "woocommerce-subscriptions-core-7.6.0"
 
 
 def program(name: str) -> str | None:
@@ -158,6 +159,13 @@ def _unpacked(name: str) -> Path:
             shutil.copyfile(cache, cache.with_name("WPCacheEngine.php"))
 
     return _kept(f"{name}-{named[1][:12]}", unpack)
+
+
+def subscriptions() -> Path | None:
+    """Where WooCommerce Subscriptions' library is: its checkout, or unpacked; else None."""
+    if given := os.environ.get("COUNTERSIGN_TESTS_SUBSCRIPTIONS"):
+        return Path(given)
+    return _unpacked(SUBSCRIPTIONS) if (ARCHIVES / f"{SUBSCRIPTIONS}.tar.xz").is_file() else None
 
 
 def _readme() -> str:

@@ -7,7 +7,6 @@ import time
 import pytest
 
 from countersign_client.testing import webhook_message
-from tests.cli.serving import wait_until
 from tests.woocommerce import paths
 from tests.woocommerce.conftest import Browser, Order, Shop, nonce_in, offered
 from tests.woocommerce.test_history import sending
@@ -23,11 +22,6 @@ def write(order: Order, changed: dict[str, object]) -> None:
     """Store other data with the order."""
     data = order.wp.php("return wc_get_order($id)->get_meta('_countersign');", id=order.id)
     order.wp.php(_WRITE, id=order.id, data=data | changed)
-
-
-def as_before(order: Order) -> None:
-    """As the previous release stored it: not bound to an order."""
-    write(order, {"order": 0, "shop": ""})
 
 
 def test_a_copy_is_cleared_by_its_own_notice_alone(shop: Shop, browser: Browser) -> None:
@@ -100,40 +94,6 @@ def test_a_decision_initialed_for_another_order_does_not_count(
     assert paths.on_hold(other).see("state") == ("none",)
     browser.back(browser.finish(browser.lead(other.url)))
     assert other.state == "cleared"
-
-
-def test_an_order_from_before_this_release_continues(shop: Shop, browser: Browser) -> None:
-    """A waiting one, a payable one, and a paid one; a copy of it does not."""
-    with shop.without_webhooks():
-        waiting, link = shop.ordered(browser)
-        as_before(waiting)
-        browser.back(browser.finish(link))
-        payable, paid = shop.cleared(browser), shop.cleared(browser)
-        browser.pay(paid.url)
-        for order in (payable, paid):
-            as_before(order)
-        copies = [shop.copied(payable), shop.copied(paid)]
-    assert (waiting.state, payable.state) == ("cleared", "none")
-    assert "cod" in offered(browser.client.get(payable.url).text)
-    paid.set_status("completed")
-    assert (payable.state, paid.status) == ("cleared", "completed")
-    for copy in copies:
-        paths.opened_by_a_stranger(shop, copy)
-        assert copy.state == "none"
-        copy.set_status("completed")
-        assert paths.on_hold(copy).state == "none"
-
-
-def test_an_order_from_before_this_release_hears_of_its_buyer(shop: Shop, browser: Browser) -> None:
-    """It is recognised when it is saved, and when the service reports something."""
-    order, saved = shop.cleared(browser), shop.cleared(browser)
-    browser.pay(saved.url)
-    buyer = order.data["buyer"]
-    for one in (order, saved):
-        as_before(one)
-    assert (saved.see("status", "state"), order.state) == (("processing", "cleared"), "none")
-    shop.client.sandbox.move_buyer(cbid=buyer, status="revoked")
-    wait_until(lambda: order.state == "refused", "the webhook")
 
 
 def test_a_copy_of_the_shop_has_begun_no_order(

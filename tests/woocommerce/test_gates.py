@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.cli.serving import wait_until
-from tests.woocommerce.conftest import Browser, Shop, nonce_in, offered
+from tests.woocommerce.conftest import GATEWAYS, Browser, Shop, nonce_in, offered
 from tests.woocommerce.paths import pay_by_app
 from tests.woocommerce.test_history import mails, sending
+from tests.woocommerce.test_need import NEVADA, review
 
 pytestmark = [pytest.mark.shops, pytest.mark.long, pytest.mark.one_engine]
-NEVADA = {"state": "NV", "postcode": "89101"}
 
 
 def test_an_app_can_lead_to_the_notice(shop: Shop, browser: Browser) -> None:
@@ -29,6 +29,32 @@ def test_an_app_can_pay_a_cleared_order(shop: Shop, browser: Browser) -> None:
     browser.put_in_cart(shop.product())
     assert pay_by_app(browser, order, "cod").status_code == 200
     assert order.see("status", "taken") == ("processing", 1)
+
+
+def test_a_cleared_order_is_paid_at_the_checkout_too(shop: Shop, browser: Browser) -> None:
+    """Its buyer went back to it, or a plugin for subscriptions led there; not for another place."""
+    order = shop.cleared(browser)
+    assert offered(browser.checkout()) == set(GATEWAYS)
+    assert offered(review(browser, postcode="90210")) == {"countersign"}
+    assert "Invalid payment method." in browser.place("cod", postcode="90210").said
+    assert offered(review(browser)) == set(GATEWAYS)
+    assert "order-received" in browser.place("cod").url
+    assert order.see("status", "state", "taken") == ("processing", "cleared", 1)
+
+
+def test_no_other_plugin_takes_the_notice_away(shop: Shop, browser: Browser) -> None:
+    """As plugins for subscriptions do, which offer their own gateways alone."""
+    plugin = shop.wp.folder / "wp-content" / "mu-plugins" / "alone.php"
+    takes = "unset($gateways['countersign'], $gateways['cod']); return $gateways;"
+    plugin.write_text(f"""<?php add_filter('woocommerce_available_payment_gateways',
+        static function ($gateways) {{ {takes} }}, 20);""")
+    try:
+        browser.put_in_cart(shop.product())
+        link = browser.place().url
+        assert link.startswith(shop.server.url)
+        assert offered(browser.back(browser.finish(link))) == {"bacs"}
+    finally:
+        plugin.unlink()
 
 
 def test_an_app_reads_that_the_service_is_away(shop: Shop, browser: Browser) -> None:

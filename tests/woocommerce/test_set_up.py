@@ -111,7 +111,7 @@ def test_the_set_up_check_says_what_becomes_of_express_buttons(shop: Shop) -> No
     other = """$gateways = WC()->payment_gateways(); $one = new WC_Gateway_Paypal();
         $one->id = 'other'; $one->enabled = 'yes'; $gateways->payment_gateways[] = $one;"""
     said = [shop.wp.php(code + CHECKS)["payment"]["words"] for code in ("", other)]
-    assert ["Express buttons are hidden" in words for words in said] == [False, True]
+    assert ["express buttons are hidden" in words for words in said] == [False, True]
 
 
 @contextmanager

@@ -15,7 +15,8 @@
 		placeOrderButtonLabel: data.button,
 		// The server says which orders need it: those have no other payment method.
 		canMakePayment: () => true,
-		// A cart that needs the notice requires the second: no other way to pay, and no express button, declares it.
-		supports: { features: [ 'products', 'countersign' ] },
+		// A cart that needs the notice requires `countersign`: no other way to pay, and no express button, declares it.
+		// The others are what WooCommerce Subscriptions requires.
+		supports: { features: [ 'products', 'subscriptions', 'multiple_subscriptions', 'countersign' ] },
 	} );
 } )( window.wc, window.wp );

@@ -169,7 +169,6 @@ final class Events {
 					$id,
 					static function ( $order ) {
 						// One that was refused stays so until somebody asks again: its payment may have been given up.
-						Orders::take_over( $order );
 						$recent = $order->get_date_completed() && $order->get_date_completed()->getTimestamp() > time() - self::RECALL_SECONDS;
 						if ( ( $order->has_status( array( 'pending', 'failed', 'on-hold', 'processing' ) ) || ( $order->has_status( 'completed' ) && $recent ) )
 							&& in_array( Orders::state( $order ), array( 'cleared', 'undecided' ), true ) ) {
@@ -218,20 +217,8 @@ final class Events {
 	 * @return int[]
 	 */
 	private static function orders( string $name, string $value ): array {
-		if ( '' === $value ) {
-			return array();
-		}
-		return array_map(
-			'intval',
-			wc_get_orders(
-				array(
-					'limit'      => -1,
-					'return'     => 'ids',
-					'type'       => 'shop_order',
-					'meta_key'   => $name, // phpcs:ignore WordPress.DB.SlowDBQuery.slow_db_query_meta_key
-					'meta_value' => $value, // phpcs:ignore WordPress.DB.SlowDBQuery.slow_db_query_meta_value
-				)
-			)
-		);
+		// phpcs:ignore WordPress.DB.SlowDBQuery
+		$query = array( 'limit' => -1, 'return' => 'ids', 'type' => 'shop_order', 'meta_key' => $name, 'meta_value' => $value );
+		return '' === $value ? array() : array_map( 'intval', wc_get_orders( $query ) );
 	}
 }

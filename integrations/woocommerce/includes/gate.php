@@ -27,6 +27,8 @@ final class Gate {
 		// The block checkout's registry of payment methods.
 		add_action( 'woocommerce_blocks_payment_method_type_registration', array( self::class, 'add_block_method' ) );
 		add_action( 'init', array( self::class, 'require_notice' ) );
+		// Express buttons that ask for no list of gateways: those of WooCommerce PayPal Payments, on the mini-cart.
+		add_filter( 'woocommerce_paypal_payments_buttons_disabled', array( self::class, 'hide_express' ), PHP_INT_MAX );
 		// WC_Payment_Gateways::get_available_payment_gateways().
 		add_filter( 'woocommerce_available_payment_gateways', array( self::class, 'choose_gateways' ), PHP_INT_MAX );
 		// WC_Cart::needs_payment(), WC_Order::needs_payment(): an order that needs no payment is paid at once.
@@ -42,8 +44,6 @@ final class Gate {
 		add_filter( 'rest_request_after_callbacks', array( self::class, 'forget_order' ) );
 		// The routes Checkout and CheckoutOrder: just before a payment.
 		add_action( 'woocommerce_store_api_checkout_order_processed', array( self::class, 'before_api_payment' ), PHP_INT_MAX );
-		// After come_back() has read the session, before WooCommerce takes a payment.
-		add_action( 'wp', array( self::class, 'lead_on' ), 15 );
 		add_action( 'woocommerce_before_pay_action', array( Gateway::class, 'remember_payment' ), 0 );
 		add_action( 'before_woocommerce_pay', array( self::class, 'show_state' ) );
 		add_filter( 'woocommerce_pay_order_button_text', array( self::class, 'button_text' ) );
@@ -80,13 +80,24 @@ final class Gate {
 		if ( $order ) {
 			$gated = ! Orders::may_be_paid( $order );
 		} else {
-			$gated = WC()->cart && self::is_cart_gated( WC()->cart );
+			// The page of a product: its express buttons are for the product and what is in the cart.
+			$gated = WC()->cart && self::is_cart_gated( WC()->cart, is_product() ? (int) get_queried_object_id() : 0 );
 		}
 		if ( $gated ) {
-			return array_intersect_key( $gateways, array( Gateway::ID => true ) );
+			// Also where another plugin has taken ours away, as one for subscriptions does.
+			return array_intersect_key( WC()->payment_gateways()->payment_gateways(), array( Gateway::ID => true ) );
 		}
 		unset( $gateways[ Gateway::ID ] );
 		return $gateways;
+	}
+
+	/**
+	 * No button that pays at once, while the cart needs the notice.
+	 *
+	 * @param bool $hidden Whether it is hidden.
+	 */
+	public static function hide_express( $hidden ) {
+		return $hidden || ( WC()->cart && self::is_cart_gated( WC()->cart ) );
 	}
 
 	/**
@@ -107,6 +118,10 @@ final class Gate {
 	 * @param array     $statuses In which it can be paid.
 	 */
 	public static function order_needs_payment( $needed, $order, $statuses = array( 'pending', 'failed' ) ) {
+		if ( 'shop_order' !== $order->get_type() ) {
+			// A subscription: its orders are paid.
+			return $needed;
+		}
 		if ( $order->has_status( 'on-hold' ) ) {
 			return $needed || ! Orders::was_cleared( $order );
 		}
@@ -122,23 +137,38 @@ final class Gate {
 	 * @throws \Exception If it is not cleared, and is to be paid.
 	 */
 	public static function before_payment( $order_id, $posted, $order ): void {
-		try {
-			if ( ! self::may_be_given( $order ) ) {
-				throw new \Exception( esc_html( self::not_released() ) );
-			}
-		} catch ( Service_Error $error ) {
-			throw new \Exception( esc_html( self::sorry() ) );
+		$refusal = self::refusal( $order );
+		if ( array() !== $refusal ) {
+			throw new \Exception( esc_html( $refusal[1] ) );
 		}
 	}
 
 	/**
-	 * Whether an order may be given to the gateway that was chosen for it: to our own in any case.
+	 * The same for apps and the block checkout.
 	 *
 	 * @param \WC_Order $order The order.
-	 * @throws Service_Error If the service refuses or does not respond.
+	 * @throws RouteException If it is not cleared, and is to be paid.
 	 */
-	public static function may_be_given( $order ): bool {
-		return Gateway::ID === $order->get_payment_method() || self::is_released( $order );
+	public static function before_api_payment( $order ): void {
+		$refusal = self::refusal( $order );
+		if ( array() !== $refusal ) {
+			throw new RouteException( esc_html( $refusal[0] ), esc_html( $refusal[1] ), (int) $refusal[2] );
+		}
+	}
+
+	/**
+	 * Why an order may not be given to the gateway that was chosen for it; our own gets it in any case.
+	 *
+	 * @param \WC_Order $order The order.
+	 * @return array A code, words for the buyer, and an HTTP status; empty: it may.
+	 */
+	private static function refusal( $order ): array {
+		try {
+			$may = Gateway::ID === $order->get_payment_method() || self::is_released( $order );
+			return $may ? array() : array( 'countersign_not_cleared', self::not_released(), 400 );
+		} catch ( Service_Error $error ) {
+			return array( 'countersign_unavailable', self::sorry(), 503 );
+		}
 	}
 
 	/**
@@ -180,12 +210,18 @@ final class Gate {
 			wc_add_notice( self::sorry(), 'error' );
 			return;
 		}
-		if ( Orders::may_be_paid( $order ) && ! $order->needs_payment() && $order->has_status( array( 'pending', 'failed' ) ) ) {
+		if ( $order->needs_payment() || ! Orders::was_cleared( $order ) ) {
+			return;
+		}
+		if ( Orders::may_be_paid( $order ) && $order->has_status( array( 'pending', 'failed' ) ) ) {
 			// It costs nothing.
 			$order->payment_complete();
-			wp_safe_redirect( $order->get_checkout_order_received_url() );
-			exit;
+		} elseif ( ! $order->has_status( array( 'on-hold', 'processing', 'completed' ) ) ) {
+			return;
 		}
+		// Also a buyer who has paid before: WooCommerce would say that the order cannot be paid.
+		wp_safe_redirect( $order->get_checkout_order_received_url() );
+		exit;
 	}
 
 	/**
@@ -213,11 +249,21 @@ final class Gate {
 	/**
 	 * Whether a cart has anything that needs the notice at the address of its buyer; without an address it does.
 	 *
-	 * @param \WC_Cart $cart The cart.
+	 * @param \WC_Cart $cart  The cart.
+	 * @param int      $shown A product that counts as in it; 0: none.
 	 */
-	private static function is_cart_gated( $cart ): bool {
-		$classes = Products::classes_of( array_map( 'intval', array_column( $cart->get_cart(), 'product_id' ) ) );
-		return array() !== $classes && ! ( WC()->customer && $cart->needs_shipping() && Need::is_nothing( Need::of_checkout(), $classes ) );
+	private static function is_cart_gated( $cart, int $shown = 0 ): bool {
+		$classes = Products::classes_of( array_map( 'intval', array_merge( array( $shown ), array_column( $cart->get_cart(), 'product_id' ) ) ) );
+		if ( array() === $classes || ! WC()->customer ) {
+			return array() !== $classes;
+		}
+		$new = Need::of_checkout();
+		// A plugin for subscriptions leads from the page for the payment back to the checkout, with the order and its goods.
+		$order = 0 === $shown && WC()->session ? Orders::find( absint( WC()->session->get( 'order_awaiting_payment' ) ) ) : null;
+		if ( $order && $order->has_cart_hash( $cart->get_cart_hash() ) && Need::place( $order ) === Need::place( $new ) && Orders::may_be_paid( $order ) ) {
+			return false;
+		}
+		return ! ( ( $cart->is_empty() || $cart->needs_shipping() ) && Need::is_nothing( $new, $classes ) );
 	}
 
 	/** The block cart and checkout hide each way to pay that does not declare what the cart requires: express buttons, too. */
@@ -264,36 +310,11 @@ final class Gate {
 		return $response;
 	}
 
-	/**
-	 * The last moment before a payment.
-	 *
-	 * @param \WC_Order $order The order.
-	 * @throws RouteException If it is not cleared, and is to be paid.
-	 */
-	public static function before_api_payment( $order ): void {
-		try {
-			if ( ! self::may_be_given( $order ) ) {
-				throw new RouteException( 'countersign_not_cleared', esc_html( self::not_released() ), 400 );
-			}
-		} catch ( Service_Error $error ) {
-			throw new RouteException( 'countersign_unavailable', esc_html( self::sorry() ), 503 );
-		}
-	}
-
 	/** The order of the page, if it is the buyer's and has something to do with the service. */
 	private static function order_to_pay() {
 		$order = Orders::find( absint( get_query_var( 'order-pay' ) ) );
 		$key   = isset( $_GET['key'] ) && is_string( $_GET['key'] ) ? wc_clean( wp_unslash( $_GET['key'] ) ) : ''; // phpcs:ignore WordPress.Security.NonceVerification.Recommended -- compared with the order's.
 		return $order && $order->key_is_valid( $key ) && Orders::is_gated( $order ) ? $order : null;
-	}
-
-	/** A buyer who has ordered before and comes back from the notice: WooCommerce would say that the order cannot be paid. */
-	public static function lead_on(): void {
-		$order = self::order_to_pay();
-		if ( $order && $order->has_status( array( 'on-hold', 'processing', 'completed' ) ) && Orders::was_cleared( $order ) && ! $order->needs_payment() ) {
-			wp_safe_redirect( $order->get_checkout_order_received_url() );
-			exit;
-		}
 	}
 
 	/**

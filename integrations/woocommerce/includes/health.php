@@ -252,7 +252,7 @@ final class Health {
 			return self::check( $label, self::TODO, __( 'The shop has none: a cleared order could not be paid.', 'countersign-woocommerce' ), $link );
 		}
 		$others  = array_diff_key( $names, array_flip( array( 'bacs', 'cheque', 'cod' ) ) );
-		$express = __( 'Express buttons are hidden in the block cart and checkout while a cart needs the notice, and refused at the classic checkout. One that charges by itself only puts its order on hold: try each with a classed product, or turn it off.', 'countersign-woocommerce' );
+		$express = __( 'While a cart needs the notice, express buttons are hidden on product pages, mini-cart, cart and checkout if their plugin asks WooCommerce for the ways to pay, and refused if they use its checkout. One that charges by itself only puts its order on hold: try each with a classed product, or turn it off.', 'countersign-woocommerce' );
 		return self::check( $label, self::GOOD, implode( ', ', $names ) . ( array() === $others ? '' : ". {$express}" ) );
 	}
 
@@ -285,10 +285,7 @@ final class Health {
 		return array(
 			'label'       => $label,
 			'status'      => $status,
-			'badge'       => array(
-				'label' => 'Countersign',
-				'color' => $color,
-			),
+			'badge'       => array( 'label' => 'Countersign', 'color' => $color ),
 			'description' => '' === $lines ? '<p>' . esc_html__( 'Orders with a classed product go through the notice.', 'countersign-woocommerce' ) . '</p>' : $lines,
 			'actions'     => '<a href="' . esc_url( Settings_Page::url() ) . '">' . esc_html__( 'Settings', 'countersign-woocommerce' ) . '</a>',
 			'test'        => 'countersign',

@@ -336,45 +336,12 @@ final class Orders {
 	}
 
 	/**
-	 * Take over what a release stored that did not note which order it is about, if the service says that its session was begun
-	 * for this one: by the order's number, and for its page for the payment, with the id and the key of the order, in this shop.
-	 *
-	 * @param \WC_Order $order The order.
-	 * @throws Service_Error If the service refuses or does not respond.
-	 */
-	public static function take_over( $order ): void {
-		$stored = self::stored( $order );
-		if ( '' === $stored['status'] || 0 !== $stored['order'] ) {
-			return;
-		}
-		if ( 'not_needed' !== $stored['status'] ) {
-			try {
-				$session = Client::get( '/v1/checkout_sessions/' . rawurlencode( $stored['session'] ) );
-			} catch ( Service_Error $error ) {
-				if ( 'not_found' !== $error->reason ) {
-					throw $error;
-				}
-				return;
-			}
-			$url = (string) ( $session['return_url'] ?? '' );
-			if ( self::number( $order ) !== ( $session['order_reference'] ?? '' )
-				|| wp_parse_url( $url, PHP_URL_HOST ) !== wp_parse_url( home_url(), PHP_URL_HOST )
-				|| false === strpos( $url, $order->get_order_key() )
-				|| 1 !== preg_match( '~[/=]' . $order->get_id() . '(?:[/?&]|$)~D', $url ) ) {
-				return;
-			}
-		}
-		self::note( $order, $stored );
-	}
-
-	/**
 	 * Read the session of an order that waits for its buyer, and store how it ended and what was decided at its end. It asks for no decision.
 	 *
 	 * @param \WC_Order $order The order.
 	 * @throws Service_Error If the service refuses or does not respond.
 	 */
 	public static function refresh( $order ): void {
-		self::take_over( $order );
 		$data = self::data( $order );
 		if ( 'open' === $data['status'] ) {
 			$session = Client::get( '/v1/checkout_sessions/' . rawurlencode( $data['session'] ) );
@@ -452,7 +419,6 @@ final class Orders {
 	 * @throws Service_Error If the service refuses or does not respond.
 	 */
 	public static function decide( $order ): void {
-		self::take_over( $order );
 		$data = self::data( $order );
 		if ( 'completed' !== $data['status'] || $data['shipped'] > 0 || 'changed' === self::state( $order ) ) {
 			return;
@@ -488,7 +454,6 @@ final class Orders {
 	 * @throws Service_Error If the service refuses or does not respond.
 	 */
 	public static function ask_again( $order ): void {
-		self::take_over( $order );
 		if ( 'open' === self::state( $order ) ) {
 			self::settle( $order );
 		} else {

@@ -23,7 +23,7 @@ final class Products {
 	public static function register(): void {
 		add_action( 'woocommerce_product_options_general_product_data', array( self::class, 'show_product_field' ) );
 		add_action( 'woocommerce_admin_process_product_object', array( self::class, 'save_product_field' ) );
-		add_action( 'product_cat_add_form_fields', array( self::class, 'show_new_category_field' ) );
+		add_action( 'product_cat_add_form_fields', array( self::class, 'show_category_field' ) );
 		add_action( 'product_cat_edit_form_fields', array( self::class, 'show_category_field' ) );
 		add_action( 'created_product_cat', array( self::class, 'save_category_field' ) );
 		add_action( 'edited_product_cat', array( self::class, 'save_category_field' ) );
@@ -118,22 +118,22 @@ final class Products {
 		}
 	}
 
-	/** The field in the form for a new category. */
-	public static function show_new_category_field(): void {
-		echo '<div class="form-field">';
-		self::select( '' );
-		echo '</div>';
-	}
-
 	/**
 	 * The field in the form of a category.
 	 *
-	 * @param \WP_Term $term The category.
+	 * @param \WP_Term|string $term The category; the name of the taxonomy: a new one.
 	 */
 	public static function show_category_field( $term ): void {
-		echo '<tr class="form-field"><th scope="row">' . esc_html__( 'Countersign class', 'countersign-woocommerce' ) . '</th><td>';
-		self::select( (string) get_term_meta( $term->term_id, self::META, true ) );
-		echo '</td></tr>';
+		$is_new = ! $term instanceof \WP_Term;
+		$chosen = $is_new ? '' : (string) get_term_meta( $term->term_id, self::META, true );
+		echo $is_new ? '<div class="form-field">' : '<tr class="form-field"><th scope="row"></th><td>';
+		wp_nonce_field( self::NONCE, self::NONCE, false );
+		echo '<label for="countersign-class">' . esc_html__( 'Countersign class', 'countersign-woocommerce' ) . '</label>';
+		echo '<select id="countersign-class" name="' . esc_attr( self::META ) . '">';
+		foreach ( self::choices() as $class => $label ) {
+			echo '<option value="' . esc_attr( $class ) . '"' . selected( $chosen, $class, false ) . '>' . esc_html( $label ) . '</option>';
+		}
+		echo '</select>', $is_new ? '</div>' : '</td></tr>';
 	}
 
 	/**
@@ -156,21 +156,6 @@ final class Products {
 		}
 		$class = sanitize_key( wp_unslash( $_POST[ self::META ] ) );
 		return array_key_exists( $class, self::choices() ) ? $class : null;
-	}
-
-	/**
-	 * A list to choose from.
-	 *
-	 * @param string $chosen The present class.
-	 */
-	private static function select( string $chosen ): void {
-		wp_nonce_field( self::NONCE, self::NONCE, false );
-		echo '<label for="countersign-class">' . esc_html__( 'Countersign class', 'countersign-woocommerce' ) . '</label>';
-		echo '<select id="countersign-class" name="' . esc_attr( self::META ) . '">';
-		foreach ( self::choices() as $class => $label ) {
-			echo '<option value="' . esc_attr( $class ) . '"' . selected( $chosen, $class, false ) . '>' . esc_html( $label ) . '</option>';
-		}
-		echo '</select>';
 	}
 
 	/**
