@@ -77,6 +77,14 @@ class Oscar:
         received = "SELECT id FROM countersign_django_receivedevent"
         wait_until(lambda: {"id": event.id} in self.rows(received), f"{type_} is received")
 
+    def mailed(self, number: str) -> str:
+        """The link in the mail about an order."""
+        mails = [path.read_text() for path in (self.database.parent / "mail").glob("*.log")]
+        [mail] = [one for one in mails if f"missing for your order {number}" in one]
+        found = re.search(r"http\S+key=\S+", mail)
+        assert found is not None, mail
+        return found[0]
+
     def is_now(self, status: str) -> None:
         wait_until(lambda: self.last()["status"] == status, f"the order is {status}")
 
@@ -96,6 +104,7 @@ def oscar(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oscar]:
                 "COUNTERSIGN_API_KEY": key,
                 "SHOP_WEBHOOK_SECRET": endpoint.secret,
                 "SHOP_DATA_DIR": str(folder / "shop"),
+                "SHOP_URL": url,
                 "PYTHONUNBUFFERED": "1",
             }
             with running([sys.executable, *OPEN, "--port", str(port)], environment, log) as process:
@@ -235,6 +244,46 @@ def test_an_order_that_is_changed_while_it_waits_begins_again(
         "cancelled",
         False,
     )
+
+
+def test_a_paid_order_that_staff_change_is_held_until_its_own_notice(
+    oscar: Oscar, guest: Customer, staff: Customer
+) -> None:
+    """With a note, and a mail whose link works in any browser; nothing is captured again."""
+    guest.buy()
+    oscar.is_now("Released")
+    order = oscar.last()
+    place = f"/dashboard/orders/{order['number']}/"
+    page = staff.get(f"{place}shipping-address/")
+    country = re.search(r'<option value="(\w+)" selected', page)
+    assert country is not None, page
+    address = ADDRESS | {"country": country[1], "postcode": "94105-1234"}
+    staff.post(f"{place}shipping-address/", **address)
+    oscar.is_now("On hold")
+    assert "do not ship" in staff.get(place)
+    assert "Do not ship" in staff.get("/dashboard/dispatch/")
+    link = oscar.mailed(order["number"])
+    elsewhere = Customer(oscar.url)
+    with elsewhere.client:
+        assert elsewhere.client.get(link.partition("?")[0]).status_code == 404
+        elsewhere.initial(elsewhere.identify(Page(elsewhere.client.get(link))))
+        oscar.is_now("Released")
+        assert "Paid and released" in elsewhere.client.get(link).text
+    assert (oscar.last()["paid"], oscar.last()["shipping_zip"]) == (129, "94105-1234")
+
+
+def test_an_order_that_staff_cancel_ends_its_session(
+    oscar: Oscar, guest: Customer, staff: Customer
+) -> None:
+    """Stopped in the dashboard, or deleted: no buyer proves an identity for nothing."""
+    guest.check_out("handguard")
+    order = oscar.last()
+    place = f"/dashboard/orders/{order['number']}/"
+    staff.get(place)
+    staff.post(place, order_action="change_order_status", new_status="Stopped")
+    assert oscar.last()["status"] == "Stopped"
+    session = order["checkout_session_id"]
+    assert oscar.client.checkout_sessions.retrieve(session).status == "cancelled"
 
 
 def test_a_refunded_order_does_not_leave(oscar: Oscar, guest: Customer, staff: Customer) -> None:

@@ -314,13 +314,16 @@ def test_several_classes_are_one_order(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "zip_code"), [("California", "94105"), ("CA", "9410"), ("CA", "94105-12")]
+    ("state", "zip_code"),
+    [("California", "94105"), ("CA", "9410"), ("CA", "94105-12")],
 )
 def test_a_wrong_address_is_the_mistake_of_the_buyer(
     shop: Shop, state: str, zip_code: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with pytest.raises(orders.CannotSell, match=r"Check the state \(two letters\)"):
+    with pytest.raises(orders.CannotSell, match="look at state and ZIP code once more"):
         orders.needs(["accessory"], state=state, zip_code=zip_code)
+    with pytest.raises(orders.CannotSell):
+        orders.needs(["no class!"], state="CA", zip_code="94105")
     assert "invalid_request" in caplog.text
     assert orders.needs(["accessory"], state=" ca", zip_code="94105 ") is not None
     assert orders.needs(["accessory"], state="CA", zip_code="94105-1234") is not None
@@ -342,7 +345,7 @@ def test_a_refusal_of_the_service_is_logged_once(
             client().close()
         # Webhooks of other tests may arrive meanwhile: theirs is another module.
         said = [one for one in caplog.records if one.name == "countersign_django"]
-        (record,) = (one for one in said if one.module == "orders")
+        (record,) = (one for one in said if one.module == "needing")
         assert record.levelname == "ERROR"
         assert code in record.getMessage()
         assert ("request req_" in caplog.text) == (conf is wrong)

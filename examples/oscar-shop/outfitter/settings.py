@@ -87,7 +87,11 @@ DATABASES = {
 # The search queries the database itself: there is no index to update, and it logs that each time.
 warnings.filterwarnings("ignore", module="haystack")
 HAYSTACK_CONNECTIONS = {"default": {"ENGINE": "haystack.backends.simple_backend.SimpleEngine"}}
-EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"
+# Mails are files in a sandbox.
+EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
+EMAIL_FILE_PATH = DATA / "mail"
+# Where links in mails lead.
+SHOP_URL = os.environ.get("SHOP_URL", "http://localhost:8000")
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "America/Los_Angeles"
 USE_TZ = True
@@ -107,7 +111,8 @@ OSCAR_INITIAL_ORDER_STATUS = "Waiting"
 OSCAR_INITIAL_LINE_STATUS = "Waiting"
 OSCAR_ORDER_STATUS_PIPELINE = {
     "Waiting": ("Released", "Stopped"),
-    "Released": ("Shipped", "Stopped", "Refunded"),
+    "Released": ("Shipped", "On hold", "Stopped", "Refunded"),
+    "On hold": ("Released", "Stopped", "Refunded"),
     "Shipped": ("Refunded",),
     "Stopped": (),
     "Refunded": (),

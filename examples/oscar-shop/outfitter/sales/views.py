@@ -8,7 +8,6 @@ from django.contrib import messages
 from django.contrib.admin.views.decorators import staff_member_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.views import View
 from django.views.generic import ListView
@@ -36,13 +35,14 @@ class OrderView(CheckoutMixin, View):
         purchase = get_object_or_404(Purchase, order__number=number)
         order, user = purchase.order, request.user
         mine = order.user == user if user.is_authenticated else order.user is None
-        if not mine or (
-            order.user is None and request.session.get("checkout_order_id") != order.id
-        ):
+        if order.user is None and request.session.get("checkout_order_id") != order.id:
+            mine = False
+        # A link that was mailed works in any browser.
+        if not mine and not order.check_verification_hash(request.GET.get("key", "")):
             raise Http404
         try:
-            begun = purchase.state != State.NONE
-            if order.status == "Waiting" and not (begun and selling.as_decided(purchase)):
+            waits = order.status in {"Waiting", "On hold"}
+            if waits and (purchase.state == State.NONE or not selling.as_decided(purchase)):
                 return self._begin(purchase)
             return self.come_back(purchase)
         except CountersignError:
@@ -54,16 +54,17 @@ class OrderView(CheckoutMixin, View):
         try:
             needed = selling.needed(order, order.shipping_address)
         except CannotSell:
-            selling.stop(order)
+            if order.status == "Waiting":
+                selling.stop(order)
             needed = None
         else:
             if needed is None:
-                selling.release(order)
+                selling.follow(purchase)
         if needed is None:
             purchase.refresh_from_db()
             return self._page(purchase)
-        place = reverse("sales:order", args=[order.number])
         cbid = selling.known_buyer(order.user)
+        place = self.request.get_full_path()
         return self.lead_to_notice(purchase, needed, return_path=place, cbid=cbid)
 
     def order_open(self, order: CountersignOrder) -> HttpResponse:
@@ -86,7 +87,7 @@ class DispatchView(View):
     """Paid orders with the duties for each parcel."""
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        waiting = Purchase.objects.filter(order__status__in=["Released", "Shipped"])
+        waiting = Purchase.objects.filter(order__status__in=["Released", "On hold", "Shipped"])
         purchases = waiting.select_related("order").order_by("pk")
         return render(request, "outfitter/dispatch.html", {"purchases": purchases})
 
@@ -94,7 +95,11 @@ class DispatchView(View):
         purchase = get_object_or_404(Purchase, pk=request.POST["purchase"])
         number, form = purchase.order.number, request.POST
         try:
-            if "refund" in form and purchase.order.status in {"Released", "Shipped"}:
+            if "refund" in form and purchase.order.status in {
+                "Released",
+                "On hold",
+                "Shipped",
+            }:
                 selling.refund(purchase.order)
                 messages.info(request, f"Order {number} was refunded.")
             elif purchase.order.status != "Released":

@@ -9,7 +9,7 @@ from django.db import models
 
 
 class State(StrEnum):
-    """Where an order is. Only `CLEARED` is a yes."""
+    """Where an order is. Only `CLEARED` and `NOT_NEEDED` are a yes."""
 
     NONE = "none"
     """Nothing was begun, or it was about another address or class."""
@@ -22,6 +22,8 @@ class State(StrEnum):
     DECLINED = "declined"
     EXPIRED = "expired"
     CANCELLED = "cancelled"
+    NOT_NEEDED = "not_needed"
+    """Nothing is needed, see `countersign_django.following.follow`: also a yes."""
 
 
 class CountersignOrder(models.Model):

@@ -7,13 +7,10 @@ logged, nothing is stored, and the order is unchanged: treat it as a no.
 from __future__ import annotations
 
 import hashlib
-import logging
 import secrets
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -22,86 +19,60 @@ from django.utils import timezone
 from countersign_client import CountersignError, errors
 from countersign_django.conf import client
 from countersign_django.models import CountersignOrder, State, nothing
+from countersign_django.needing import CannotSell, Needed, logged, logger, needs, place_of
 from countersign_django.signals import order_changed
 
-logger: Final = logging.getLogger("countersign_django")
-LOGGED: Final = "It is in the log of countersign_django."
+__all__ = (
+    "CannotSell",
+    "Needed",
+    "begin",
+    "cancel",
+    "decide",
+    "known_buyer",
+    "needs",
+    "paid",
+    "place_of",
+    "refresh",
+    "report",
+    "settle",
+    "state_now",
+    "take_over",
+)
 
 
-@contextmanager
-def _logged() -> Iterator[None]:
-    """Log why a call failed, once: a buyer is not shown that the key of the shop is wrong."""
-    try:
-        yield
-    except CountersignError as error:
-        if LOGGED not in getattr(error, "__notes__", ()):
-            logger.error("%s", error)  # noqa: TRY400 - a traceback says no more
-            error.add_note(LOGGED)
-        raise
+def state_now(
+    order: CountersignOrder,
+    product_classes: Collection[str],
+    *,
+    state: str,
+    zip_code: str,
+    country: str = "US",
+    residence_state: str = "",
+) -> State:
+    """The state of an order for what is in it now: `none` if that is not what was asked about.
 
-
-class CannotSell(Exception):
-    """This cart cannot be sold in one order, to this address, or not at all.
-
-    The message is for the buyer, `code` for programs.
+    It notes if nothing is needed, see `needs`, and ends the session for another place. If the
+    service does not respond, the order is as it was, or `none`.
     """
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code: Final = code
-
-
-@dataclass(frozen=True, kw_only=True)
-class Needed:
-    """The requirements of an order before it is paid."""
-
-    notice_id: str
-    product_class: str
-    """The class; several sorted, with commas between."""
-    shipping_zip: str
-    identity: bool
-
-
-@_logged()
-def needs(
-    product_classes: Collection[str], *, state: str, zip_code: str, residence_state: str = ""
-) -> Needed | None:
-    """The requirements of an order of these classes to this place; None: nothing.
-
-    `state` is the two-letter code of the Postal Service. Without `residence_state` the residence is
-    unknown, and unknown requirements count as needed.
-
-    Raises CannotSell, also for an address that is not one.
-    """
-    state, zip_code = state.strip().upper(), zip_code.strip()
-    classes = sorted(set(product_classes))
-    if not classes:
-        return None
+    is_same = False
     try:
-        answer = client().requirements.retrieve(
-            product_classes=classes,
-            ship_to={"state": state, "zip": zip_code},
-            residence_state=residence_state or None,
+        state, zip_code = place_of(state, zip_code, country)
+        asked = (",".join(sorted(set(product_classes))), zip_code)
+        is_same = asked == (order.product_class, order.shipping_zip)
+        if is_same and order.state not in {State.NONE, State.NOT_NEEDED}:
+            return order.state
+        needed = needs(
+            product_classes, state=state, zip_code=zip_code, residence_state=residence_state
         )
-    except errors.InvalidRequest as error:
-        # The buyer's mistake, or, if a class cannot be one, the shop's.
-        logger.warning("Refused as a wrong address: %s", error)
-        message = "Check the state (two letters) and the ZIP code (five digits)."
-        raise CannotSell("invalid_address", message) from error
-    if refused := [w.product_class or "" for w in answer.warnings if w.type == "not_sufficient"]:
-        raise CannotSell("not_sufficient", f"Not shipped to buyers: {', '.join(refused)}.")
-    # Unknown counts as required: only `not_required` means that nothing is needed.
-    if answer.decision == "not_required":
-        return None
-    notices = [one.notice_id for one in answer.notices if one.required != "not_required"]
-    if len(notices) != 1:
-        raise CannotSell("not_together", "These products need an order each.")
-    return Needed(
-        notice_id=notices[0],
-        product_class=",".join(classes),
-        shipping_zip=zip_code,
-        identity=answer.identity.required != "not_required",
-    )
+        if needed is None and not (is_same and order.state == State.NOT_NEEDED):
+            noted = {} if _is_own(order) else nothing()
+            noted |= {"bound_to": order.itself(), "session_status": State.NOT_NEEDED}
+            _drop(order, **noted | dict(zip(("product_class", "shipping_zip"), asked, strict=True)))
+        elif needed is not None and order.state == State.OPEN:
+            _drop(order)
+    except (CannotSell, CountersignError) as error:
+        return order.state if is_same and isinstance(error, CountersignError) else State.NONE
+    return State.NONE if needed else State.NOT_NEEDED
 
 
 def known_buyer(of_customer: QuerySet[CountersignOrder]) -> str:
@@ -116,7 +87,7 @@ def known_buyer(of_customer: QuerySet[CountersignOrder]) -> str:
     return newest.cbid if newest and newest.cleared else ""
 
 
-@_logged()
+@logged()
 def begin(
     order: CountersignOrder,
     needed: Needed,
@@ -141,7 +112,7 @@ def begin(
         rows.update(**nothing())
         order.refresh_from_db()
     # A session for another address must not lead to a payment, so it is not fetched.
-    if _is_about_another(order, needed):
+    if order.state == State.NOT_NEEDED or _is_about_another(order, needed):
         _drop(order)
     match settle(order):
         case State.OPEN:
@@ -194,7 +165,7 @@ def begin(
     return order.notice_url
 
 
-@_logged()
+@logged()
 def refresh(order: CountersignOrder) -> State:
     """Read the session of an order that waits for its buyer, and store how it ended.
 
@@ -226,7 +197,7 @@ def refresh(order: CountersignOrder) -> State:
     return order.state
 
 
-@_logged()
+@logged()
 def settle(order: CountersignOrder) -> State:
     """`refresh`, and `decide` if nothing was decided: for a message, or a button of the buyer."""
     if refresh(order) == State.UNDECIDED and order.ack_id and order.cbid:
@@ -234,7 +205,7 @@ def settle(order: CountersignOrder) -> State:
     return order.state
 
 
-@_logged()
+@logged()
 def decide(order: CountersignOrder, needed: Needed | None = None) -> State:
     """Ask whether the order may ship, and store the decision: the last one counts.
 
@@ -280,7 +251,7 @@ def decide(order: CountersignOrder, needed: Needed | None = None) -> State:
     return order.state
 
 
-@_logged()
+@logged()
 def report(
     order: CountersignOrder,
     *,
@@ -322,7 +293,7 @@ def report(
     )
 
 
-@_logged()
+@logged()
 def paid(order: CountersignOrder, *, paid_at: datetime | None = None) -> None:
     """Report that a cleared order was paid, while its clearance is valid.
 
@@ -341,7 +312,7 @@ def paid(order: CountersignOrder, *, paid_at: datetime | None = None) -> None:
     )
 
 
-@_logged()
+@logged()
 def cancel(order: CountersignOrder) -> State:
     """End the session of an order that waits for its buyer: the link collects nothing more."""
     if _is_own(order) and order.state == State.OPEN:
@@ -361,7 +332,7 @@ def _is_own(order: CountersignOrder) -> bool:
     Its session is its own if the service has this order's reference for it; without a reference, if
     no other order has the session.
     """
-    if order.bound_to or not order.session_status:
+    if order.bound_to or not order.checkout_session_id:
         return order.is_own
     try:
         session = client().checkout_sessions.retrieve(order.checkout_session_id)
@@ -379,7 +350,7 @@ def _is_own(order: CountersignOrder) -> bool:
     return is_own
 
 
-@_logged()
+@logged()
 def take_over(order: CountersignOrder) -> bool:
     """Check an order from a release that did not note its subject: whether it continues."""
     return _is_own(order)
@@ -393,8 +364,10 @@ def _is_about_another(order: CountersignOrder, needed: Needed) -> bool:
     return before != (needed.product_class, needed.shipping_zip)
 
 
-def _drop(order: CountersignOrder) -> None:
+def _drop(order: CountersignOrder, **noted: object) -> None:
     """Give up a begun order: nothing is cleared, and the link collects nothing more.
+
+    `noted` is stored instead of nothing.
 
     The ids stay: the next session has another key by them, and the receipt can be collected.
     """
@@ -406,21 +379,20 @@ def _drop(order: CountersignOrder) -> None:
             # It has ended: how does not matter.
             if error.code != "checkout_session_closed":
                 raise
-    _store(
-        order,
-        only_if=before,
-        session_status="",
-        notice_url="",
-        client_token="",
-        clearance_id="",
-        cleared=None,
-        reasons=[],
-        obligations=[],
-        clearance_token="",
-        cleared_until=None,
-        shipped_at=None,
-        closed_at=None,
-    )
+    dropped: dict[str, Any] = {
+        "session_status": "",
+        "notice_url": "",
+        "client_token": "",
+        "clearance_id": "",
+        "cleared": None,
+        "reasons": [],
+        "obligations": [],
+        "clearance_token": "",
+        "cleared_until": None,
+        "shipped_at": None,
+        "closed_at": None,
+    }
+    _store(order, only_if=before, **dropped | noted)
 
 
 def _store(
