@@ -62,8 +62,8 @@ MUTATIONS: Final = (
     Mutation(
         "a cart is never gated",
         "gate",
-        "$gated = WC()->cart && self::is_cart_gated( WC()->cart );",
-        "$gated = false;",
+        "$gated = WC()->cart && self::is_cart_gated( WC()->cart, is_product()",
+        "$gated = false && intval( is_product()",
         paths.the_classic_checkout,
     ),
     Mutation(
@@ -161,9 +161,23 @@ MUTATIONS: Final = (
     Mutation(
         "a free order is paid by opening its page",
         "gate",
-        "if ( Orders::may_be_paid( $order ) && ! $order->needs_payment() &&",
-        "if (",
+        "if ( $order->needs_payment() ) {\n\t\t\treturn;",
+        "if ( false ) {\n\t\t\treturn;",
         paths.a_free_order_whose_page_is_opened,
+    ),
+    Mutation(
+        "a cart for another place counts as the order",
+        "gate",
+        "&& Need::place( $order ) === Need::place( $new )",
+        "",
+        _test(test_gates.test_a_cleared_order_is_paid_at_the_checkout_too),
+    ),
+    Mutation(
+        "another plugin takes the notice away",
+        "gate",
+        "return array_intersect_key( WC()->payment_gateways()->payment_gateways(),",
+        "return array_intersect_key( $gateways,",
+        _test(test_gates.test_no_other_plugin_takes_the_notice_away),
     ),
     Mutation(
         "a cancelled order keeps its session",

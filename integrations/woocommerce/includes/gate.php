@@ -210,11 +210,11 @@ final class Gate {
 			wc_add_notice( self::sorry(), 'error' );
 			return;
 		}
-		if ( $order->needs_payment() || ! Orders::was_cleared( $order ) ) {
+		if ( $order->needs_payment() ) {
 			return;
 		}
-		if ( Orders::may_be_paid( $order ) && $order->has_status( array( 'pending', 'failed' ) ) ) {
-			// It costs nothing.
+		if ( $order->has_status( array( 'pending', 'failed' ) ) ) {
+			// It costs nothing, and is cleared: see order_needs_payment().
 			$order->payment_complete();
 		} elseif ( ! $order->has_status( array( 'on-hold', 'processing', 'completed' ) ) ) {
 			return;
