@@ -1,5 +1,7 @@
 """Platforms for the bridge: each has one order at a time, and a judge with the published document.
 
+``python -m tests.bridge.mocks shopify`` plays one for a bridge on port 8090: see docs/bridge.md.
+
 For REST it is Prism, a proxy that judges each request and each answer; for GraphQL, graphql-core
 executes the requests by the published schema. What these pretend is no more than which act leads to
 which state.
@@ -11,14 +13,18 @@ import base64
 import hmac
 import json
 import os
+import shlex
+import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+import httpx2
 from graphql import build_schema, graphql_sync
 
 from tests.cli.serving import running, wait_for
@@ -255,3 +261,25 @@ def judged(document: Path, upstream: str, folder: Path) -> Iterator[str]:
     with running([*command, "--port", str(port)], os.environ, log) as process:
         wait_for(process, log, "Prism is listening")
         yield f"http://127.0.0.1:{port}"
+
+
+def main(name: str) -> None:
+    """Show the settings of a bridge, and place an order when Enter is pressed."""
+    kinds: dict[str, type[Shop]] = {kind.name: kind for kind in (BigCommerce, Magento, Shopify)}
+    with TemporaryDirectory() as folder, open_shop(kinds[name], Path(folder)) as shop:
+        settings = {"PLATFORM": name, "SHOP_URL": shop.url, "SHOP_TOKEN": TOKEN}
+        for key, value in (settings | {"SHOP_SECRET": SECRET, "CLASSES": "HG-1=accessory"}).items():
+            sys.stdout.write(f"export BRIDGE_{key}={shlex.quote(value)}\n")
+        input("Start the bridge with these, then press Enter: an order is placed.\n")
+        headers, body = shop.message()
+        httpx2.post("http://127.0.0.1:8090/placed", content=body, headers=headers)
+        known, pause = 0, threading.Event()
+        while shop.state not in {"released", "cancelled"} or known < len(shop.acts):
+            for act in shop.acts[known:]:
+                sys.stdout.write(f"The order is {act}.\n")
+            known = len(shop.acts)
+            pause.wait(0.2)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
