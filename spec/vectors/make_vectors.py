@@ -23,10 +23,11 @@ from typing import Any
 import msgspec
 
 from countersign.base.values import Mode
+from countersign.core.access.clocks import REAL_TIME
 from countersign.core.access.idempotency import NONCE_BYTES
 from countersign.core.access.key import KeyKind, Principal
 from countersign.core.access.secrets import SECRET_BYTES, DeploymentSecret
-from countersign.core.acknowledgments.acknowledge import acknowledge, prepare_hosted
+from countersign.core.acknowledgments.acknowledge import acknowledge, begin, make_hosted
 from countersign.core.acknowledgments.model import Client, Origin, Source, Submission
 from countersign.core.log.record import SEAL_ENTROPY, NewRecord
 from countersign.core.notices.model import (
@@ -152,8 +153,8 @@ def make(given: dict[str, Any]) -> Made:
     room: Any = world  # all that is asked of a room here, not all that it is
     if "process" in given:
         process = msgspec.convert(given["process"], Process)
-        prepared = prepare_hosted(room, principal, notice, submission, process)
-        record: NewRecord = asyncio.run(prepared)
+        begun = asyncio.run(begin(room, principal, notice, submission, REAL_TIME))
+        record: NewRecord = asyncio.run(make_hosted(begun, process))
     else:
         asyncio.run(acknowledge(room, principal, notice, submission))
         (record,) = world.stored
