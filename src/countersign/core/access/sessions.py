@@ -6,12 +6,11 @@ Nothing is cached: a revoked session or role ends at once.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, Row, delete, select, update
 
 from countersign.base.db.database import Database
 from countersign.base.db.statements import of_row, rows
@@ -62,14 +61,9 @@ class Grant(Struct, frozen=True, kw_only=True):
     role: Role
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundSession:
-    """The database's data of a calling person, for one account or none."""
-
-    session: PersonSession
-    grants: list[Grant]
-    has_account: bool
-    is_disabled: bool
+_Found: TypeAlias = tuple[PersonSession, list[Grant], Row[Any] | None]
+"""The session of a calling person, the person's roles, and the account asked about, if it exists.
+"""
 
 
 class Sessions:
@@ -98,8 +92,9 @@ class Sessions:
             found = await self._database.read(find_session, digest, account_id, now)
         if found is None:
             raise InvalidApiKey("The session is unknown or has ended: sign in again.")
-        if now - found.session.last_used_at > _NOTE_GRAIN:
-            note_later(self._database.write(_touch, found.session.id, now))
+        session = found[0]
+        if now - session.last_used_at > _NOTE_GRAIN:
+            note_later(self._database.write(_touch, session.id, now))
         return _principal(found, account_id, mode, now)
 
     def digest(self, token: bytes) -> bytes | None:
@@ -112,19 +107,14 @@ class Sessions:
 
 def find_session(
     connection: Connection, digest: bytes, account_id: str, now: datetime
-) -> FoundSession | None:
+) -> _Found | None:
     """The open session with this token hash, and what its person may do."""
     session = session_at(connection, digest, now)
     if session is None:
         return None
     state = select(accounts.c.disabled_at).where(accounts.c.id == account_id)
     account = connection.execute(state).one_or_none() if account_id else None
-    return FoundSession(
-        session=session,
-        grants=grants_of(connection, session.person_id),
-        has_account=account is not None,
-        is_disabled=account is not None and account.disabled_at is not None,
-    )
+    return session, grants_of(connection, session.person_id), account
 
 
 def session_at(connection: Connection, digest: bytes, now: datetime) -> PersonSession | None:
@@ -153,27 +143,28 @@ def _touch(connection: Connection, session_id: str, now: datetime) -> None:
     connection.execute(later.values(last_used_at=now))
 
 
-def _principal(found: FoundSession, account_id: str, mode: Mode, now: datetime) -> Principal:
-    staff = [grant.role for grant in found.grants if grant.account_id is None]
-    member = [grant.role for grant in found.grants if grant.account_id == account_id]
-    if staff and account_id and not found.has_account:
+def _principal(found: _Found, account_id: str, mode: Mode, now: datetime) -> Principal:
+    session, grants, account = found
+    staff = [grant.role for grant in grants if grant.account_id is None]
+    member = [grant.role for grant in grants if grant.account_id == account_id]
+    if staff and account_id and account is None:
         raise NotFound("There is no such account.")
-    if not staff and member and found.is_disabled:
+    if not staff and member and account is not None and account.disabled_at is not None:
         raise AccountDisabled
     held = staff + member
     acts, looks = _scopes(staff, member, account_id)
     return Principal(
-        key_id=found.session.id,
+        key_id=session.id,
         account_id=account_id,
         mode=mode,
         scopes=acts | looks,
         credential=CREDENTIAL,
         person=PersonAsking(
-            id=found.session.person_id,
+            id=session.person_id,
             role=held[0].value if held else "",
             looks=looks - acts,
             sees_personal_data=any(ROLES[role].personal for role in held),
-            is_fresh=found.session.is_fresh(now),
+            is_fresh=session.is_fresh(now),
         ),
     )
 
