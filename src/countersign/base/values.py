@@ -2,11 +2,18 @@
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import Final, Protocol, TypeAlias
 
-from countersign_evidence.instant import from_ns, parse_rfc3339, rfc3339, rfc3339_ms
+from countersign_evidence.instant import (
+    EPOCH,
+    MILLISECOND,
+    from_ns,
+    parse_rfc3339,
+    rfc3339,
+    rfc3339_ms,
+)
 
 # Times of evidence, used from here like those below.
 __all__ = ["from_ns", "parse_rfc3339", "rfc3339", "rfc3339_ms"]
@@ -94,6 +101,11 @@ def made_at_ms(identifier: str) -> int:
     return base32_value(identifier[-LENGTH:]) >> 80
 
 
+def digits(text: str, most: int) -> int | None:
+    """The number that at most so many ASCII digits write; None for any other text."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= most else None
+
+
 def is_id(prefix: str, text: str) -> bool:
     """Whether the text has the form of an identifier with this prefix."""
     return text.startswith(prefix + "_") and _BODY.match(text, len(prefix) + 1) is not None
@@ -176,13 +188,9 @@ class Clock(Protocol):
         """Seconds that never go back, for measuring how old something is."""
 
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND: Final = timedelta(milliseconds=1)
-
-
 def from_ms(unix_ms: int) -> datetime:
     """An instant from Unix time in milliseconds."""
-    return _EPOCH + unix_ms * _MILLISECOND
+    return EPOCH + unix_ms * MILLISECOND
 
 
 def to_ms(instant: datetime) -> int:
@@ -190,7 +198,7 @@ def to_ms(instant: datetime) -> int:
 
     Raises TypeError if the datetime has no time zone.
     """
-    return (instant - _EPOCH) // _MILLISECOND
+    return (instant - EPOCH) // MILLISECOND
 
 
 def to_the_second(instant: datetime | None) -> datetime | None:

@@ -23,7 +23,7 @@ from urllib.parse import urlencode, urlsplit
 import httpx2
 
 from countersign.base.spans import outgoing
-from countersign.base.values import Clock
+from countersign.base.values import Clock, digits
 from countersign.identity.model import Finding, Private
 
 FAILURES: Final = 8
@@ -171,8 +171,7 @@ class ProviderReply:
         return self.retry_after or RETRY_AFTER_SECONDS
 
     def _number(self, header: str) -> int | None:
-        text = self.headers.get(header, "").strip()
-        return int(text) if text.isascii() and text.isdigit() and len(text) <= 10 else None
+        return digits(self.headers.get(header, "").strip(), 10)
 
     def _date(self, header: str) -> int | None:
         """An HTTP date (RFC 9110, section 5.6.7)."""

@@ -4,8 +4,8 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND: Final = timedelta(milliseconds=1)
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+MILLISECOND: Final = timedelta(milliseconds=1)
 _RFC3339: Final = re.compile(
     r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})\Z", re.ASCII
 )
@@ -13,7 +13,7 @@ _RFC3339: Final = re.compile(
 
 def from_ns(time_ns: int) -> datetime:
     """An instant from Unix time in nanoseconds, cut to the millisecond."""
-    return _EPOCH + time_ns // 1_000_000 * _MILLISECOND
+    return EPOCH + time_ns // 1_000_000 * MILLISECOND
 
 
 def rfc3339(instant: datetime) -> str:

@@ -9,7 +9,7 @@ witness by Ed25519 (0x04) and by ML-DSA-44 (0x06, c2sp.org/tlog-cosignature).
 
 from base64 import b64encode
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Final, NamedTuple, Self, TypeAlias
 
@@ -19,11 +19,9 @@ from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey, M
 
 from countersign_evidence.encoding import by_the_rules
 from countersign_evidence.errors import EvidenceError
+from countersign_evidence.instant import EPOCH
 from countersign_evidence.offline import verify as rules
 from countersign_evidence.offline.verify import is_sound
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
 
 Checkpoint: TypeAlias = rules.Checkpoint
 """The head of a log: its origin, how many entries it has, and their root."""
@@ -42,7 +40,7 @@ def cosigned_at(time: int) -> datetime | None:
     The holder of the witness's key may sign any number below 2^63, far beyond the year 9999.
     """
     try:
-        return _EPOCH + timedelta(seconds=time)
+        return EPOCH + timedelta(seconds=time)
     except OverflowError:
         return None
 

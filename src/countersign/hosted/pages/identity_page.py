@@ -21,7 +21,7 @@ from countersign.base.errors import (
     VerificationMisconfigured,
     VerificationNotConfigured,
 )
-from countersign.base.values import Reason
+from countersign.base.values import Reason, digits
 from countersign.core.access.account import origin_of
 from countersign.core.buyers.identity_check import FOLLOWED, IdentityCheck
 from countersign.core.buyers.model import BuyerStatus
@@ -142,12 +142,11 @@ async def show(visit: Visit) -> Reply:
     if content.is_undecided and not is_stopped and not (stage is Stage.WAITING and is_own):
         # Perhaps of an older check: another browser's check does not count here.
         stage = Stage.DECIDING
-    if stage in at_provider and (is_played or not is_own):
-        is_left = is_played or content.attempts < ATTEMPTS_MAX
-        stage = Stage.BEGIN if is_left else Stage.USED_UP
-    elif not is_played and content.check and content.check.played and stage in going_on:
-        # The account has the test mode of a provider now.
-        stage = Stage.BEGIN if content.attempts < ATTEMPTS_MAX else Stage.USED_UP
+    may_begin = content.attempts < ATTEMPTS_MAX
+    # Perhaps the account has had the test mode of a provider since.
+    is_replaced = not is_played and content.check and content.check.played and stage in going_on
+    if is_replaced or (stage in at_provider and (is_played or not is_own)):
+        stage = Stage.BEGIN if is_played or may_begin else Stage.USED_UP
     provider = names[0] if names else ""
     if content.check and stage in going_on:
         provider = content.check.provider
@@ -169,7 +168,7 @@ async def show(visit: Visit) -> Reply:
         alike=(names, provider, down, is_unavailable) if is_alike else None,
         stage=stage.value,
         attempts=content.attempts,
-        may_begin=content.attempts < ATTEMPTS_MAX,
+        may_begin=may_begin,
         left=ATTEMPTS_MAX - content.attempts,
         of_another=not is_played and content.is_decided_for_another(visit.browser),
         providers={name: _title(name) for name in names},
@@ -311,14 +310,14 @@ async def come_back(room: HostedPages, call: Call, session_id: str, key: str) ->
 async def updates(visit: Visit) -> Reply:
     """The events of the session, for a page that shows it at the revision in the query."""
     headers = (_EVENTS, *PRIVATE, _UNBUFFERED)
-    shown = visit.form.get("revision", "")
-    if not (shown.isascii() and shown.isdigit() and len(shown) <= _REVISION_DIGITS_MAX):
+    shown = digits(visit.form.get("revision", ""), _REVISION_DIGITS_MAX)
+    if shown is None:
         raise InvalidRequest("Expected the revision that the page shows.")
     if visit.call.method == "HEAD":
         return Reply(b"", headers)
     session = visit.session
     owner = (session.account_id, session.mode)
-    pieces = visit.room.updates.after(session.id, int(shown), owner)
+    pieces = visit.room.updates.after(session.id, shown, owner)
     return Reply(await anext(pieces), headers, 200, pieces)
 
 

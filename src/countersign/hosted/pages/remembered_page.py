@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from countersign.base.errors import CheckoutSessionClosed, RateLimited
 from countersign.base.passkeys import assertion_options
-from countersign.base.values import Mode, from_ms, from_ns, to_ms
+from countersign.base.values import Mode, digits, from_ms, from_ns, to_ms
 from countersign.core.access.account import origin_of
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.checkout import store
@@ -336,9 +336,7 @@ def _same(sent: str, code: bytes) -> bool:
 
 def asked_ms(form: Mapping[str, str]) -> int:
     """When the page with this form was served, in milliseconds; 0 if the form does not say."""
-    sent = form.get("asked", "")
-    is_time = sent.isascii() and sent.isdecimal() and len(sent) <= _MS_DIGITS_MAX
-    return int(sent) if is_time else 0
+    return digits(form.get("asked", ""), _MS_DIGITS_MAX) or 0
 
 
 def _asking(visit: Visit, asked_ms: int) -> bytes:

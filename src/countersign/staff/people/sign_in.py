@@ -24,7 +24,7 @@ from countersign.base.passkeys import (
     credential_id,
     registered,
 )
-from countersign.base.values import from_ms, from_ns, timed_id, to_ms
+from countersign.base.values import digits, from_ms, from_ns, timed_id, to_ms
 from countersign.core.access.audit import AuditAction, write_audit
 from countersign.core.access.key import (
     PERSON_ENTROPY_BYTES,
@@ -243,15 +243,14 @@ async def _used(
     room: People, state: str, response: str, session: str
 ) -> tuple[Row[*tuple[Any, ...]], int] | None:
     """The passkey that has signed this challenge, and its counter."""
-    sent, _, _ = state.partition(".")
-    is_time = sent.isascii() and sent.isdecimal() and len(state) <= _STATE_LENGTH_MAX
     party, named = room.party, credential_id(response)
-    if party is None or named is None or not is_time:
+    asked_ms = digits(state.partition(".")[0], _STATE_LENGTH_MAX)
+    if party is None or named is None or asked_ms is None or len(state) > _STATE_LENGTH_MAX:
         return None
-    if not 0 <= to_ms(_now(room)) - int(sent) <= TIMEOUT_MS:
+    if not 0 <= to_ms(_now(room)) - asked_ms <= TIMEOUT_MS:
         return None
     passkey = await room.access.database.read(_passkey, _lookup(room, named))
-    if passkey is None or from_ms(int(sent)) <= passkey.last_used_at:
+    if passkey is None or from_ms(asked_ms) <= passkey.last_used_at:
         return None
     challenge = _challenge(room, "sign in", state, _bound(room, session))
     handle = _handle(room, passkey.person_id)
