@@ -306,6 +306,9 @@ def _no_constant(name: str) -> None:
 _decoder: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)
 
 
+_UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
+
+
 def _refuse_unstorable(value: object) -> None:
     steps = _unstorable(value)
     if steps is not None:
@@ -321,7 +324,7 @@ def _unstorable(value: object) -> list[str | int] | None:
     Only a refusal writes a path: one for each item would take quadratic time.
     """
     if isinstance(value, str):
-        return [] if "\x00" in value or not _encodable(value) else None
+        return [] if _UNSTORABLE.search(value) else None
     if isinstance(value, dict):
         if (bad := next((key for key in value if _unstorable(key) is not None), None)) is not None:
             return [bad]
@@ -332,14 +335,6 @@ def _unstorable(value: object) -> list[str | int] | None:
             steps.append(step)
             return steps
     return None
-
-
-def _encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 Q = TypeVar("Q", bound=Request)
