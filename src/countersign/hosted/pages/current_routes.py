@@ -63,6 +63,7 @@ _COMPONENT: Final = (
 ).read_bytes()
 _COMPONENT_TAG: Final = etag_of(_COMPONENT)
 _COMPONENT_HEADERS: Final = (
+    (b"content-type", b"text/javascript; charset=utf-8"),
     (b"access-control-allow-origin", b"*"),
     (b"cache-control", b"public, max-age=3600"),
 )
@@ -70,8 +71,7 @@ _COMPONENT_HEADERS: Final = (
 
 async def component(_: HostedPages, call: Call) -> Reply:
     """The file of the component, as web/ makes it."""
-    media_type = (b"content-type", b"text/javascript; charset=utf-8")
-    return tagged(call, _COMPONENT, _COMPONENT_TAG, media_type, *_COMPONENT_HEADERS)
+    return tagged(call, _COMPONENT, _COMPONENT_TAG, *_COMPONENT_HEADERS)
 
 
 async def preflight(_: HostedPages, call: Call) -> Reply:
@@ -86,9 +86,8 @@ async def preflight(_: HostedPages, call: Call) -> Reply:
 async def get_current(room: HostedPages, call: Call) -> Reply:
     """The session of this client token, with the notice to show."""
     session = await _session(room, call)
-    if session.status_at(await store.clock_of(room, session)) is not Status.OPEN:
-        return await _reply(room, call, session)
-    if session.step is not Collected.ACKNOWLEDGMENT:
+    is_open = session.status_at(await store.clock_of(room, session)) is Status.OPEN
+    if not is_open or session.step is not Collected.ACKNOWLEDGMENT:
         return await _reply(room, call, session)
     notice = await buyer.notice_of(room, session)
     locale = locale_of(session.asked, call)

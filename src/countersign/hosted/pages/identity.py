@@ -222,7 +222,8 @@ async def follow(room: HostedPages, session: Session, attempt: int = 0) -> Sessi
     """
     content = session.content
     check = None if content is None else content.check_at(attempt) or content.check
-    if check is None or not await _is_at_identity(room, session):
+    status = session.status_at(await store.clock_of(room, session))
+    if check is None or status is not Status.OPEN or session.step is not Collected.IDENTITY:
         return session
     if check.played:
         # The sandbox plays only until the account has the test mode of a provider.
@@ -352,13 +353,6 @@ async def require_verified(room: HostedPages, session: Session) -> None:
     lost = _of_attempt(with_members(check, status=known.status, reasons=known.reasons))
     await store.change(room, session, partial(checks.lose, verified=check, now_is=lost))
     raise CheckoutSessionClosed("The buyer is not verified for this account now.")
-
-
-async def _is_at_identity(room: HostedPages, session: Session) -> bool:
-    if session.content is None:
-        return False
-    status = session.status_at(await store.clock_of(room, session))
-    return status is Status.OPEN and session.step is Collected.IDENTITY
 
 
 def _says_something(check: IdentityCheck) -> bool:

@@ -96,7 +96,8 @@ async def _page(room: HostedPages, call: Call) -> Reply:
         return await _enter(room, call, name)
     what, _, key = rest.partition("/")
     if what == "copy" and key:
-        return await _copy_by_link(room, call, name, key)
+        key, _, file = key.partition("/")
+        return await _handled({"": _copy, **_FILES}, file, await visit_of(room, call, name, key))
     if what == identity_page.RETURN:
         return await identity_page.come_back(room, call, name, key)
     visit = await visit_of(room, call, name)
@@ -298,12 +299,6 @@ async def _acknowledgment(visit: Visit) -> Acknowledgment | None:
     return found if found.initials_per_line is not None else None
 
 
-async def _copy_by_link(room: HostedPages, call: Call, name: str, rest: str) -> Reply:
-    key, _, what = rest.partition("/")
-    visit = await visit_of(room, call, name, key)
-    return await _handled({"": _copy, **_FILES}, what, visit)
-
-
 async def _copy(visit: Visit) -> Reply:
     """The buyer's copy."""
     copied = await _copied(visit)
@@ -347,8 +342,7 @@ _FILES: Final = {"certificate.pdf": _certificate, "receipt.txt": _receipt}
 
 async def _ask_to_decline(visit: Visit) -> Reply:
     require_open(visit.session, visit.now)
-    step = visit.session.step
-    return visit.show("decline.html", here=f"{visit.root}/decline", step=step)
+    return visit.show("decline.html", here=f"{visit.root}/decline", step=visit.session.step)
 
 
 async def _decline(visit: Visit) -> Reply:
