@@ -26,6 +26,7 @@ from countersign.identity.model import (
     Document,
     FactSource,
     Finding,
+    Private,
     ProviderCheck,
     ProviderEvidence,
     ProviderResult,
@@ -52,7 +53,7 @@ UUID: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.ASCI
 _VISIBLE: Final = re.compile(r"[!-~]{8,300}", re.ASCII)
 
 
-class Credentials(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Credentials(Private, msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The content of an account's credentials file."""
 
     page_hosts: tuple[str, ...] = ()
@@ -97,9 +98,6 @@ class Credentials(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
                     place = name if isinstance(given, str) else f"{name}[{number}]"
                     msg = f"`{place}`: give 8 to 300 visible ASCII characters, without spaces"
                     raise ValueError(msg)
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}: hidden>"
 
 
 C = TypeVar("C", bound=Credentials)

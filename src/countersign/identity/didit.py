@@ -40,14 +40,13 @@ from countersign.identity.model import (
 from countersign.identity.same_person import Holder
 from countersign.identity.starting import ADDRESS, check_form, post
 from countersign.identity.transport import Budget, ProviderRequest
-from countersign.identity.webhook_signature import is_fresh, is_signed
+from countersign.identity.webhook_signature import TIME, is_fresh, is_signed
 
 CANONICAL_BYTES_MAX: Final = 64 * 1024
 CANONICAL_MEMBERS_MAX: Final = 2048
 """Above these, only the signature of the bytes counts: a body has to be parsed before
 X-Signature-V2 can be checked. Didit's messages have some hundred members."""
 _SECRETS_MAX: Final = 5
-_SECONDS: Final = re.compile(r"[0-9]{1,12}", re.ASCII)
 _EVENT_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,100}", re.ASCII)
 _WHOLE_MAX: Final = 2.0**53
 """Above it a number with a fraction or an exponent is no exact integer: `1e300` would become 301
@@ -128,7 +127,7 @@ class Didit(IdentityProvider[DiditCredentials]):
     async def _read_webhook(self, headers: Mapping[str, str], body: bytes) -> WebhookHint | None:
         now, secrets = self._now(), self._credentials.webhook_secrets
         sent = headers.get("x-timestamp", "")
-        if _SECONDS.fullmatch(sent) is None or not is_fresh(int(sent), now):
+        if TIME.fullmatch(sent) is None or not is_fresh(int(sent), now):
             raise WebhookRefused
         if is_signed(body, secrets, headers.get("x-signature", "").lower()):
             return _hint(read.parse(body), now)

@@ -28,6 +28,8 @@ Object: TypeAlias = Mapping[str, Any]
 _DEPTH_MAX: Final = 32
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _PARTS: Final = ("year", "month", "day")
+EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
+"""In the place of a time that is not known."""
 _LAST_DAY: Final = re.compile(r"([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2})([T ]\S+)?)?)?", re.ASCII)
 _COMPACT: Final = re.compile(r"((?:19|20)[0-9]{2})([0-9]{2})([0-9]{2})", re.ASCII)
 """Read in any other order, its year would be before 1900."""

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from hashlib import sha256
 from typing import Final, Literal
 
@@ -68,7 +68,6 @@ _LANGUAGES: Final = {"en": "en_US", "es": "es_ES"}
 _NO_ONE: Final = {"first_name": "Anonymous", "last_name": "Buyer"}
 """An applicant must have names, and we have none: the workflow must not compare them with those on
 the document."""
-_EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class MappedMember(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -390,7 +389,7 @@ def _document_task_ids(body: bytes, run_id: str) -> list[str]:
         task_id = read.matching(task, "id", _TASK_ID)
         if task.get("workflow_run_id") != run_id:
             raise read.Unreadable("task")
-        found.append((read.instant(task, "created_at") or _EARLIEST, task_id))
+        found.append((read.instant(task, "created_at") or read.EARLIEST, task_id))
     return [task_id for _, task_id in sorted(found, reverse=True)]
 
 

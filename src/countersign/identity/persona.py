@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import ClassVar, Final, Literal
 
 from countersign.identity import json_reader as read
@@ -48,7 +48,6 @@ _EVENT_ID: Final = re.compile(r"evt_[A-Za-z0-9]{1,64}", re.ASCII)
 _WORD: Final = re.compile(r"[A-Za-z0-9_.-]{1,96}", re.ASCII)
 """The name of a check or its status; a sentence could contain a name."""
 _LANGUAGES: Final = {"en": "en-US", "es": "es-MX"}
-_EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
 MDOC: Final = "verification/mdoc"
 AAMVA: Final = "verification/aamva"
 SELFIE: Final = "verification/selfie"
@@ -375,7 +374,7 @@ def _verification(resource: read.Object, inquiry_id: str) -> _Verification:
         for made in checks
         if all(read.word(made.get(name), _WORD) for name in ("name", "status"))
     ]
-    return _Verification(str(resource["type"]), attributes, checks, decided_at or _EARLIEST)
+    return _Verification(str(resource["type"]), attributes, checks, decided_at or read.EARLIEST)
 
 
 def _of_one_person(best: Sequence[_Verification]) -> list[_Verification]:

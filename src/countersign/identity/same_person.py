@@ -89,14 +89,12 @@ def _spellings(part: str) -> tuple[str, str]:
 def _alike(one: tuple[str, str], other: tuple[str, str]) -> bool:
     """Whether two parts agree, or one is a truncated form of the other, as in some registers."""
     return any(
-        mine == theirs or (min(len(mine), len(theirs)) >= _CUT_MIN and _begins(mine, theirs))
+        mine == theirs
+        or (len(mine) >= _CUT_MIN and theirs.startswith(mine))
+        or (len(theirs) >= _CUT_MIN and mine.startswith(theirs))
         for mine in one
         for theirs in other
     )
-
-
-def _begins(one: str, other: str) -> bool:
-    return one.startswith(other) or other.startswith(one)
 
 
 _CUT_MIN: Final = 10

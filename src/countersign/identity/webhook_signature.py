@@ -15,7 +15,8 @@ from countersign.base.errors import WebhookRefused
 
 TOLERANCE_SECONDS: Final = 300
 _HEADER_MAX: Final = 4096
-_TIME: Final = re.compile(r"[0-9]{1,12}", re.ASCII)
+TIME: Final = re.compile(r"[0-9]{1,12}", re.ASCII)
+"""Unix seconds."""
 _SIGNATURE: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
@@ -71,7 +72,7 @@ def _time_and_signatures(written: str, *, alone: bool) -> tuple[str, list[str]]:
     pairs = [tuple(item.partition("=")[::2]) for item in written.split(",")]
     times = [value for key, value in pairs if key == "t"]
     signatures = [value for key, value in pairs if key == "v1"]
-    if len(times) != 1 or not _TIME.fullmatch(times[0]) or not signatures:
+    if len(times) != 1 or not TIME.fullmatch(times[0]) or not signatures:
         raise WebhookRefused
     if not all(map(_SIGNATURE.fullmatch, signatures)) or (alone and len(pairs) != 2):
         raise WebhookRefused
