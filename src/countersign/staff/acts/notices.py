@@ -24,6 +24,7 @@ from countersign.base.errors import (
 from countersign.base.http.schemas import (
     STORABLE,
     Listing,
+    NoticeId,
     Page,
     Request,
     Timestamp,
@@ -63,7 +64,6 @@ _LAW: Final = (
 )
 _Text = Annotated[str, Meta(min_length=1, max_length=2000, extra_json_schema=STORABLE)]
 _Version = Annotated[_Text, Meta(examples=[_VERSION])]
-_NoticeId = Annotated[str, Meta(examples=["ab1263"])]
 _Digest = Annotated[str, Meta(description="Hex SHA-256 of the bytes.", examples=[_DIGEST])]
 _GapClosed = Annotated[
     _Text | None,
@@ -128,7 +128,7 @@ class LifecycleStep(Struct, frozen=True, kw_only=True):
 class NoticeLifecycle(Struct, frozen=True, kw_only=True):
     """A published version: where it stands for keys of each mode, and its history."""
 
-    notice_id: _NoticeId
+    notice_id: NoticeId
     version: Annotated[str, Meta(examples=[_VERSION])]
     title: Annotated[str, Meta(examples=["Notice to the purchaser"])]
     digest: _Digest
@@ -145,7 +145,7 @@ class NoticeLifecycle(Struct, frozen=True, kw_only=True):
 class CheckedNotice(Struct, frozen=True, kw_only=True):
     """A notice that can be published, or the version that was published."""
 
-    notice_id: _NoticeId
+    notice_id: NoticeId
     version: Annotated[str, Meta(examples=[_VERSION])]
     digest: _Digest
     text_gaps: list[str]
@@ -159,7 +159,7 @@ class CheckedNotice(Struct, frozen=True, kw_only=True):
 class ComparedNotices(Struct, frozen=True, kw_only=True):
     """What differs between two versions of a notice."""
 
-    notice_id: _NoticeId
+    notice_id: NoticeId
     old: Annotated[str, Meta(examples=["2026-01-01-incomplete"])]
     new: Annotated[str, Meta(examples=[_VERSION])]
     differences: list[NoticeDifference]
@@ -168,7 +168,7 @@ class ComparedNotices(Struct, frozen=True, kw_only=True):
 class NoticeOutcome(LifecycleStep, frozen=True, kw_only=True):
     """What was recorded of a version. The lifecycle shows what keys get from now on."""
 
-    notice_id: _NoticeId
+    notice_id: NoticeId
     version: Annotated[str, Meta(examples=[_VERSION])]
 
 

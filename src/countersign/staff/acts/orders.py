@@ -43,11 +43,11 @@ from countersign.core.privacy.held import find_held
 from countersign.core.privacy.room import Privacy
 from countersign.staff.acts import order_sql as sql
 from countersign.staff.acts.accounts import AccountId
+from countersign.staff.acts.holds import HOLD_ID
 from countersign_evidence.record import REFERENCE_FIELD
 
 _SENT: Final = {OrderState.SHIPPED, OrderState.DELIVERED}
 _DECIDED: Final = {OrderState.CLEARED, OrderState.REFUSED}
-_HOLD: Final = "hold_01km9wtz3tfs8v8j2c7n5k9m0d"
 _CURSOR: Final = Meta(
     description="The `next_cursor` of the previous page.",
     examples=["5f4dcc3b5aa765d61d8327deb882cf99.1764374400000"],
@@ -145,7 +145,7 @@ class FoundOrder(Struct, frozen=True, kw_only=True):
     notice_version: Annotated[str | None, Meta(examples=["2026-01-01"])]
     capture: Annotated[str | None, Meta(examples=["hosted"])]
     cleared: bool
-    hold_id: Annotated[str | None, Meta(examples=[_HOLD])]
+    hold_id: Annotated[str | None, Meta(examples=[HOLD_ID])]
     """A legal hold that keeps it."""
     missing: Annotated[list[str], Meta(examples=[["fulfilment"]])]
     """What a complete order has and this one lacks: `acknowledgment`, `identity_check`,

@@ -48,10 +48,6 @@ ALL_KEYS: Final = "all"
 LINK_PATH: Final = "/console/link"
 STAFF: Final = "deployment"
 """The audit's name for the deployment."""
-_LASTS: Final[dict[LinkKind, timedelta]] = {
-    LinkKind.INVITATION: INVITATION_LASTS,
-    LinkKind.WAY_BACK: WAY_BACK_LASTS,
-}
 
 
 def invite(
@@ -95,7 +91,7 @@ def invite(
         person_id = timed_id(PERSON, time_ns, access.entropy(8))
         row = {"id": person_id, "name": called, "created_at": from_ns(time_ns)}
         connection.execute(insert(people), row)
-        link = _new_link(connection, room, person_id, LinkKind.INVITATION)
+        link = _new_link(connection, room, person_id, LinkKind.INVITATION, INVITATION_LASTS)
     place = reach.account_id or STAFF
     entry = access.audit.entry(AuditAction.PERSON_INVITED, person_id, role=role.value, place=place)
     grant = {
@@ -190,7 +186,7 @@ def way_back(connection: Connection, room: People, who: str, reach: Reach, by: s
         AuditAction.PERSON_LINK_MADE, member.id, place=reach.account_id or STAFF
     )
     write_audit(connection, audit)
-    return _new_link(connection, room, member.id, LinkKind.WAY_BACK)
+    return _new_link(connection, room, member.id, LinkKind.WAY_BACK, WAY_BACK_LASTS)
 
 
 def as_owner(connection: Connection, by: str, reach: Reach) -> bool:
@@ -227,7 +223,9 @@ def _line(act: str, who: str, reach: Reach, more: str = "") -> str:
     return f"On the machine, type: countersign {group} {act} {who}{of}{more}"
 
 
-def _new_link(connection: Connection, room: People, person_id: str, kind: LinkKind) -> Link:
+def _new_link(
+    connection: Connection, room: People, person_id: str, kind: LinkKind, lasts: timedelta
+) -> Link:
     """A link that replaces the earlier ones."""
     access = room.access
     token = compose_token(PERSON_LINK, access.entropy(PERSON_ENTROPY_BYTES))
@@ -240,8 +238,8 @@ def _new_link(connection: Connection, room: People, person_id: str, kind: LinkKi
         "kind": kind.value,
         "digest": access.secret.key_digest(token),
         "created_at": now,
-        "expires_at": now + _LASTS[kind],
+        "expires_at": now + lasts,
     }
     connection.execute(insert(person_links), row)
     # After the #, so that no server and no log on the way sees it.
-    return Link(person_id, f"{room.url}{LINK_PATH}#{token}", now + _LASTS[kind])
+    return Link(person_id, f"{room.url}{LINK_PATH}#{token}", now + lasts)
