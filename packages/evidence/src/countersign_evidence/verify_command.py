@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from countersign_evidence.cli.files import read_file, read_histories, read_policy
+from countersign_evidence.cli.files import FILE, read_file, read_histories, read_policy
 from countersign_evidence.cli.support import command, fail, is_given, printable, say, watching
 from countersign_evidence.dossier import (
     CONTAINER_BYTES_MAX,
@@ -44,7 +44,6 @@ from countersign_evidence.verification import (
     verify_file,
 )
 
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _OWN_KEY = (
     "the key was not checked: it came in this dossier, and the person who made the dossier may "
     "have made the key too. Give the operator's policy from another source: --policy POLICY"
@@ -79,12 +78,12 @@ _MAKERS = "countersign_evidence.pdf"
 @click.option(
     "--policy",
     "policy_file",
-    type=_FILE,
+    type=FILE,
     help="The keys that you trust. Without it a dossier is checked against its own key.",
 )
 @click.option(
     "--timestamp-roots",
-    type=_FILE,
+    type=FILE,
     help="Certificates (PEM) of the time-stamp authorities that you trust.",
 )
 @click.option(
@@ -99,7 +98,7 @@ _MAKERS = "countersign_evidence.pdf"
 )
 @click.option(
     "--key-history",
-    type=_FILE,
+    type=FILE,
     help="Of a receipt: what the log serves as `keys`, which names its other keys.",
 )
 @command

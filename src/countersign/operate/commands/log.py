@@ -58,9 +58,9 @@ async def status(room: LogRoom) -> None:
     lines += [f"suspended: {reason}" for reason in dict.fromkeys(why)]
     last = await room.anchor.last()
     lines += anchor_lines(last) or [f"Neither a witness nor a time-stamp authority: {ALONE}"]
+    anchors = [one._asdict() | {"at": one.at and rfc3339(one.at)} for one in last]
     view = [
-        _view(state)
-        | {"anchors": [_anchor_view(one) for one in last] if state.log.mode is Mode.LIVE else []}
+        _view(state) | {"anchors": anchors if state.log.mode is Mode.LIVE else []}
         for state in states
     ]
     show(view, "\n".join(lines))
@@ -73,10 +73,6 @@ def anchor_lines(last: Sequence[LastAnchor]) -> list[str]:
         + ("never" if one.at is None else f"{one.size} entries at {rfc3339(one.at)}")
         for one in last
     ]
-
-
-def _anchor_view(last: LastAnchor) -> dict[str, Any]:
-    return last._asdict() | {"at": None if last.at is None else rfc3339(last.at)}
 
 
 @log.command("check")

@@ -6,11 +6,16 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
+
+import click
 
 from countersign_evidence.errors import InvalidArgument, refused_as
 from countersign_evidence.note import NOTE_BYTES_MAX
 from countersign_evidence.policy import POLICY_BYTES_MAX, Policy, parse_policy
+
+FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
+"""The type of an argument or option that is a file which is there."""
 
 
 def read_file(file: Path, most: int = -1) -> bytes:

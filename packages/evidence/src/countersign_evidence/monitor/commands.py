@@ -18,7 +18,7 @@ import click
 from countersign_evidence.alarm import ALARM_BYTES_MAX
 from countersign_evidence.audit import CHAIN, HEADS, PROOF_ENDING, check_audit
 from countersign_evidence.check_alarm import Shown, check_alarm
-from countersign_evidence.cli.files import read_file, read_histories, read_policy
+from countersign_evidence.cli.files import FILE, read_file, read_histories, read_policy
 from countersign_evidence.cli.support import Duration, command, is_given, printable, say, show
 from countersign_evidence.errors import InvalidArgument
 from countersign_evidence.files import locked
@@ -31,12 +31,11 @@ from countersign_evidence.monitor.watch import LookStatus, Seen, follow, look
 from countersign_evidence.offline.verify import STATUS
 from countersign_evidence.policy import TEST_ORIGIN, Policy
 
-_FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 _FOLDER: Final = click.Path(file_okay=False, path_type=Path)
 _SHOWN: Final = {Shown.PROVED: 0, Shown.FAILED: 1, Shown.UNCHECKED: 2, Shown.OBSERVED: 3}
 
 _POLICY: Final = click.option(
-    "--policy", "policy_file", type=_FILE, required=True, help="The keys of the log, and witnesses."
+    "--policy", "policy_file", type=FILE, required=True, help="The keys of the log, and witnesses."
 )
 _AGAIN: Final = click.option(
     "--again",
@@ -150,10 +149,10 @@ def mirror_log(url: str, folder: Path, policy_file: Path, *, again: timedelta) -
 
 
 @click.command("check-alarm")
-@click.argument("file", type=_FILE)
+@click.argument("file", type=FILE)
 @_POLICY
 @click.option(
-    "--key-history", type=_FILE, help="What the log serves as `keys`: it names its other keys."
+    "--key-history", type=FILE, help="What the log serves as `keys`: it names its other keys."
 )
 @command
 def check_alarm_file(file: Path, policy_file: Path, key_history: Path | None) -> None:
