@@ -171,6 +171,7 @@ def test_a_documented_setting_exists() -> None:
         "COUNTERSIGN_RESIDENCE",
         "COUNTERSIGN_TESTS_REQUIRE_ALL",
         "COUNTERSIGN_TESTS_CHROMIUM",
+        "COUNTERSIGN_TESTS_SUBSCRIPTIONS",
         "COUNTERSIGN_PROT",
         "COUNTERSIGN_SERVICE_HOST",
     }
