@@ -282,8 +282,13 @@ def test_an_order_that_staff_cancel_ends_its_session(
     staff.get(place)
     staff.post(place, order_action="change_order_status", new_status="Stopped")
     assert oscar.last()["status"] == "Stopped"
-    session = order["checkout_session_id"]
-    assert oscar.client.checkout_sessions.retrieve(session).status == "cancelled"
+    guest.check_out("handguard")
+    deleted = oscar.last()
+    staff.get("/admin/")
+    staff.post(f"/admin/order/order/{deleted['order_id']}/delete/", post="yes")
+    assert oscar.last()["number"] == order["number"]
+    for session in (order["checkout_session_id"], deleted["checkout_session_id"]):
+        assert oscar.client.checkout_sessions.retrieve(session).status == "cancelled"
 
 
 def test_a_refunded_order_does_not_leave(oscar: Oscar, guest: Customer, staff: Customer) -> None:

@@ -28,7 +28,7 @@ final class Gate {
 		add_action( 'woocommerce_blocks_payment_method_type_registration', array( self::class, 'add_block_method' ) );
 		add_action( 'init', array( self::class, 'require_notice' ) );
 		// Express buttons that ask for no list of gateways: those of WooCommerce PayPal Payments, on the mini-cart.
-		add_filter( 'woocommerce_paypal_payments_buttons_disabled', array( self::class, 'hide_express' ), PHP_INT_MAX );
+		add_filter( 'woocommerce_paypal_payments_buttons_disabled', array( self::class, 'hide_express' ), PHP_INT_MAX, 2 );
 		// WC_Payment_Gateways::get_available_payment_gateways().
 		add_filter( 'woocommerce_available_payment_gateways', array( self::class, 'choose_gateways' ), PHP_INT_MAX );
 		// WC_Cart::needs_payment(), WC_Order::needs_payment(): an order that needs no payment is paid at once.
@@ -92,12 +92,13 @@ final class Gate {
 	}
 
 	/**
-	 * No button that pays at once, while the cart needs the notice.
+	 * No button on the mini-cart that pays at once, while the cart needs the notice.
 	 *
-	 * @param bool $hidden Whether it is hidden.
+	 * @param bool   $hidden Whether it is hidden.
+	 * @param string $place  Where it is.
 	 */
-	public static function hide_express( $hidden ) {
-		return $hidden || ( WC()->cart && self::is_cart_gated( WC()->cart ) );
+	public static function hide_express( $hidden, $place = '' ) {
+		return $hidden || ( 'mini-cart' === $place && WC()->cart && self::is_cart_gated( WC()->cart ) );
 	}
 
 	/**

@@ -158,11 +158,11 @@ def as_decided(purchase: Purchase) -> bool:
     return orders.state_now(purchase, classes, **place) != State.NONE
 
 
-def follow(purchase: Purchase, wants: Wants | None = None) -> None:
+def follow(purchase: Purchase) -> None:
     """Do what follows from what the shop wants of an order and what the service says of it."""
     order = purchase.order
     classes, place = classes_of(order.lines.all()), _place(order.shipping_address)
-    match following.follow(purchase, wants or WANTS[order.status], classes, **place):
+    match following.follow(purchase, WANTS[order.status], classes, **place):
         case Do.RELEASE:
             release(order)
         case Do.HOLD:
@@ -205,9 +205,10 @@ def look(instance: Any, **_: object) -> None:  # noqa: ANN401 - an order, its ad
 
 @receiver(pre_delete, sender=Order)
 def forget(instance: Order, **_: object) -> None:
-    """A deleted order is not wanted any more."""
+    """A deleted order is not wanted any more: nothing else is made of it meanwhile."""
+    Order.objects.filter(pk=instance.pk).update(status="Stopped")
     for purchase in Purchase.objects.filter(order=instance):
-        follow(purchase, Wants.OVER)
+        follow(purchase)
 
 
 def _note(order: Order, words: str) -> None:
