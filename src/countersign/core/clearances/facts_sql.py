@@ -120,7 +120,7 @@ class BatchFacts:
             earlier=self._earlier.get(use.clearance_id) if use and use.clearance_id else None,
             shipped=self._earlier.get(use.shipped_under) if use and use.shipped_under else None,
             buyer=buyer,
-            is_strange=new.clearance_id in self._strangers,
+            is_strange=new.mode is Mode.LIVE and new.clearance_id in self._strangers,
             is_blocked=buyer is not None
             and (account_id, new.mode.value, buyer.cbid) in self._blocks,
             bound_to=bound.cbid if bound else None,
