@@ -13,17 +13,19 @@ from countersign.base.db.database import Database
 from countersign.base.db.tables import (
     idempotency_keys,
     kept_slots,
+    person_sessions,
     provider_messages,
     rate_shares,
     remembered,
     remembered_uses,
+    started_checks,
     zip_attempts,
 )
 from countersign.base.loops import forever
 from countersign.base.values import from_ns, to_ms
-from countersign.core.access.sessions import delete_ended as delete_sessions
+from countersign.core.access.sessions import SESSION_LASTS
 from countersign.core.buyers.model import CHECKS_KEPT, MESSAGES_KEPT, ZIP_WINDOW
-from countersign.core.buyers.started_sql import delete_old as delete_checks
+from countersign.core.buyers.started_sql import outdated as outdated_checks
 from countersign.core.checkout.model import KEPT as CHECKOUT_KEPT
 from countersign.core.checkout.store import delete_ended
 from countersign.core.events.model import KEPT as EVENTS_KEPT
@@ -75,12 +77,10 @@ async def delete_outdated(database: Database, now: datetime) -> int:
     )
     deleted = 0
     ended = partial(delete_ended, before=now - CHECKOUT_KEPT, limit=CHUNK)
-    checks = partial(delete_checks, before=now - CHECKS_KEPT, limit=CHUNK)
-    people = partial(delete_sessions, now=now)
     expired = partial(delete_expired, now=now, limit=CHUNK)
     await database.write(mails.end_old, now)
     hashes = partial(mails.forget_indexes, before=now - mails.DAY, limit=CHUNK)
-    for delete_some in (expired, old, ended, checks, people, hashes):
+    for delete_some in (old, ended, expired, hashes):
         rows = CHUNK
         while rows >= CHUNK:
             rows = await database.write(delete_some)
@@ -108,6 +108,7 @@ def delete_expired(connection: Connection, now: datetime, limit: int) -> int:
     """Delete at most `limit` rows of each kind; returns the largest of the numbers."""
     zip_key = ("account_id", "mode", "subject_index", "zip_index")
     message_key = ("account_id", "message_index")
+    check_key = ("reference", "attempt", "session_index")
     numbers = []
     levels = (kept_slots, ("level", "slot"), kept_slots.c.expires_at <= now)
     for table, key, outdated in (
@@ -118,6 +119,9 @@ def delete_expired(connection: Connection, now: datetime, limit: int) -> int:
         (provider_messages, message_key, provider_messages.c.at <= now - MESSAGES_KEPT),
         (remembered, ("id",), remembered.c.expires_at <= now),
         (remembered_uses, ("id",), remembered_uses.c.at < now - USES_KEPT),
+        (started_checks, check_key, outdated_checks(now - CHECKS_KEPT)),
+        # Some time after they ended: what their people sent last is theirs.
+        (person_sessions, ("id",), person_sessions.c.created_at <= now - 2 * SESSION_LASTS),
     ):
         columns = table.c[key]
         some = select(*columns).where(outdated).limit(limit)

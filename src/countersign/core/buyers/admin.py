@@ -61,6 +61,7 @@ class StoredEvidence(Struct, frozen=True, kw_only=True):
     status: BuyerStatus
     at: datetime
     payload: bytes | None
+    response: bytes | None
     """None if it was erased; the same for the shred key."""
     shred_key: bytes | None
     erased_at: datetime | None
@@ -259,8 +260,8 @@ def _shown(content: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _readable(response: dict[str, Any] | None) -> dict[str, Any] | None:
-    if response is None:
-        return None
+    if response is None or "body" not in response:
+        return response  # none, or its facts alone
     text = b64decode(response["body"]).decode("utf-8", "replace")
     further = [_readable(more) for more in response["further"]]
     return response | {"text": text, "further": further}
@@ -310,12 +311,15 @@ def _unapproved(cbid: str) -> InvalidArgument:
 async def _opened(room: Buyers, stored: StoredEvidence) -> dict[str, Any] | None:
     if stored.payload is None or stored.shred_key is None:
         return None
-    content = await room.vault.open(
-        stored.payload,
-        shred_key=stored.shred_key,
-        **evidence_place(stored.account_id, stored.verification_id),
-    )
-    return _decode(content)
+    found, own = list[dict[str, Any]](), (stored.account_id, stored.verification_id)
+    for column, sealed in (("payload", stored.payload), ("response", stored.response)):
+        if sealed is not None:
+            place = evidence_place(*own, column)
+            found.append(
+                _decode(await room.vault.open(sealed, shred_key=stored.shred_key, **place))
+            )
+    facts, *whole = found
+    return facts | {"answer": whole[0]} if whole else facts
 
 
 def _unknown(cbid: str) -> UnknownSubject:
@@ -352,7 +356,7 @@ def _evidence(connection: Connection, reach: Reach, cbid: str) -> list[StoredEvi
             verifications.c.provider,
             verifications.c.status,
             verifications.c.at,
-            verification_evidence.c.payload,
+            *(verification_evidence.c.payload, verification_evidence.c.response),
             shred_keys.c.key.label("shred_key"),
             erasures.c.at.label("erased_at"),
         )

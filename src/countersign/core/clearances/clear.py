@@ -220,7 +220,7 @@ def clear_together(
         result = _decide(item, of_order)
         if result is None:
             continue
-        refusal = facts.count_zip(item.new) if result.zip_compared else None
+        refusal = facts.count_zip(item.new, result.reasons) if result.zip_compared else None
         if refusal is not None:
             outcomes[place] = refusal
             continue
@@ -466,7 +466,7 @@ def _foreseen(
         reference_index=None,
         erased=False,
     )
-    case = case_of(item, replace(facts, acknowledgment=initialed))
+    case = case_of(item, replace(facts, acknowledgment=initialed, is_strange=False))
     if not case.notice_in_force:
         return ()  # another one was published since the notices were read
     if case.zip_proved is not None:

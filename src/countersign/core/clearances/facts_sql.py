@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
@@ -39,6 +39,7 @@ from countersign.core.clearances.model import (
     StoredVerification,
 )
 from countersign.core.clearances.room import Clearances
+from countersign.core.clearances.schemas import ClearanceReason
 from countersign.core.orders.model import OrderAct, OrderState
 from countersign.core.orders.sql import bound_key, indexed_keys, key_of, write_acts
 from countersign.core.parties import Bound, bound_in
@@ -67,6 +68,7 @@ _select_earlier: Final = SelectAmong(_SQL["granted"])
 _select_verifications: Final = SelectAmong(_SQL["verifications"])
 _select_blocks: Final = SelectAmong(_SQL["blocks"])
 _select_rules: Final = SelectAmong(_SQL["rules"])
+_select_completed: Final = SelectAmong(_SQL["completed"])
 
 
 class BatchFacts:
@@ -98,6 +100,10 @@ class BatchFacts:
         self._buyer_rules: Mapping[str, VerificationRules] = {}
         if any(buyer.proofs or not buyer.simulated for buyer in self._buyers.values()):
             self._buyer_rules = verification_rules_of(connection, accounts)
+        unmet = {new.clearance_id: new for new in batch if not self._verifications_of(new)}
+        indexes = {new.cbid_index for new in unmet.values()}
+        met = {bytes(one) for (one,) in _select_completed(connection, indexes)} if unmet else ()
+        self._strangers = {id_ for id_, new in unmet.items() if new.cbid_index not in met}
         subjects = {subject for new in batch if (subject := self._subject(new)) is not None}
         self._tries = ZipTries(connection, subjects)
 
@@ -114,19 +120,24 @@ class BatchFacts:
             earlier=self._earlier.get(use.clearance_id) if use and use.clearance_id else None,
             shipped=self._earlier.get(use.shipped_under) if use and use.shipped_under else None,
             buyer=buyer,
+            is_strange=new.mode is Mode.LIVE and new.clearance_id in self._strangers,
             is_blocked=buyer is not None
             and (account_id, new.mode.value, buyer.cbid) in self._blocks,
             bound_to=bound.cbid if bound else None,
             buyer_rules=self._buyer_rules.get(account_id),
             sandbox_zips=sandbox_zips,
             rules=self._rules.get(account_id) or ClearanceRules(),
-            verifications=self._verifications_of(new, buyer),
+            verifications=self._verifications_of(new),
         )
 
-    def count_zip(self, new: NewClearance) -> RateLimited | None:
-        """The refusal if the ZIP code of this order is one too many for its buyer."""
-        subject = self._subject(new)
-        return subject and self._tries.count(subject, new.zip_index, new.at)
+    def count_zip(self, new: NewClearance, reasons: Collection[str]) -> RateLimited | None:
+        """The refusal if the ZIP code of this order is one too many for its buyer.
+
+        Wrong codes of accounts that have not met the buyer count together.
+        """
+        subject, is_wrong = self._subject(new), ClearanceReason.ZIP_MISMATCH in reasons
+        counts = is_wrong or new.clearance_id not in self._strangers
+        return subject and self._tries.count(subject, new.zip_index, new.at, counts=counts)
 
     def apply(self, new: NewClearance, result: ClearanceResult) -> None:
         """Bind the acknowledgment as decided; the orders that follow in the batch see it."""
@@ -190,10 +201,9 @@ class BatchFacts:
         """The parties' records that the record of the decision binds."""
         return self._parties[new.account_id, new.mode]
 
-    def _verifications_of(
-        self, new: NewClearance, buyer: Buyer | None
-    ) -> Sequence[StoredVerification]:
+    def _verifications_of(self, new: NewClearance) -> Sequence[StoredVerification]:
         """The account's own verifications of the buyer, oldest first."""
+        buyer = self._buyer(new)
         cbids = {new.order.cbid, buyer.cbid} if buyer is not None else set[str]()
         found = [one for cbid in cbids for one in self._verifications.get(cbid, ())]
         own = (new.account_id, new.mode)
@@ -206,7 +216,9 @@ class BatchFacts:
         # In the sandbox the guesses of a session count, as in its verification: there each ZIP
         # code makes another buyer.
         index, _ = self._simulated.get(buyer.cbid, _REAL)
-        if index is None or buyer.account_id != new.account_id:
+        if new.clearance_id in self._strangers:
+            index = self._secret.blind_index("strangers", "strange_buyer", buyer.cbid)
+        elif index is None or buyer.account_id != new.account_id:
             index = self._secret.blind_index(new.account_id, "buyer", buyer.cbid)
         return ZipSubject(new.account_id, new.mode, index)
 

@@ -24,6 +24,7 @@ from countersign.base.errors import OnHold, UnknownSubject
 from countersign.base.values import (
     ACKNOWLEDGMENT,
     BUYER,
+    CLEARANCE,
     FACT,
     SANDBOX_BUYER,
     VERIFICATION,
@@ -84,7 +85,7 @@ def _plan(
     connection: Connection, privacy: Privacy, subject: str, reach: Reach, *, naming: bool
 ) -> Plan | UnknownSubject:
     buyer, found, secret = None, list[Erasable](), privacy.access.secret
-    if is_id(ACKNOWLEDGMENT, subject) or is_id(VERIFICATION, subject):
+    if any(is_id(kind, subject) for kind in (ACKNOWLEDGMENT, CLEARANCE, VERIFICATION)):
         found += sql.find_records(connection, reach, records.c.id == subject)
         found += sql.find_order_records(connection, [subject] if found else [], reach)
     elif is_id(BUYER, subject) or is_id(SANDBOX_BUYER, subject):
@@ -124,7 +125,7 @@ async def kept_of_plan(privacy: Privacy, plan: Plan) -> HeldRecords:
     """
     held = await _held(privacy, plan)
     cbid = plan.subject if plan.buyer else None
-    await privacy.access.database.scan(_refusal, held, cbid, plan.reach)
+    await privacy.access.database.scan(refusal, held, cbid, plan.reach)
     return held
 
 
@@ -161,7 +162,7 @@ async def erase_planned(
     while True:
         # Without a buyer the transaction refuses what a hold keeps.
         kept = await _held(privacy, plan) if plan.buyer else {}
-        outdated = await _erase_as_planned(
+        outdated = await erase_as_planned(
             privacy, plan, reason, kept, details=details, remember=remember
         )
         if outdated is None:
@@ -170,7 +171,7 @@ async def erase_planned(
         plan = replace(plan, records=(*plan.records, *outdated.found), buyer=buyer)
 
 
-async def _erase_as_planned(
+async def erase_as_planned(
     privacy: Privacy,
     plan: Plan,
     reason: ErasureReason,
@@ -179,6 +180,10 @@ async def _erase_as_planned(
     details: Mapping[str, object] | None,
     remember: Remember[HeldRecords] = None,
 ) -> Outdated | None:
+    """The same, except `kept`; nothing is erased of a buyer who has data that the plan lacks.
+
+    Without `details` the audit has no entry.
+    """
     access = privacy.access
     going = [r for r in plan.records if plan.buyer is None or r.record_id not in kept]
     parts = [
@@ -271,9 +276,9 @@ def carry_out(
     kept = kept or {}
     planned = {*going, *kept}
     held = find_held(connection, secret, [*planned.union(sessions)], reach)
-    refusal = _refusal(connection, held, cbid, reach)
-    if refusal is not None:
-        return refusal
+    on_hold = refusal(connection, held, cbid, reach)
+    if on_hold is not None:
+        return on_hold
     known = sql.find_verifications(connection, person.cbids, reach) if person else []
     found = [one for one in known if one.erased_at is None and one.record_id not in planned]
     if found or held.keys() != kept.keys():
@@ -326,7 +331,7 @@ def _forget_person(
     return [*held]
 
 
-def _refusal(
+def refusal(
     connection: Connection, held: HeldRecords, cbid: str | None, reach: Reach
 ) -> OnHold | None:
     """The refusal, if a hold keeps the buyer, or without a buyer any of these records."""
@@ -401,7 +406,7 @@ async def _erase_buyers(privacy: Privacy) -> int:
         kept = await _held(privacy, plan)
         try:
             other = ErasureReason.OTHER
-            outdated = await _erase_as_planned(privacy, plan, other, kept, details=None)
+            outdated = await erase_as_planned(privacy, plan, other, kept, details=None)
             if outdated is not None:
                 raise AssertionError("no server writes during a restore")
         except OnHold as error:

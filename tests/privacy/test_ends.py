@@ -1,0 +1,193 @@
+"""Everything personal has an end, that comes by itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import Connection, func, select
+
+from countersign.base.config import load_settings
+from countersign.base.db.tables import deployment, personal_columns
+from countersign.base.values import from_ns, to_ms
+from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.access.secrets import DeploymentSecret
+from countersign.core.buyers import admin
+from countersign.core.buyers.sql import ERASED_BUYER, erased_name
+from countersign.core.checkout.expiry import sweep
+from countersign.core.log.blind_runs import merge
+from countersign.core.privacy.retention import BUYERS_KEPT, retain
+from countersign.operate import bootstrap
+from countersign.operate.housekeeping import delete_outdated
+from tests.http.backstage import Operator, notice_file
+from tests.privacy.left import everything, keyed, namespaces, naming
+from tests.privacy.test_leaves_nothing import (
+    ORDER_KEYS,
+    buy,
+    erase,
+    guesses,
+    personal_rows,
+)
+from tests.remembered.conftest import Person, Shop
+from tests.support.acts import done
+from tests.support.holding import place_hold, release_hold
+
+pytestmark = pytest.mark.long
+
+DAY = timedelta(days=1)
+YEARS = 7
+LAW = notice_file("law", "1").replace("source_url", f"retention_years = {YEARS}\nsource_url")
+MakeShop = Callable[..., Shop]
+
+
+class Later:
+    """A clock that is ahead by so much."""
+
+    def __init__(self, ahead: timedelta) -> None:
+        self._ahead = ahead
+
+    def time_ns(self) -> int:
+        return to_ms(datetime.now(UTC) + self._ahead) * 1_000_000
+
+    def monotonic(self) -> float:
+        return 0.0
+
+
+def pass_time(operator: Operator, ahead: timedelta) -> list[str]:
+    """Housekeeping and retention, as they are so much later."""
+    settings = load_settings(operator.deployment.environment)
+
+    async def work() -> list[str]:
+        async with bootstrap.open_deployment(settings, clock=Later(ahead - 60 * DAY)) as opened:
+            await sweep(opened.checkout)
+        clock = Later(ahead)
+        async with bootstrap.open_deployment(settings, clock=clock) as opened:
+            await delete_outdated(opened.database, from_ns(clock.time_ns()))
+            return (await retain(opened.privacy))[0]
+
+    return asyncio.run(work())
+
+
+def left_in(operator: Operator) -> dict[str, int]:
+    """By table, the rows that lead to a person; the others are overwritten or name nobody."""
+
+    def count(connection: Connection) -> dict[str, int]:
+        tables = {c.table for c in personal_columns("buyer", "check", "session", "content")}
+        tables |= {c.table for c in personal_columns("tombstone")} - {deployment}
+        found = {
+            table.name: connection.execute(select(func.count()).select_from(table)).scalar_one()
+            for table in tables
+        }
+        return {name: number for name, number in found.items() if number and name != "events"}
+
+    return operator.act(lambda opened: opened.database.read(count))
+
+
+@pytest.fixture
+def shops(operator: Operator, live_shop: MakeShop) -> tuple[Shop, Shop]:
+    operator.publish(LAW)
+    return live_shop(), live_shop()
+
+
+def test_ten_years_later_every_personal_row_is_gone(
+    operator: Operator, shops: tuple[Shop, Shop], person: Person
+) -> None:
+    """Buyers with orders, without, failed, revoked and erased: with all keys, nothing is found.
+
+    What stays: the tombstones of the revoked and of the erased ones.
+    """
+    bought = buy(operator, shops, person)
+    gone = buy(operator, shops, person, 1)
+    erase(operator, gone.cbid)
+    vendor = shops[0].vendor
+    failed = vendor.verify(vendor.part("underage")).json()["cbid"]
+    revoked = vendor.verified(vendor.part("verified", 2))
+    operator.act(lambda opened: done(admin.revoke, opened.buyers, revoked, "stolen"))
+    other = {
+        "ack_id": bought.ack_ids[0],
+        "cbid": bought.cbid,
+        "session_id": "of-another-vendor",
+        "order_reference": "number of another vendor",
+        "product_class": "accessory",
+        "shipping_zip": bought.person.shipping_zip,
+    }
+    refused = shops[1].client.post("/v1/clearances", json=other).json()
+    assert not refused["cleared"], refused
+    operator.act(lambda opened: merge(opened.database, 4))
+    before, secret, account_ids = everything(operator)
+    guess = guesses(bought, secret, account_ids, bought.orders)
+    names = [bought.cbid, failed, *bought.sessions, "of-another-vendor"]
+    scopes = [*account_ids, "remembered", "remembered live", "strangers"]
+    kept, places = personal_rows(operator, bought.cbid), namespaces(operator)
+    assert naming(before, names)
+    assert guess(before)
+    assert keyed(before, secret, scopes, names)
+    passed = pass_time(operator, 3650 * DAY)
+    assert {*passed} >= {bought.cbid, failed, revoked, refused["clearance_id"]}
+    left, *_ = everything(operator)
+    assert naming(left, names) == set()
+    assert guess(left) == set()
+    assert keyed(left, secret, scopes, names) <= ORDER_KEYS
+    assert keyed(left, secret, places, [bought.person.session_id]) == set()
+    assert {v.table for v in left if v.data in kept.get(v.table, ())} == set()
+    stay = {"buyers": 1, "buyer_documents": 1, "provider_sessions": 1, "buyer_references": 2}
+    assert left_in(operator) == stay
+    rows = operator.rows("SELECT cbid, status, proofs, expires_at FROM buyers")
+    assert [{**row} for row in rows] == [
+        {"cbid": revoked, "status": "revoked", "proofs": "[]", "expires_at": None}
+    ]
+    assert operator.rows("SELECT 1 FROM deployment WHERE name LIKE :name", name=f"{ERASED_BUYER}%")
+    # A tombstone has ended once.
+    assert pass_time(operator, 3650 * DAY + 2 * BUYERS_KEPT) == []
+
+
+def test_a_buyer_ends_a_year_after_the_last_check(
+    operator: Operator, shops: tuple[Shop, Shop]
+) -> None:
+    """Not before; a check that is made meanwhile begins another year."""
+    vendor = shops[0].vendor
+    cbid = vendor.verified(vendor.part("verified"))
+    [row] = operator.rows("SELECT expires_at FROM buyers WHERE cbid = :cbid", cbid=cbid)
+    now = datetime.now(UTC)
+    valid = timedelta(milliseconds=row["expires_at"] - to_ms(now))
+    assert cbid not in pass_time(operator, valid + BUYERS_KEPT - DAY)
+    assert vendor.status(cbid)["status"] == "verified"
+    assert pass_time(operator, valid + BUYERS_KEPT + DAY)[-1:] == [cbid]
+    assert left_in(operator) == {}
+    # The document is not known any more: it is another buyer.
+    assert vendor.verified(vendor.part("verified")) != cbid
+
+
+def test_an_order_keeps_its_buyer_until_it_is_erased(
+    operator: Operator, shops: tuple[Shop, Shop], person: Person
+) -> None:
+    """Acknowledgments name the buyer for as long as their notice says; then the buyer ends."""
+    bought = buy(operator, shops, person)
+    three = pass_time(operator, 3 * 365 * DAY)
+    assert not {*bought.ack_ids, bought.cbid} & {*three}
+    passed = pass_time(operator, YEARS * 366 * DAY)
+    assert {*passed} == {*bought.ack_ids, bought.cbid}
+
+
+@pytest.mark.parametrize("on", ["buyer", "account", "check"])
+def test_a_hold_keeps_a_buyer_from_ending(
+    operator: Operator, shops: tuple[Shop, Shop], on: str
+) -> None:
+    """Until it is released."""
+    vendor = shops[0].vendor
+    cbid = vendor.verified(vendor.part("verified"))
+    [check] = operator.rows("SELECT id FROM verifications")
+    subject = {"buyer": cbid, "account": vendor.account_id, "check": check["id"]}[on]
+    hold = operator.act(lambda opened: place_hold(opened.privacy, subject, "case"))
+    assert pass_time(operator, 3650 * DAY) == []
+    assert left_in(operator)["buyers"] == 1
+    operator.act(lambda opened: release_hold(opened.privacy, hold.id))
+    assert pass_time(operator, 3650 * DAY)[-1:] == [cbid]
+    name = operator.act(lambda opened: _note(opened.access.secret, cbid))
+    assert operator.rows("SELECT 1 FROM deployment WHERE name = :name", name=name)
+
+
+async def _note(secret: DeploymentSecret, cbid: str) -> str:
+    return erased_name(secret, cbid, DEPLOYMENT)
