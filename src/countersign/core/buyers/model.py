@@ -30,9 +30,9 @@ PROOFS_MAX: Final = 4
 _WITHDRAWN: Final[tuple[Reason, ...]] = (Reason.VERIFICATION_WITHDRAWN,)
 
 ZIPS_PER_DAY: Final = 5
+"""Different ZIP codes that one account may try for one buyer within 24 hours."""
 STRANGE_ZIPS_PER_DAY: Final = 10
 """Wrong ones for a buyer, of all accounts together that have not met the buyer."""
-"""Different ZIP codes that one account may try for one buyer within 24 hours."""
 ZIP_WINDOW: Final = timedelta(hours=24)
 
 MESSAGES_KEPT: Final = timedelta(days=30)

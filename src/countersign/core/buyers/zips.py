@@ -126,8 +126,10 @@ class ZipTries:
         key, row = (account_id, mode, zip_index), (account_id, mode, index, zip_index)
         if key in tried:
             return None
-        if len(own) >= ZIPS_PER_DAY or len(tried) >= STRANGE_ZIPS_PER_DAY:
-            wait = min(tried.values()) - since
+        limits = (own, ZIPS_PER_DAY), (tried, STRANGE_ZIPS_PER_DAY)
+        full = [min(some.values()) for some, most in limits if len(some) >= most]
+        if full:
+            wait = max(full) - since
             return RateLimited(
                 "Too many different ZIP codes were tried for this buyer within 24 hours.",
                 retry_after=max(1, int(wait.total_seconds()) + 1),

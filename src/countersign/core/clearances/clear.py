@@ -286,7 +286,7 @@ def _decide(item: PreparedOrder, facts: OrderFacts) -> ClearanceResult | None:
         granted=granted,
         is_new=granted is None or granted.clearance_id == new.clearance_id,
         binds=binds(case, failed),
-        zip_compared=case.zip_proved is not None and shipped is None,
+        zip_compared=case.zip_proved is not None and not (shipped or earlier),
         paid_at=None if reasons or shipped else kept_by(case),
         already_shipped=shipped is not None,
         verification=case.verification,

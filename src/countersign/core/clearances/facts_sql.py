@@ -68,7 +68,7 @@ _select_earlier: Final = SelectAmong(_SQL["granted"])
 _select_verifications: Final = SelectAmong(_SQL["verifications"])
 _select_blocks: Final = SelectAmong(_SQL["blocks"])
 _select_rules: Final = SelectAmong(_SQL["rules"])
-_select_completed: Final = SelectAmong(_SQL["completed"])
+_select_cleared: Final = SelectAmong(_SQL["cleared"])
 
 
 class BatchFacts:
@@ -100,10 +100,14 @@ class BatchFacts:
         self._buyer_rules: Mapping[str, VerificationRules] = {}
         if any(buyer.proofs or not buyer.simulated for buyer in self._buyers.values()):
             self._buyer_rules = verification_rules_of(connection, accounts)
-        unmet = {new.clearance_id: new for new in batch if not self._verifications_of(new)}
-        indexes = {new.cbid_index for new in unmet.values()}
-        met = {bytes(one) for (one,) in _select_completed(connection, indexes)} if unmet else ()
-        self._strangers = {id_ for id_, new in unmet.items() if new.cbid_index not in met}
+        unmet = [new for new in batch if not self._verifications_of(new)]
+        cbids += [buyer.cbid for buyer in self._buyers.values()]
+        met = {*_select_cleared(connection, {*cbids})} if unmet else ()
+        self._strangers = {
+            new.clearance_id
+            for new in unmet
+            if all((new.account_id, new.mode.value, cbid) not in met for cbid in self._cbids(new))
+        }
         subjects = {subject for new in batch if (subject := self._subject(new)) is not None}
         self._tries = ZipTries(connection, subjects)
 
@@ -203,11 +207,14 @@ class BatchFacts:
 
     def _verifications_of(self, new: NewClearance) -> Sequence[StoredVerification]:
         """The account's own verifications of the buyer, oldest first."""
-        buyer = self._buyer(new)
-        cbids = {new.order.cbid, buyer.cbid} if buyer is not None else set[str]()
-        found = [one for cbid in cbids for one in self._verifications.get(cbid, ())]
+        found = [one for cbid in self._cbids(new) for one in self._verifications.get(cbid, ())]
         own = (new.account_id, new.mode)
         return sorted(one for one in found if (one.account_id, one.mode) == own)
+
+    def _cbids(self, new: NewClearance) -> set[str]:
+        """The identifiers of the buyer that are known here."""
+        buyer = self._buyer(new)
+        return set() if buyer is None else {new.order.cbid, buyer.cbid}
 
     def _subject(self, new: NewClearance) -> ZipSubject | None:
         buyer = self._buyer(new)

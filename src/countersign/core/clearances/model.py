@@ -157,7 +157,7 @@ class OrderFacts(Struct, frozen=True, kw_only=True):
     buyer: Buyer | None
     """The buyer that the identifier resolves to."""
     is_strange: bool
-    """Whether the account has not met the live buyer, by a check or a completed session."""
+    """Whether the account has not met the live buyer: it has no check and no clearance."""
     is_blocked: bool
     """Whether the account refuses the buyer's orders."""
     bound_to: str | None

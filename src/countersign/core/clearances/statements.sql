@@ -30,5 +30,6 @@ SELECT account_id, acknowledgment_max_age, lifetime, product_class_required,
     order_reference_required, paid_max_age
 FROM clearance_settings WHERE account_id {}
 
--- name: completed
-SELECT DISTINCT cbid_index FROM checkout_sessions WHERE status = 'completed' AND cbid_index {}
+-- name: cleared
+SELECT DISTINCT account_id, mode, cbid FROM acknowledgment_uses
+WHERE clearance_id IS NOT NULL AND cbid {}
