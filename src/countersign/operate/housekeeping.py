@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Final
 
 import structlog
@@ -26,15 +25,11 @@ from countersign.base.values import from_ns, to_ms
 from countersign.core.access.sessions import SESSION_LASTS
 from countersign.core.buyers.model import CHECKS_KEPT, MESSAGES_KEPT, ZIP_WINDOW
 from countersign.core.buyers.started_sql import outdated as outdated_checks
-from countersign.core.checkout.model import KEPT as CHECKOUT_KEPT
 from countersign.core.checkout.store import delete_ended
-from countersign.core.events.model import KEPT as EVENTS_KEPT
 from countersign.core.log import logs_sql
 from countersign.core.log.audit_chain import seal_audit
 from countersign.core.privacy.erase import destroy_copies
 from countersign.core.webhooks.deliveries import delete_old
-from countersign.core.webhooks.model import AGE_MAX
-from countersign.core.webhooks.model import LOG_KEPT as DELIVERIES_KEPT
 from countersign.hosted.pages import mails
 from countersign.hosted.remembered import USES_KEPT
 from countersign.operate.room import Operations
@@ -68,22 +63,12 @@ async def delete_outdated(database: Database, now: datetime) -> int:
     Kept responses, counted ZIP codes, providers' messages, events, finished deliveries, ended
     checkout sessions, their identity checks, what buyers are remembered by, and sessions of people.
     """
-    old = partial(
-        delete_old,
-        events_before=now - EVENTS_KEPT,
-        deliveries_before=now - DELIVERIES_KEPT,
-        tried_since=now - AGE_MAX,
-        limit=CHUNK,
-    )
     deleted = 0
-    ended = partial(delete_ended, before=now - CHECKOUT_KEPT, limit=CHUNK)
-    expired = partial(delete_expired, now=now, limit=CHUNK)
     await database.write(mails.end_old, now)
-    hashes = partial(mails.forget_indexes, before=now - mails.DAY, limit=CHUNK)
-    for delete_some in (old, ended, expired, hashes):
+    for delete_some in (delete_old, delete_ended, delete_expired, mails.forget_indexes):
         rows = CHUNK
         while rows >= CHUNK:
-            rows = await database.write(delete_some)
+            rows = await database.write(delete_some, now, CHUNK)
             deleted += rows
     return deleted
 
