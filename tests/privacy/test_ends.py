@@ -7,9 +7,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, delete, func, select, text
 
 from countersign.base.config import load_settings
+from countersign.base.db.engine import database_url
 from countersign.base.db.tables import deployment, personal_columns
 from countersign.base.values import from_ns, to_ms
 from countersign.core.access.reach import DEPLOYMENT
@@ -18,9 +19,11 @@ from countersign.core.buyers import admin
 from countersign.core.buyers.sql import ERASED_BUYER, erased_name
 from countersign.core.checkout.expiry import sweep
 from countersign.core.log.blind_runs import merge
-from countersign.core.privacy.retention import BUYERS_KEPT, retain
+from countersign.core.privacy.requests import ErasureOutcome
+from countersign.core.privacy.retention import BUYERS_KEPT, RETAINED, Retained, retain
 from countersign.operate import bootstrap
 from countersign.operate.housekeeping import delete_outdated
+from countersign.operate.serving_role import grants
 from tests.http.backstage import Operator, notice_file
 from tests.privacy.left import everything, keyed, namespaces, naming
 from tests.privacy.test_leaves_nothing import (
@@ -33,6 +36,7 @@ from tests.privacy.test_leaves_nothing import (
 from tests.remembered.conftest import Person, Shop
 from tests.support.acts import done
 from tests.support.holding import place_hold, release_hold
+from tests.support.service import PREFIX
 
 pytestmark = pytest.mark.long
 
@@ -55,19 +59,45 @@ class Later:
         return 0.0
 
 
-def pass_time(operator: Operator, ahead: timedelta) -> list[str]:
+def keeper_of(operator: Operator) -> dict[str, str]:
+    """The environment of retention: on PostgreSQL with the role that it has there, and no other."""
+    environment = {**operator.deployment.environment}
+    settings = load_settings(environment)
+    url = database_url(settings.database_url, settings.data_dir)
+    if url.get_backend_name() == "postgresql":
+        with operator.transaction() as connection:
+            known = text("SELECT 1 FROM pg_roles WHERE rolname = 'keeper'")
+            if connection.execute(known).first() is None:
+                connection.execute(text("CREATE ROLE keeper LOGIN"))
+            for statement in grants("keeper", "retention")[1:-1]:
+                connection.exec_driver_sql(statement)
+        keeper = url.set(username="keeper").render_as_string(hide_password=False)
+        environment[f"{PREFIX}DATABASE_URL"] = keeper
+    return environment
+
+
+def retained(operator: Operator, ahead: timedelta) -> Retained:
     """Housekeeping and retention, as they are so much later."""
     settings = load_settings(operator.deployment.environment)
 
-    async def work() -> list[str]:
+    async def work() -> Retained:
         async with bootstrap.open_deployment(settings, clock=Later(ahead - 60 * DAY)) as opened:
             await sweep(opened.checkout)
         clock = Later(ahead)
         async with bootstrap.open_deployment(settings, clock=clock) as opened:
             await delete_outdated(opened.database, from_ns(clock.time_ns()))
-            return (await retain(opened.privacy))[0]
+        keeper = load_settings(keeper_of(operator))
+        async with bootstrap.open_deployment(keeper, clock=clock) as opened:
+            return await retain(opened.privacy)
 
     return asyncio.run(work())
+
+
+def pass_time(operator: Operator, ahead: timedelta) -> list[str]:
+    """What ends in so much time."""
+    done = retained(operator, ahead)
+    assert not done.failed
+    return done.erased
 
 
 def left_in(operator: Operator) -> dict[str, int]:
@@ -187,6 +217,45 @@ def test_a_hold_keeps_a_buyer_from_ending(
     assert pass_time(operator, 3650 * DAY)[-1:] == [cbid]
     name = operator.act(lambda opened: _note(opened.access.secret, cbid))
     assert operator.rows("SELECT 1 FROM deployment WHERE name = :name", name=name)
+
+
+def test_what_cannot_be_erased_stops_nothing_else(
+    operator: Operator, shops: tuple[Shop, Shop]
+) -> None:
+    """The run goes on, but is not one that came to its end, and says what failed."""
+    vendor = shops[0].vendor
+    broken, other = (vendor.verified(vendor.part("verified", number)) for number in (1, 2))
+    with operator.transaction() as connection:
+        # A proof that nothing can read, as after a failing disk.
+        damaged = text("UPDATE buyers SET proofs = '[' WHERE cbid = :cbid")
+        connection.execute(damaged, {"cbid": broken})
+        # The server has retained at its start.
+        connection.execute(delete(deployment).where(deployment.c.name == RETAINED))
+    done = retained(operator, 3650 * DAY)
+    checks = operator.rows("SELECT id FROM verifications WHERE cbid = :cbid", cbid=broken)
+    assert other in done.erased
+    assert {*done.failed} == {check["id"] for check in checks}, done
+    ended = operator.rows("SELECT 1 FROM deployment WHERE name = :name", name=RETAINED)
+    assert ended == []
+    with operator.transaction() as connection:
+        connection.execute(text("UPDATE buyers SET proofs = '[]'"))
+    assert broken in pass_time(operator, 3650 * DAY)
+    assert operator.rows("SELECT 1 FROM deployment WHERE name = :name", name=RETAINED)
+
+
+def test_a_revoked_buyer_who_asks_is_erased_by_the_role_of_retention(
+    operator: Operator, shops: tuple[Shop, Shop]
+) -> None:
+    """But for what stays of a revoked buyer; the audit names the buyer by a reference."""
+    vendor = shops[0].vendor
+    revoked = vendor.verified(vendor.part("verified"))
+    operator.act(lambda opened: done(admin.revoke, opened.buyers, revoked, "stolen"))
+    with operator.transaction() as connection:
+        asked = text("INSERT INTO erasure_requests (cbid, requested_at) VALUES (:cbid, :at)")
+        connection.execute(asked, {"cbid": revoked, "at": to_ms(datetime.now(UTC) + DAY)})
+    assert retained(operator, 2 * DAY).requested == {revoked: ErasureOutcome.ERASED}
+    assert operator.rows("SELECT 1 FROM erasure_requests") == []
+    assert operator.rows("SELECT 1 FROM verifications") == []
 
 
 async def _note(secret: DeploymentSecret, cbid: str) -> str:

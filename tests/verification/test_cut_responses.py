@@ -7,11 +7,14 @@ from datetime import timedelta
 from hashlib import sha256
 from typing import Any
 
+import pytest
+
 from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.buyers import admin
 from countersign.core.buyers.model import RESPONSE_KEPT, BuyerStatus
 from countersign.core.privacy.retention import retain
 from countersign_simulators.base import Reply, Request
+from tests.support.holding import place_hold, release_hold
 from tests.verification.conftest import each_engine
 from tests.verification.inside import Insider, Stage
 from tests.verification.test_operators import keep_responses
@@ -91,6 +94,23 @@ def test_a_decision_of_a_reviewer_ends_the_whole_response(stage: Stage) -> None:
     retained(stage, timedelta())
     assert whole(stage) == []
     assert "salted_sha256" in shown(stage, cbid)
+
+
+@each_engine
+@pytest.mark.parametrize("on", ["buyer", "check", "account"])
+def test_a_hold_keeps_the_whole_response(stage: Stage, on: str) -> None:
+    """Until it is released."""
+    vendor = stage.insider()
+    cbid = failed(vendor)
+    [check] = whole(stage)
+    subject = {"buyer": cbid, "check": check, "account": vendor.account_id}[on]
+    hold = stage.do(place_hold(stage.opened.privacy, subject, "litigation"))
+    dismiss(stage, vendor.principal, cbid)
+    retained(stage, RESPONSE_KEPT + DAY)
+    assert whole(stage) == [check]
+    stage.do(release_hold(stage.opened.privacy, hold.id))
+    retained(stage, timedelta())
+    assert whole(stage) == []
 
 
 @each_engine

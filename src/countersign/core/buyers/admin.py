@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -61,8 +62,9 @@ class StoredEvidence(Struct, frozen=True, kw_only=True):
     status: BuyerStatus
     at: datetime
     payload: bytes | None
-    response: bytes | None
     """None if it was erased; the same for the shred key."""
+    response: bytes | None
+    """None if it was cut."""
     shred_key: bytes | None
     erased_at: datetime | None
 
@@ -311,15 +313,12 @@ def _unapproved(cbid: str) -> InvalidArgument:
 async def _opened(room: Buyers, stored: StoredEvidence) -> dict[str, Any] | None:
     if stored.payload is None or stored.shred_key is None:
         return None
-    found, own = list[dict[str, Any]](), (stored.account_id, stored.verification_id)
-    for column, sealed in (("payload", stored.payload), ("response", stored.response)):
-        if sealed is not None:
-            place = evidence_place(*own, column)
-            found.append(
-                _decode(await room.vault.open(sealed, shred_key=stored.shred_key, **place))
-            )
-    facts, *whole = found
-    return facts | {"answer": whole[0]} if whole else facts
+    place = partial(evidence_place, stored.account_id, stored.verification_id)
+    opened = partial(room.vault.open, shred_key=stored.shred_key)
+    facts = _decode(await opened(stored.payload, **place()))
+    if stored.response is None:
+        return facts
+    return facts | {"answer": _decode(await opened(stored.response, **place("response")))}
 
 
 def _unknown(cbid: str) -> UnknownSubject:

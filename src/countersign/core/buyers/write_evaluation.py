@@ -293,27 +293,22 @@ def _write_verification(
         zip_index=found.zip_index,
         session_index=found.person.kept_under,
     )
-    facts, whole = evidence_of(work, decision, cbid, room.access.entropy(_SALT_BYTES))
-    until = _whole_until(connection, work, decision)
+    entropy, seal = room.access.entropy, work.data_key.seal
+    facts, whole = evidence_of(work, decision, cbid, entropy(_SALT_BYTES))
+    until = _whole_until(connection, work, decision.status)
     row: dict[str, object] = {"record_id": record.id, "account_id": work.account_id}
     for column, text in ({"payload": facts} | ({"response": whole} if until else {})).items():
-        row[column] = work.data_key.seal(
-            shred_key=record.shred_key,
-            nonce=room.access.entropy(NONCE_BYTES),
-            plaintext=text,
-            **evidence_place(work.account_id, record.id, column),
-        )
-    own = {"mode": work.mode, "whole_until": until}
-    connection.execute(insert(verification_evidence), row | own)
+        own, nonce = evidence_place(work.account_id, record.id, column), entropy(NONCE_BYTES)
+        row[column] = seal(shred_key=record.shred_key, nonce=nonce, plaintext=text, **own)
+    row |= {"mode": work.mode, "whole_until": until}
+    connection.execute(insert(verification_evidence), row)
     return record.id
 
 
-def _whole_until(
-    connection: Connection, work: Evaluation, decision: SessionDecision
-) -> datetime | None:
+def _whole_until(connection: Connection, work: Evaluation, to: BuyerStatus) -> datetime | None:
     """Until when the whole response is kept: while a reviewer may need it, or the account must."""
     own = select(accounts.c.responses_until).where(accounts.c.id == work.account_id)
-    review = work.at + RESPONSE_KEPT if decision.status is not BuyerStatus.VERIFIED else None
+    review = work.at + RESPONSE_KEPT if to is not BuyerStatus.VERIFIED else None
     ends = [at for at in (review, connection.execute(own).scalar()) if at and at > work.at]
     return max(ends, default=None) if work.result.evidence else None
 

@@ -20,7 +20,7 @@ from countersign.base.db.tables import (
     records,
     shred_keys,
 )
-from countersign.base.errors import OnHold, UnknownSubject
+from countersign.base.errors import CountersignError, OnHold, UnknownSubject
 from countersign.base.values import (
     ACKNOWLEDGMENT,
     BUYER,
@@ -94,9 +94,7 @@ def _plan(
         if buyer and naming:
             found += _naming(connection, secret, buyer.cbids, reach)
     if not found and buyer is None:
-        return UnknownSubject(
-            f"The acknowledgment, verification or buyer {subject!r} does not exist, or was erased."
-        )
+        return _unknown(subject)
     years, now = sql.find_retention_years(connection), from_ns(privacy.access.clock.time_ns())
     ends = [end for record in found if (end := sql.kept_until(record, years)) and end > now]
     return Plan(
@@ -105,6 +103,12 @@ def _plan(
         buyer=buyer,
         records=tuple(record for record in found if record.erased_at is None),
         kept_until=max(ends, default=None),
+    )
+
+
+def _unknown(subject: str) -> UnknownSubject:
+    return UnknownSubject(
+        f"The acknowledgment, verification or buyer {subject!r} does not exist, or was erased."
     )
 
 
@@ -168,7 +172,8 @@ async def erase_planned(
         if outdated is None:
             return kept
         buyer = plan.buyer and replace(plan.buyer, sessions=outdated.sessions)
-        plan = replace(plan, records=(*plan.records, *outdated.found), buyer=buyer)
+        left = (record for record in plan.records if record.record_id not in outdated.gone)
+        plan = replace(plan, records=(*left, *outdated.found), buyer=buyer)
 
 
 async def erase_as_planned(
@@ -201,10 +206,9 @@ async def erase_as_planned(
             audit = erased_entries(privacy, plan.subject, number, reason, **details)
         cbid = plan.subject if plan.buyer else None
         secret, journal = access.secret, privacy.log.journal
+        own = (secret, journal, parts, plan.reach)
         act = partial(carry_out, cbid=cbid, audit=audit, kept=kept, reason=reason)
-        return await access.database.write(
-            act, secret, journal, parts, plan.reach, remember=remember
-        )
+        return await access.database.write(act, *own, remember=remember)
     return None
 
 
@@ -261,13 +265,16 @@ def carry_out(
     kept: HeldRecords | None = None,
     reason: ErasureReason = ErasureReason.OTHER,
     remember: Remember[HeldRecords] = None,
-) -> OnHold | Outdated | None:
+) -> CountersignError | Outdated | None:
     """Destroy the disclosures of these records, and the data about the buyer: all or nothing.
 
     `kept` is what stays of the buyer, since a hold keeps it. Nothing is destroyed if the holds keep
-    something else now, or if the plan for `parts` lacks data of the buyer.
+    something else now, if the plan for `parts` lacks data of the buyer, or if others have erased
+    some of it.
     """
     take_turn(connection)
+    if cbid is not None and sql.find_buyer(connection, secret, cbid, reach) is None:
+        return _unknown(cbid)
     person = None if cbid is None else lock_person(connection, secret, cbid, reach)
     sessions = person.references if person else ()
     if cbid is not None and person is None:
@@ -281,8 +288,9 @@ def carry_out(
         return on_hold
     known = sql.find_verifications(connection, person.cbids, reach) if person else []
     found = [one for one in known if one.erased_at is None and one.record_id not in planned]
-    if found or held.keys() != kept.keys():
-        return Outdated(found, sessions)
+    gone = sql.find_erased(connection, going)
+    if found or gone or held.keys() != kept.keys():
+        return Outdated(found, sessions, gone)
     for part in parts:
         sql.destroy_disclosures(connection, part)
         sql.forget_sessions(connection, secret, part.record_ids, reach, held=held)

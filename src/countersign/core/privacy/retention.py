@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime, timedelta
-from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from sqlalchemy import ColumnElement, Connection, Select, func, select, update
+from sqlalchemy import Column, Connection, Row, Select, func, select, update
 
 from countersign.base.db.schema import put_value
-from countersign.base.db.statements import chunks, rows
+from countersign.base.db.statements import chunks
 from countersign.base.db.tables import (
     accounts,
     acknowledgment_uses,
@@ -23,7 +21,6 @@ from countersign.base.db.tables import (
     verification_evidence,
     verifications,
 )
-from countersign.base.errors import OnHold, UnknownSubject
 from countersign.base.loops import forever
 from countersign.base.values import (
     ACKNOWLEDGMENT,
@@ -38,7 +35,8 @@ from countersign.base.values import (
     made_at_ms,
     to_ms,
 )
-from countersign.core.access.reach import DEPLOYMENT, AccountReach, Reach
+from countersign.core.access.reach import DEPLOYMENT, Reach, mode_of_buyer
+from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.buyers.review import queue
 from countersign.core.log.record import RecordType
@@ -50,10 +48,12 @@ from countersign.core.privacy.erase import (
     refusal,
 )
 from countersign.core.privacy.held import find_held
-from countersign.core.privacy.model import Due, Erasable, ErasureReason, years_after
+from countersign.core.privacy.holds import take_turn
+from countersign.core.privacy.model import Due, ErasureReason, years_after
 from countersign.core.privacy.person_sql import find_ties, identifiers_of
 from countersign.core.privacy.requests import (
     ErasureOutcome,
+    alone,
     carry_out_request,
     carry_out_waiting,
     requested,
@@ -67,8 +67,8 @@ BUYERS_KEPT: Final = timedelta(days=365)
 _PAGE: Final = 500
 _PERIOD_SECONDS: Final = 3600.0
 _PAUSE_SECONDS: Final = 0.02
-_Page: TypeAlias = Sequence[tuple[str, str, datetime | None]]
-"""Identifiers, each with the account and when its retention ends; None: not yet, or never."""
+_Way: TypeAlias = tuple[Select[Any], Callable[[Any], datetime | None]]
+"""What may have ended, and when a row of it ends; None: not yet, or never."""
 
 
 async def list_due(
@@ -80,8 +80,9 @@ async def list_due(
     the deployment, buyers. `until`: due at that time; `after`: only those after this one.
     """
     now = until or from_ns(privacy.access.clock.time_ns())
-    begun = next((kind for kind in _KINDS if after.startswith(f"{kind}_")), ACKNOWLEDGMENT)
-    for kind in _KINDS[_KINDS.index(begun) :]:
+    kinds = [kind for kind in _WAYS if kind != BUYER or reach == DEPLOYMENT]
+    begun = next((kind for kind in kinds if after.startswith(f"{kind}_")), ACKNOWLEDGMENT)
+    for kind in kinds[kinds.index(begun) :]:
         place: str | None = after if kind is begun else ""
         while place is not None:
             found, place = await privacy.access.database.scan(
@@ -93,148 +94,153 @@ async def list_due(
 
 async def run(privacy: Privacy) -> None:
     """Retain every hour, beside the requests of a server, until cancelled."""
-    await forever("retention", partial(retain, privacy, pause=_PAUSE_SECONDS), _PERIOD_SECONDS)
+
+    async def once() -> None:
+        for failure in (await retain(privacy, pause=_PAUSE_SECONDS)).failed.values():
+            raise failure
+
+    await forever("retention", once, _PERIOD_SECONDS)
 
 
-async def retain(
-    privacy: Privacy, *, pause: float = 0
-) -> tuple[list[str], dict[str, ErasureOutcome]]:
+class Retained(NamedTuple):
+    """What a run has done."""
+
+    erased: list[str]
+    requested: dict[str, ErasureOutcome]
+    """By buyer who asked for it, how that went."""
+    failed: dict[str, Exception]
+    """By what could not be erased, why. A later run tries again."""
+
+
+async def retain(privacy: Privacy, *, pause: float = 0) -> Retained:
     """Erase all that is due and not on hold, each in a transaction: a later run goes on.
 
-    `pause`: seconds after each. Returns what was erased, and of the buyers who asked for it, how
-    that went.
+    What fails stops nothing else, but then the promise is not kept. `pause`: seconds after each.
     """
     access, now = privacy.access, from_ns(privacy.access.clock.time_ns())
-    erased, outcomes = await carry_out_waiting(privacy, DEPLOYMENT), dict[str, ErasureOutcome]()
+    outcomes, failed = dict[str, ErasureOutcome](), dict[str, Exception]()
+    with alone("whole responses", failed):
+        for some in chunks(await access.database.scan(_to_cut, now)):
+            await access.database.write(_cut, access.secret, some)
+    erased = await carry_out_waiting(privacy, DEPLOYMENT, failed=failed)
     for one in await access.database.scan(requested, access.secret, DEPLOYMENT):
-        outcomes[one.cbid] = await carry_out_request(privacy, one.cbid, DEPLOYMENT)
+        with alone(one.cbid, failed):
+            outcomes[one.cbid] = await carry_out_request(privacy, one.cbid, DEPLOYMENT)
     async for due in list_due(privacy, DEPLOYMENT):
         # Erased meanwhile, put on hold, or checked again: what is new is not in the plan.
-        with suppress(OnHold, UnknownSubject):
+        with alone(due.record_id, failed):
             plan = await plan_erasure(privacy, due.record_id, DEPLOYMENT)
-            reason = ErasureReason.RETENTION
-            if await erase_as_planned(privacy, plan, reason, {}, details={}) is None:
+            reason, there = ErasureReason.RETENTION, plan.records or plan.buyer
+            if there and not await erase_as_planned(privacy, plan, reason, {}, details={}):
                 erased.append(due.record_id)
         await asyncio.sleep(pause)
-    await access.database.write(_cut_responses, now)
     await destroy_copies(access.database)
-    await access.database.write(put_value, RETAINED, str(to_ms(now)).encode())
-    return erased, outcomes
+    if not failed:
+        await access.database.write(put_value, RETAINED, str(to_ms(now)).encode())
+    return Retained(erased, outcomes, failed)
 
 
-def _cut_responses(connection: Connection, now: datetime) -> None:
-    """Delete providers' whole responses whose time is over, or that no review needs any more."""
+def _to_cut(connection: Connection, now: datetime) -> list[str]:
+    """The checks with a whole response whose time is over, or that no review needs any more."""
     e, a = verification_evidence.c, accounts.c
     keeps = a.responses_until.is_not(None) & (a.responses_until > now)
     wanted = select(e.record_id, e.whole_until).join(accounts, a.id == e.account_id)
     wanted = wanted.where(e.whole_until.is_not(None), (e.whole_until <= now) | ~keeps)
     waiting = {one.verification_id for mode in Mode for one in queue(connection, DEPLOYMENT, mode)}
-    found = [id_ for id_, end in connection.execute(wanted) if end <= now or id_ not in waiting]
-    for some in chunks(found):
-        cut = update(verification_evidence).where(e.record_id.in_(some))
-        connection.execute(cut.values(response=None, whole_until=None))
-        sql.note_copies(connection, some[0])
+    return [id_ for id_, end in connection.execute(wanted) if end <= now or id_ not in waiting]
+
+
+def _cut(connection: Connection, secret: DeploymentSecret, ids: Sequence[str]) -> None:
+    """Delete the whole responses of these checks, except those on hold."""
+    take_turn(connection)
+    e, held = verification_evidence.c, find_held(connection, secret, ids, DEPLOYMENT)
+    own = update(verification_evidence).where(e.record_id.in_(ids), e.record_id.not_in([*held]))
+    connection.execute(own.values(response=None, whole_until=None))
+    sql.note_copies(connection, ids[0])
 
 
 def _due(
     connection: Connection, privacy: Privacy, now: datetime, *, kind: str, after: str, reach: Reach
 ) -> tuple[Sequence[Due], str | None]:
     """What is due on the page after a record, and the record to continue after; None: the last."""
-    page, secret = _PAGES[kind](connection, privacy, now, after, reach), privacy.access.secret
-    found = [(id_, of, end) for id_, of, end in page if end is not None and end <= now]
-    held = find_held(connection, secret, [id_ for id_, *_ in found], reach)
+    (query, end_of), secret = _WAYS[kind](connection, privacy, now), privacy.access.secret
+    id_: Column[str] = buyers.c.cbid if kind == BUYER else records.c.id
+    query = query.where(reach.rows(id_.table), id_ > after).order_by(id_).limit(_PAGE)
+    page = [(row[0], row.account_id, end_of(row)) for row in connection.execute(query).all()]
+    found = [(name, of, end) for name, of, end in page if end is not None and end <= now]
+    held = find_held(connection, secret, [name for name, *_ in found], reach)
     due = [
-        Due(record_id=id_, account_id=of, retention_ended_at=end, hold=held.get(id_, (None,))[0])
-        for id_, of, end in found
+        Due(record_id=name, account_id=of, retention_ended_at=end, hold=held.get(name, (None,))[0])
+        for name, of, end in found
     ]
     return due, page[-1][0] if page else None
 
 
-def _acknowledgments(
-    connection: Connection, _: Privacy, now: datetime, after: str, reach: Reach
-) -> _Page:
-    """Acknowledgments after one, oldest first, and when the retention period of each ends.
-
-    Only those that still have disclosures and are old enough for the shortest period.
-    """
+def _acknowledgments(connection: Connection, _: Privacy, now: datetime) -> _Way:
+    """Those that still have disclosures and are old enough for the shortest period."""
     years = sql.find_retention_years(connection)
-    if not years:
-        return []
-    oldest = earliest_id(ACKNOWLEDGMENT, to_ms(years_after(now, -min(years.values()))))
-    own = (records.c.type == RecordType.ACKNOWLEDGMENT, records.c.id < oldest)
-    found = rows(connection, _disclosed(after, reach, *own), Erasable)
-    return [(one.record_id, one.account_id, sql.kept_until(one, years)) for one in found]
+    oldest = earliest_id(ACKNOWLEDGMENT, to_ms(years_after(now, -min(years.values(), default=50))))
+    found = _DISCLOSED.where(records.c.type == RecordType.ACKNOWLEDGMENT, records.c.id < oldest)
+    return found, lambda row: sql.kept_until(row, years)
 
 
-def _refusals(connection: Connection, _: Privacy, now: datetime, after: str, reach: Reach) -> _Page:
-    """The same of refused clearances that belong to no acknowledgment, and so to no order."""
-    c, old = clearances.c, now - BUYERS_KEPT
+def _refusals(_: Connection, __: Privacy, now: datetime) -> _Way:
+    """Refused clearances that belong to no acknowledgment, and so to no order."""
+    c, old = clearances.c, records.c.at < now - BUYERS_KEPT
     alone = select(c.id).where(c.id == records.c.id, c.kid.is_(None), ~sql.of_own(clearances))
-    own = (records.c.type == RecordType.CLEARANCE, records.c.at < old, alone.exists())
-    found = rows(connection, _disclosed(after, reach, *own), Erasable)
-    return [(one.record_id, one.account_id, one.at + BUYERS_KEPT) for one in found]
+    found = _DISCLOSED.where(records.c.type == RecordType.CLEARANCE, old, alone.exists())
+    return found, lambda row: row.at + BUYERS_KEPT
 
 
-def _evidence(
-    connection: Connection, privacy: Privacy, now: datetime, after: str, reach: Reach
-) -> _Page:
-    """The same of verifications with evidence past its retention."""
-    kept = privacy.kept
-    verified, at = verifications.c.status == BuyerStatus.VERIFIED, verifications.c.at
-    query = (
-        select(records.c.id, records.c.account_id, verified.label("verified"), at.label("at"))
-        .join(verifications, verifications.c.id == records.c.id)
-        .join(verification_evidence, verification_evidence.c.record_id == records.c.id)
-        .where(
-            reach.rows(records),
-            records.c.id > after,
-            (verified & (at < now - kept.verified)) | (~verified & (at < now - kept.other)),
-        )
-        .order_by(records.c.id)
-        .limit(_PAGE)
-    )
-    return [
-        (row.id, row.account_id, row.at + (kept.verified if row.verified else kept.other))
-        for row in connection.execute(query)
-    ]
+def _evidence(_: Connection, privacy: Privacy, now: datetime) -> _Way:
+    """Verifications with evidence past its retention."""
+    v, kept = verifications.c, privacy.kept
+    verified = v.status == BuyerStatus.VERIFIED
+    found = sql.SELECT_ERASABLE.add_columns(verified.label("verified"))
+    found = found.join(verifications, v.id == records.c.id)
+    found = found.join(verification_evidence, verification_evidence.c.record_id == v.id)
+    ended = (verified & (v.at < now - kept.verified)) | (~verified & (v.at < now - kept.other))
+    return found.where(ended), lambda row: row.at + (kept.verified if row.verified else kept.other)
 
 
-def _disclosed(after: str, reach: Reach, *conditions: ColumnElement[bool]) -> Select[Any]:
-    """The next records with disclosures."""
-    query = sql.SELECT_ERASABLE.join(disclosures, disclosures.c.record_id == records.c.id)
-    query = query.where(reach.rows(records), records.c.id > after, *conditions)
-    return query.order_by(records.c.id).limit(_PAGE)
+def _buyers(connection: Connection, privacy: Privacy, now: datetime) -> _Way:
+    """Buyers a year after their last check ended: with no order, evidence or hold.
 
-
-def _buyers(
-    connection: Connection, privacy: Privacy, now: datetime, after: str, reach: Reach
-) -> _Page:
-    """The same of buyers a year after their last check ended, unless an order or hold is left.
-
-    Of a revoked one, only until it was erased: then it has no check. They belong to the deployment.
+    Of a revoked one, only until it was erased: then it has no check. A review that nobody decides
+    ends the check a year later.
     """
     b, v, uses, old = buyers.c, verifications.c, acknowledgment_uses.c, now - BUYERS_KEPT
+    e, other, secret = verification_evidence.c, buyers.alias(), privacy.access.secret
+    person = select(other.c.cbid).where((other.c.cbid == b.cbid) | (other.c.same_as == b.cbid))
+    person = person.correlate(buyers)
+    shown = select(v.id).join(verification_evidence, e.record_id == v.id).where(v.cbid.in_(person))
     checked = select(func.max(v.at)).where(v.cbid == b.cbid).scalar_subquery()
     # Most orders are seen here, and no buyer of theirs is looked at any closer.
     used = select(uses.ack_id).where(uses.cbid == b.cbid).exists()
-    wanted = (
-        select(b.cbid, b.account_id, b.expires_at)
-        .where(b.cbid > after, b.same_as.is_(None), ~used)
-        .where(b.expires_at.is_(None) | (b.expires_at < old), checked.is_(None) | (checked < old))
-        .where((b.status != BuyerStatus.REVOKED) | checked.is_not(None))
-    )
-    page = list[tuple[str, str, datetime | None]]()
-    if isinstance(reach, AccountReach):
-        return page
-    for cbid, account_id, at in connection.execute(wanted.order_by(b.cbid).limit(_PAGE)):
-        names = identifiers_of(connection, cbid)
-        ties = find_ties(connection, privacy.access.secret, names, DEPLOYMENT)
+
+    def end_of(row: Row[*tuple[Any, ...]]) -> datetime | None:
+        cbid, _, at = row
+        ties = find_ties(connection, secret, identifiers_of(connection, cbid), DEPLOYMENT)
         ended = max([at or from_ms(0), *(from_ms(made_at_ms(tie.id)) for tie in ties)])
-        kept = refusal(connection, {}, cbid, DEPLOYMENT) is not None
-        kept |= not all(is_id(VERIFICATION, tie.id) for tie in ties)
-        page.append((cbid, account_id, None if kept else ended + BUYERS_KEPT))
-    return page
+        held = refusal(connection, {}, cbid, DEPLOYMENT)
+        if held or not all(is_id(VERIFICATION, tie.id) for tie in ties):
+            return None
+        waits = queue(connection, DEPLOYMENT, mode_of_buyer(cbid), cbid=cbid)
+        return ended + BUYERS_KEPT * (2 if waits else 1)
+
+    found = (
+        select(b.cbid, b.account_id, b.expires_at)
+        .where(b.same_as.is_(None), ~used)
+        .where(b.expires_at.is_(None) | (b.expires_at < old), checked.is_(None) | (checked < old))
+        .where((b.status != BuyerStatus.REVOKED) | checked.is_not(None), ~shown.exists())
+    )
+    return found, end_of
 
 
-_KINDS: Final = (ACKNOWLEDGMENT, CLEARANCE, VERIFICATION, BUYER)
-_PAGES: Final = dict(zip(_KINDS, (_acknowledgments, _refusals, _evidence, _buyers), strict=True))
+_DISCLOSED: Final = sql.SELECT_ERASABLE.join(disclosures, disclosures.c.record_id == records.c.id)
+_WAYS: Final = {
+    ACKNOWLEDGMENT: _acknowledgments,
+    CLEARANCE: _refusals,
+    VERIFICATION: _evidence,
+    BUYER: _buyers,
+}

@@ -16,8 +16,8 @@ from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.privacy.ending import end_evidence, list_ending, set_evidence_end
 from countersign.core.privacy.erase import destroy_copies
 from countersign.core.privacy.model import ErasureReason
-from countersign.core.privacy.requests import ErasureOutcome, requested
-from countersign.core.privacy.retention import list_due, retain
+from countersign.core.privacy.requests import requested
+from countersign.core.privacy.retention import Retained, list_due, retain
 from countersign.core.privacy.retention import run as keep_retaining
 from countersign.core.privacy.room import Privacy
 from countersign.staff.acts.accounts import ClosedAccount, close_account, preview_closing
@@ -174,16 +174,18 @@ async def run(privacy: Privacy, *, dry_run: bool) -> None:
         for due in found
     ]
     say(f"{len(found)} are due, {held} of them on hold; {len(asked)} buyers have asked for it.")
-    erased, outcomes = list[str](), dict[str, ErasureOutcome]()
+    done = Retained([], {}, {})
     if not dry_run:
         confirm(f"Erase {len(found) - held + len(asked)}? This cannot be undone.")
-        erased, outcomes = await retain(privacy)
-    if erased or outcomes:
-        say(f"{len(erased)} were erased.")
+        done = await retain(privacy)
+        say(f"{len(done.erased)} were erased, {len(done.failed)} could not be.")
+    if done.erased or done.requested:
         _say_what_can_bring_it_back(remain=not await destroy_copies(privacy.access.database))
-    requests = [{"cbid": one.cbid, "outcome": outcomes.get(one.cbid)} for one in asked]
-    result = {"due": to_builtins(found), "erased": erased, "requested": requests}
-    show(result, "\n".join(lines))
+    requests = [{"cbid": one.cbid, "outcome": done.requested.get(one.cbid)} for one in asked]
+    result = {"due": to_builtins(found), "erased": done.erased, "requested": requests}
+    show(result | {"failed": [*done.failed]}, "\n".join(lines))
+    for failure in done.failed.values():
+        raise failure
 
 
 @retention.command("keep")

@@ -28,12 +28,16 @@ from countersign.base.errors import BackupFailed, CountersignError, HeadUnavaila
 from countersign.base.loops import forever
 from countersign.base.values import Clock, Mode, from_ms, from_ns, rfc3339
 from countersign.core.access.keys import has_live_key
+from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.access.secrets import read_secret
 from countersign.core.log import logs_sql
 from countersign.core.log.authorities import chosen_authorities, known_authorities
 from countersign.core.log.check import last_check
 from countersign.core.log.model import TIMESTAMP, WITNESS
 from countersign.core.log.policy import witnesses_in
 from countersign.core.log.record import open_disclosures
+from countersign.core.privacy.erase import refusal
+from countersign.core.privacy.requests import requested
 from countersign.core.privacy.retention import RETAINED
 from countersign.operate.backup import find_backup, read_note
 from countersign.operate.doctor.sight import Diagnosis, Severity, Sight, say
@@ -163,6 +167,18 @@ def _time_stamped(look: Sight, connection: Connection) -> _Since:
         yield begun, {"of": "any witness or time-stamp authority"}
 
 
+def _answered(look: Sight, connection: Connection) -> _Since:
+    """The limits are those of 45 days; an account with fewer has less time."""
+    secret = read_secret(look.settings.secret_key_file)
+    since = [
+        one.requested_at + timedelta(days=(one.days or 45) - 45)
+        for one in requested(connection, secret, DEPLOYMENT)
+        if refusal(connection, {}, one.cbid, DEPLOYMENT) is None
+    ]
+    if since:
+        yield min(since), {"number": len(since)}
+
+
 def _retained(_: Sight, connection: Connection) -> _Since:
     noted = value_of(connection, RETAINED)
     yield from_ms(int(noted)) if noted else _founded(connection), {}
@@ -233,6 +249,7 @@ _ASKED: Final[Mapping[str, Callable[[Sight, Connection], _Since]]] = {
     "sealed": _sealed,
     "published": _published,
     "time_stamped": _time_stamped,
+    "answered": _answered,
     "retained": _retained,
     "backed_up": _backed_up,
     "restored": _restored,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64decode
 from binascii import Error as NotBase64Error
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Annotated, Any, Final, Literal
 
@@ -25,6 +25,7 @@ from countersign.base.http.schemas import (
     page_of,
     view,
 )
+from countersign.base.values import from_ns
 from countersign.core.access.account import (
     NAME_LENGTH_MAX,
     Account,
@@ -291,8 +292,12 @@ def change_account(
     until a time.
     """
     values = {name: value for name, value in asdict(wanted).items() if value is not UNSET}
-    if not values or len(values.keys() & {*_RESPONSES}) == 1:
+    now = from_ns(access.clock.time_ns())
+    given = [*filter(None, map(values.get, _RESPONSES))]
+    if not values or len(given) == 1:
         raise InvalidRequest("Give a setting; `responses_until` together with its reason.")
+    if values.get("responses_until", now) > now + timedelta(days=366):
+        raise InvalidRequest("Whole responses are kept for a year at most; then set it again.")
     account = _named(connection, reach, account_id)
     return account_view(set_settings(connection, access, account.id, **values))
 
