@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, delete, func, select, text
@@ -25,7 +26,7 @@ from countersign.operate import bootstrap
 from countersign.operate.housekeeping import delete_outdated
 from countersign.operate.serving_role import grants
 from tests.http.backstage import Operator, notice_file
-from tests.privacy.left import everything, keyed, namespaces, naming
+from tests.privacy.left import Value, everything, keyed, namespaces, naming
 from tests.privacy.test_leaves_nothing import (
     ORDER_KEYS,
     buy,
@@ -36,7 +37,7 @@ from tests.privacy.test_leaves_nothing import (
 from tests.remembered.conftest import Person, Shop
 from tests.support.acts import done
 from tests.support.holding import place_hold, release_hold
-from tests.support.service import PREFIX
+from tests.support.service import PREFIX, Server
 
 pytestmark = pytest.mark.long
 
@@ -115,6 +116,21 @@ def left_in(operator: Operator) -> dict[str, int]:
     return operator.act(lambda opened: opened.database.read(count))
 
 
+def files_of(server: Server, backup: Path) -> list[Value]:
+    """Database, write-ahead log, heads, keys, the log, and a backup made now: as values.
+
+    Of the embedded database: on PostgreSQL vacuum and archiving decide.
+    """
+    deployment = server.deployment
+    if not (deployment.data_dir / "countersign.db").exists():
+        return []
+    deployment.run("backup", str(backup))
+    folders = (deployment.data_dir, backup)
+    found = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    assert {"countersign.db", "shred-keys.db"} <= {path.name for path in found}, found
+    return [Value("file", str(path), "", path.read_bytes()) for path in [*found, server.log]]
+
+
 @pytest.fixture
 def shops(operator: Operator, live_shop: MakeShop) -> tuple[Shop, Shop]:
     operator.publish(LAW)
@@ -122,9 +138,11 @@ def shops(operator: Operator, live_shop: MakeShop) -> tuple[Shop, Shop]:
 
 
 def test_ten_years_later_every_personal_row_is_gone(
-    operator: Operator, shops: tuple[Shop, Shop], person: Person
+    operator: Operator, server: Server, shops: tuple[Shop, Shop], person: Person, tmp_path: Path
 ) -> None:
     """Buyers with orders, without, failed, revoked and erased: with all keys, nothing is found.
+
+    Neither in the database, nor in its files, nor in a backup.
 
     What stays: the tombstones of the revoked and of the erased ones.
     """
@@ -154,6 +172,7 @@ def test_ten_years_later_every_personal_row_is_gone(
     assert naming(before, names)
     assert guess(before)
     assert keyed(before, secret, scopes, names)
+    then = files_of(server, tmp_path / "before")
     passed = pass_time(operator, 3650 * DAY)
     assert {*passed} >= {bought.cbid, failed, revoked, refused["clearance_id"]}
     left, *_ = everything(operator)
@@ -162,6 +181,12 @@ def test_ten_years_later_every_personal_row_is_gone(
     assert keyed(left, secret, scopes, names) <= ORDER_KEYS
     assert keyed(left, secret, places, [bought.person.session_id]) == set()
     assert {v.table for v in left if v.data in kept.get(v.table, ())} == set()
+    files, stored = files_of(server, tmp_path / "backup"), {value.data for value in left}
+    assert naming(files, names) == set()
+    assert keyed(files, secret, scopes, [bought.cbid, failed]) == set()
+    sealed = {data for some in kept.values() for data in some - stored}
+    assert {file.column for file in files for data in sealed if data in file.data} == set()
+    assert all(any(data in file.data for file in then) for data in sealed if then), "it is found"
     stay = {"buyers": 1, "buyer_documents": 1, "provider_sessions": 1, "buyer_references": 2}
     assert left_in(operator) == stay
     rows = operator.rows("SELECT cbid, status, proofs, expires_at FROM buyers")
