@@ -1,12 +1,12 @@
 #!/bin/sh
-# What the timers of systemd do, for compose: the doctor every five minutes, and each day retention, a check
-# of the logs, and all that is work for today. timers.sh [SECONDS]
+# What the timers of systemd do, for compose: the doctor every five minutes, and each day a check of
+# the logs, and all that is work for today. timers.sh [SECONDS]
 set -u
 alert=$(dirname "$0")/alert.sh
 day='' paged=0
 tell() { printf '%s\n' "$2" | "$alert" "$1" -; }
 daily() {
-  for work in 'retention run --yes' 'log check' doctor; do
+  for work in 'log check' doctor; do
     # Words of one command: unquoted on purpose.
     said=$(countersign $work 2>&1) || tell "countersign $work" "$said"
   done

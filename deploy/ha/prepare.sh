@@ -36,7 +36,7 @@ for node; do
   databases="$databases    server $name $address:5432\\$newline"
   services="$services    server $name $address:8443 tcp-ut 8s\\$newline"
 done
-for name in admin replication rewind rest owner app backup; do password >"$name"; done
+for name in admin replication rewind rest owner app retention backup; do password >"$name"; done
 
 for node; do
   name=${node%%=*} address=${node#*=}
@@ -70,8 +70,9 @@ for node; do
   sed 's|/run/secrets/|/etc/patroni/|' "$here/../roles.sql" >"$etc/patroni/roles.sql"
   cp owner "$etc/patroni/owner_password"
   cp app "$etc/patroni/app_password"
+  cp retention "$etc/patroni/retention_password"
   tls='sslmode=verify-full&sslrootcert=/etc/countersign/database-ca.pem'
-  for role in owner app; do
+  for role in owner app retention; do
     {
       printf 'data_dir = "/var/lib/countersign"\npublic_url = "%s"\n' "$url"
       printf 'database_url = "postgresql://countersign_%s:%s@127.0.0.1:5000/countersign?%s"\n' \
@@ -79,4 +80,4 @@ for node; do
     } >"$etc/countersign/$role.toml"
   done
 done
-rm extensions admin replication rewind rest owner app backup
+rm extensions admin replication rewind rest owner app retention backup

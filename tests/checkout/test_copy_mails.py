@@ -366,7 +366,7 @@ def test_a_mail_is_erased_with_its_session(post: Post) -> None:
     post.stage.do(database.write(store.erase_contents, [erased.id]))
     assert post.ask(erased) is None
     post.stage.execute("UPDATE checkout_sessions SET ended_at = 1 WHERE id = :id", id=deleted.id)
-    assert post.stage.do(database.write(store.delete_ended, post.stage.clock.now - KEPT, 9)) == 1
+    assert post.stage.do(database.write(store.delete_ended, post.stage.clock.now, 9)) == 1
     assert post.ask(deleted) is None
     assert post.states() == []
     post.turn()

@@ -120,8 +120,9 @@ class World:
     texts: list[Text] = field(default_factory=list)
     people: dict[str, Person] = field(default_factory=dict)
     initialed: dict[str, Initialed] = field(default_factory=dict)
-    guesses: dict[tuple[str, str], dict[str, datetime]] = field(default_factory=dict)
-    """By account and buyer: when a ZIP code was first tried within the last day."""
+    guesses: dict[tuple[str, str, bool], dict[str, datetime]] = field(default_factory=dict)
+    """By account and buyer, and whether it was a stranger then: when a ZIP code was first tried
+    within the last day."""
 
     def in_force(self, mode: str) -> Text | None:
         eligible = [
@@ -157,7 +158,7 @@ class World:
         if person.part == "requires_input":
             return ["buyer_requires_input", "identity_requires_input"]
         if person.sandbox_of is None and person.age < asked.shop.minimum_age:
-            return ["buyer_requires_input", "age_not_proved"]
+            return ["buyer_requires_input", *([] if self.strange(asked) else ["age_not_proved"])]
         end = self.end_of(person, asked.shop)
         if end is None or self.now >= end:
             return ["buyer_expired"]
@@ -179,17 +180,39 @@ class World:
             return False
         return person.verified_until is not None
 
+    def strange(self, asked: Asked) -> bool:
+        """Whether this account has not met the live buyer: here none has a check of its own."""
+        person = self.person(asked)
+        cleared = any(
+            (ack.shop, ack.mode, ack.bound) == (asked.shop, asked.mode, asked.cbid)
+            for ack in self.initialed.values()
+            if ack.clearance_id
+        )
+        return person is not None and person.sandbox_of is None and not cleared
+
     def too_many_guesses(self, asked: Asked) -> bool:
         """Whether this ZIP code is one too many; if not, and it is a new one, it is noted."""
         if not self.zip_is_compared(asked):
             return False
-        tried = self.guesses.setdefault((asked.shop.name, asked.cbid), {})
+        ack, strange = self.acknowledgment(asked), self.strange(asked)
+        if ack and ack.order and self.now < ack.valid_until and not self.reasons(asked):
+            return False  # its clearance is given again
+        tried = self.guesses.setdefault((asked.shop.name, asked.cbid, strange), {})
         recent = {code for code, at in tried.items() if self.now - at < DAY}
         if asked.zip[:5] in recent:
             return False
-        if len(recent) >= 5:
+        person = self.person(asked)
+        together = [
+            at
+            for (_, cbid, by_stranger), codes in self.guesses.items()
+            for at in codes.values()
+            if by_stranger and cbid == asked.cbid and self.now - at < DAY
+        ]
+        if len(recent) >= 5 or (strange and len(together) >= 10):
             return True
-        tried[asked.zip[:5]] = self.now
+        # Of accounts that have not met the buyer, wrong codes count.
+        if not (strange and person is not None and asked.zip[:5] in person.zips):
+            tried[asked.zip[:5]] = self.now
         return False
 
     def reasons(self, asked: Asked) -> list[str]:  # noqa: C901, PLR0912 - a line per rule

@@ -136,7 +136,7 @@ class Orders(RuleBasedStateMachine):
         else:
             cbid = self.desk.sandbox_buyer(who, f"vs_{next(_numbers)}", code)
             person = Person(cbid, "test", own, verified_until=self.world.now + YEAR)
-            self.world.guesses[own.name, cbid] = {code[:5]: self.world.now}
+            self.world.guesses[own.name, cbid, False] = {code[:5]: self.world.now}
         person.zips.add(code[:5])
         self.world.people[cbid] = person
 
@@ -154,7 +154,7 @@ class Orders(RuleBasedStateMachine):
                 # It was verified before, and its present state is simulated.
                 person.verified_until = self.world.now
             self.world.people[cbid] = person
-            self.world.guesses[own.name, cbid] = {"94110": self.world.now}
+            self.world.guesses[own.name, cbid, False] = {"94110": self.world.now}
 
     @precondition(lambda self: self.mode == "test")
     @rule(shop=shop_numbers)

@@ -35,6 +35,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "accounts list": (),
     "accounts rename": ("{account_id}", "renamed"),
     "accounts reviewers": ("{account_id}", "1"),
+    "accounts set": ("{account_id}", "--request-days", "30"),
     "accounts disable": ("{account_id}", "--yes"),
     "accounts enable": ("{account_id}",),
     "accounts close": ("{account_id}", "--yes"),
@@ -172,6 +173,7 @@ ELSEWHERE = {"sign-pdf", "migrate-database"}
 SERVERS: dict[str, tuple[str, ...]] = {
     "serve": (),
     "dev": (),
+    "retention keep": (),
     "webhooks listen": ("--forward-to", "http://127.0.0.1:1/", "--key", "csign_sk_test_none"),
 }
 # Nothing was sent yet, and the sandbox has no evidence: there is nothing to show.

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, select
 from countersign.base.db.tables import audit_log
 from countersign.base.errors import SecondPersonRequired
 from countersign.base.values import Mode
-from countersign.core.access.account import set_reviewers
+from countersign.core.access.account import set_settings
 from countersign.core.access.audit import AuditAction, find_audit
 from countersign.core.access.key import Scope
 from countersign.core.access.keys import create_key
@@ -59,7 +59,7 @@ def test_where_two_decide_one_person_decides_once_with_any_credential(tmp_path: 
 
     async def work(console: Console) -> None:
         account, access = await console.account("vendor"), console.deployment.access
-        await done(set_reviewers, access, account, 2)
+        await done(set_settings, access, account, reviewers=2)
         await who_waits(console, account)
         about = {"account": account, **TEST}
         ada, bob = [await console.person(n, Role.OWNER, account) for n in ("Ada", "Bob")]

@@ -14,7 +14,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from countersign.base.values import Mode, from_ns
-from countersign.core.access.account import set_reviewers
+from countersign.core.access.account import set_settings
 from countersign.core.access.reach import reach_of
 from countersign.core.access.role import Role
 from countersign.core.gate.route import Reply
@@ -131,7 +131,7 @@ def test_two_people_decide_in_the_console(tmp_path: Path) -> None:
 
     async def work(console: Console) -> None:
         account = await console.account("vendor")
-        await done(set_reviewers, console.deployment.access, account, 2)
+        await done(set_settings, console.deployment.access, account, reviewers=2)
         await who_waits(console, account)
         ada, bob = [
             Browser(

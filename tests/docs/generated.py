@@ -10,6 +10,7 @@ import base64
 import hashlib
 import inspect
 import re
+import tomllib
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +19,8 @@ import click
 from click.testing import CliRunner
 
 from countersign.base import config
+from countersign.base.db import tables
+from countersign.base.db.tables import PERSONAL_INFO, metadata
 from countersign.base.errors import REFUSALS
 from countersign.operate.doctor.promises import PROMISES
 from countersign.operate.doctor.sight import FINDINGS
@@ -30,6 +33,8 @@ CONFIGURATION = DOCS / "configuration.md"
 COMPONENT_GUIDE = DOCS / "component.md"
 DOCTOR = DOCS / "doctor.md"
 INTEGRATE = DOCS / "integrate.md"
+PERSONAL_DATA = DOCS / "personal-data.md"
+ENDS = Path(inspect.getfile(tables)).with_suffix("").with_name("ends.toml")
 COMPONENT = DOCS.parent / "src/countersign/hosted/pages/component/countersign-notice.js"
 WIDTH = 80
 
@@ -56,6 +61,7 @@ for a value.
 Broken is work for now: the timer [calls](on-call.md#being-called). A warning is work for today, and
 is told once a day.
 """
+_ENDS_HEAD = "| Table | Content | Ends | Ended by | Personal columns | Other columns |"
 _PROMISES_HEAD = """\
 ## Promises
 
@@ -147,6 +153,29 @@ def errors_guide() -> str:
     return f"{text[:start]}{_OTHER_ERRORS} {', '.join(others)} |{text[end:]}"
 
 
+def ends() -> dict[str, dict[str, str]]:
+    """By table: what it holds, when that ends, and who ends it."""
+    return tomllib.loads(ENDS.read_text(encoding="utf-8"))
+
+
+def personal_data_page() -> str:
+    """docs/personal-data.md: every table and column, with its end."""
+    text = PERSONAL_DATA.read_text(encoding="utf-8")
+    start = text.index(_ENDS_HEAD)
+    rows = [_ENDS_HEAD, "| --- | --- | --- | --- | --- | --- |"]
+    for name, said in ends().items():
+        by: dict[str, list[str]] = {}
+        for column in metadata.tables[name].c:
+            personal = column.info.get(PERSONAL_INFO)
+            by.setdefault(personal.subject if personal else "", []).append(f"`{column.name}`")
+        others = ", ".join(by.pop("", []))
+        own = "; ".join(f"{', '.join(columns)} ({subject})" for subject, columns in by.items())
+        rows.append(
+            f"| `{name}` | {said['holds']} | {said['ends']} | {said['by']} | {own} | {others} |"
+        )
+    return "\n".join([text[:start] + rows[0], *rows[1:], text[text.index("\n\n", start) + 1 :]])
+
+
 def configuration_page() -> str:
     """docs/configuration.md, with each setting: its purpose, its default and an example."""
     page = CONFIGURATION.read_text(encoding="utf-8")
@@ -184,6 +213,7 @@ def write() -> None:
     DOCTOR.write_text(doctor_page(), encoding="utf-8")
     INTEGRATE.write_text(errors_guide(), encoding="utf-8")
     CONFIGURATION.write_text(configuration_page(), encoding="utf-8")
+    PERSONAL_DATA.write_text(personal_data_page(), encoding="utf-8")
     CLI.write_text(cli_page(), encoding="utf-8")
     COMPONENT_GUIDE.write_text(component_guide(), encoding="utf-8")
 

@@ -71,7 +71,7 @@ def test_every_command_of_the_containers_exists() -> None:
         command = service.get("entrypoint", [])
         lines.append(command[2] if command[:2] == ["/bin/sh", "-c"] else shlex.join(command))
     commands = [part for line in lines for part in re.findall(r"countersign( [^&]*|$)", line)]
-    assert len(commands) == 2 + 2 + 1 + 1
+    assert len(commands) == 2 + 3 + 1 + 1 + 1
     for words in map(shlex.split, commands):
         found: click.Command = main
         while isinstance(found, click.Group) and words:
@@ -116,7 +116,7 @@ def test_the_roles_match_the_page_for_operators() -> None:
     text = (DEPLOY / "roles.sql").read_text(encoding="utf-8")
     assert [s for s in documented_roles() if s not in re.sub(r" PASSWORD :'\w+'", "", text)] == []
     passwords = re.findall(r"CREATE ROLE countersign_(\w+) LOGIN PASSWORD :'(\w+)'", text)
-    assert passwords == [("owner", "owner_password"), ("app", "app_password")]
+    assert passwords == [(name, f"{name}_password") for name in ("owner", "app", "retention")]
 
 
 def test_secrets_are_made_once_and_are_settings(tmp_path: Path) -> None:

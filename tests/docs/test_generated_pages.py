@@ -13,6 +13,7 @@ import click
 import pytest
 
 from countersign.base.config import FILE_VARIABLE, PREFIX, SETTINGS, load_settings
+from countersign.base.db.tables import metadata
 from countersign.root import TABLE
 from countersign.root import main as command_line
 from tests.docs import generated
@@ -43,6 +44,15 @@ def test_integrate_md_lists_the_errors_missing_in_other_rows() -> None:
 def test_doctor_md_shows_everything_that_the_doctor_can_say() -> None:
     """A new finding has to be brought into the page: `make docs`."""
     assert generated.DOCTOR.read_text(encoding="utf-8") == generated.doctor_page()
+
+
+def test_personal_data_md_names_every_table_with_its_columns_and_its_end() -> None:
+    """A new table or column has to say what it holds, when that ends, and who ends it."""
+    ends = generated.ends()
+    assert ends.keys() == metadata.tables.keys()
+    assert all(said.keys() == {"holds", "ends", "by"} for said in ends.values())
+    page = generated.PERSONAL_DATA.read_text(encoding="utf-8")
+    assert page == generated.personal_data_page()
 
 
 def test_the_table_has_every_command_as_it_is_declared() -> None:

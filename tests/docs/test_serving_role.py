@@ -31,7 +31,7 @@ from tests.support.service import Deployment, free_port, running_server
 
 pytestmark = [pytest.mark.postgres, pytest.mark.long]
 DATABASE = "countersign"
-OWNER, APP = "countersign_owner", "countersign_app"
+OWNER, APP, KEEPER = "countersign_owner", "countersign_app", "countersign_retention"
 
 
 @pytest.fixture
@@ -348,3 +348,27 @@ def _use_everything(test: httpx2.Client) -> None:
     for path in (f"{ack}/proof", f"{ack}/dossier", f"{ack}/certificate", "/v1/log/keys"):
         assert test.get(path).status_code == 200, path
     assert test.get("/.well-known/jwks.json").is_success
+
+
+def test_retention_has_a_role_of_its_own_that_erases(
+    cluster: postgres.PostgresServer, owner: Deployment
+) -> None:
+    """It erases a buyer with all data as soon as it may, and the servers' role gets no right."""
+    grant(owner, cluster)
+    owner.run("database", "grants", "--role", KEEPER, "--retention", "--apply")
+    key, app = owner.key(owner.account("vendor")), as_app(owner, cluster)
+    keeper = Deployment(data_dir=owner.data_dir, settings={"DATABASE_URL": url(cluster, KEEPER)})
+    with running_server(app) as server, server.client(key) as client:
+        cbid = calls.buyer(client)
+        ack_id = calls.order(client, cbid)["ack_id"]
+    with connect(cluster, OWNER) as connection:
+        connection.execute(b"INSERT INTO erasure_requests SELECT cbid, 4e12 FROM buyers")
+    with pytest.raises(AssertionError, match="database_permission_denied"):
+        app.run("retention", "run", "--yes")
+    keeper.run("erase", ack_id, "--yes")
+    done = keeper.read("retention", "run", "--yes")
+    assert done["requested"] == [{"cbid": cbid, "outcome": "erased"}]
+    with connect(cluster, OWNER) as connection:
+        assert connection.execute(b"SELECT 1 FROM buyers").fetchall() == []
+        noted = connection.execute(b"SELECT 1 FROM deployment WHERE name = 'retained_at'")
+        assert len(noted.fetchall()) == 1

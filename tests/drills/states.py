@@ -908,7 +908,7 @@ BY_PROMISE: Final = {
     "a receiver does not accept": "delivered",
     "a mail is not sent": "mailed",
     "an identity check stays undecided": "decided",
-    "a request for erasure is late": "erased",
+    "a person waits for an answer": "answered",
     "personal data is kept too long": "retained",
     "no backup is made": "backed_up",
     "no backup is tried": "restored",

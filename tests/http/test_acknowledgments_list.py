@@ -76,7 +76,7 @@ def test_an_acknowledgment_is_read_back_with_exactly_these_fields(client: httpx2
         "notice_version_source": "assumed",
         "notice_digest": notice["digest"],
         "ip_source": "body",
-        "peer_ip": "127.0.0.1",
+        "peer_ip": None,
         "user_agent_source": "body",
         "user_agent_truncated": False,
         "capture": "vendor_api",

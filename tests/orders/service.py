@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -189,8 +188,8 @@ class Service:
         """As the server's loops do with links."""
         room = self.stage.opened.checkout
         self.stage.do(expiry.sweep(room))
-        ended = partial(store.delete_ended, before=self.stage.clock.now - LINKS_KEPT, limit=1000)
-        self.stage.do(room.access.database.write(ended))
+        database, now = room.access.database, self.stage.clock.now
+        self.stage.do(database.write(store.delete_ended, now, 1000))
 
 
 def _origin(agent: str) -> Origin:

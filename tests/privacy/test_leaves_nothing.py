@@ -258,7 +258,7 @@ def test_nothing_leads_to_an_erased_buyer(
         gone += [*bought.sessions, IP, AGENT]
         stay = set()
     assert naming(left, gone) == set()
-    scopes = [*account_ids, "remembered", "remembered live"]
+    scopes = [*account_ids, "remembered", "remembered live", "strangers"]
     found_by = keyed(left, secret, scopes, [bought.cbid])
     assert {one for one in found_by if not stay or not one[0].startswith("blind_")} == stay
     assert guess(left) == set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import secrets
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx2
@@ -55,6 +56,28 @@ def test_an_account_lives_from_its_creation_to_its_end(desk: Desk, owner: Person
         *("account_created", "account_renamed", "brand_changed", "origin_added"),
         *("origin_removed", "account_disabled", "account_enabled", "account_closed"),
     ]
+
+
+def test_whole_responses_are_kept_for_a_reason_and_a_year_at_most(
+    desk: Desk, owner: Person, shop: Vendor
+) -> None:
+    """From now on, and until then; the audit has the reason."""
+    place, now = f"/v1/accounts/{shop.account_id}", datetime.now(UTC)
+    soon, late = (f"{now + timedelta(days=days):%Y-%m-%dT00:00:00Z}" for days in (360, 370))
+    why = {"responses_reason": "case 7"}
+    for refused in (
+        {"responses_until": soon},
+        {"responses_until": soon, "responses_reason": ""},
+        why,
+        why | {"responses_until": late},
+        {},
+    ):
+        assert code(owner.ask("PATCH", place, refused, 400)) == "invalid_request"
+    set_ = owner.ask("PATCH", place, why | {"responses_until": soon, "request_days": 30}, 200)
+    assert (set_["responses_until"], set_["request_days"]) == (soon, 30)
+    [noted, *_] = owner.get(f"/v1/audit?subject={shop.account_id}")["data"]
+    assert noted["action"] == "account_set"
+    assert noted["details"]["responses_reason"] == "case 7"
 
 
 def test_lists_of_accounts_have_pages(desk: Desk, owner: Person, shop: Vendor) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from countersign.base.errors import CountersignError, NotFound, SecondPersonRequired
 from countersign.base.values import Mode, timed_id
-from countersign.core.access.account import set_reviewers
+from countersign.core.access.account import set_settings
 from countersign.core.access.audit import AuditAction, AuditEntry
 from countersign.core.access.key import PersonAsking, Principal
 from countersign.core.access.reach import DEPLOYMENT, AccountReach
@@ -84,7 +84,7 @@ def said(result: VerifyResult) -> str:
 
 def a_case(stage: Stage, vendor: Insider | None = None, number: int = 0) -> Case:
     vendor = vendor or stage.insider(zip_sources=WITH_OPERATOR)
-    stage.do(done(set_reviewers, stage.opened.access, vendor.account_id, 2))
+    stage.do(done(set_settings, stage.opened.access, vendor.account_id, reviewers=2))
     stage.clock.now += timedelta(seconds=1)
     return Case(stage, vendor, vendor.verify(vendor.part("verified", number), "10002").cbid)
 
@@ -205,7 +205,7 @@ def test_a_command_of_the_machine_is_not_one_of_the_two_people(stage: Stage) -> 
     with pytest.raises(SecondPersonRequired):
         stage.do(admin.accept_zip(room, case.cbid, NEW_ZIP, document="a bill", reason="case 7"))
     assert (case.noted(), case.waits() is None) == ([], False)
-    stage.do(done(set_reviewers, stage.opened.access, case.vendor.account_id, 1))
+    stage.do(done(set_settings, stage.opened.access, case.vendor.account_id, reviewers=1))
     assert case.decide("ada", DISMISS) == "final"
 
 
@@ -218,5 +218,5 @@ def test_two_decide_on_an_approval_of_an_account_that_wants_two(stage: Stage) ->
     accept = partial(admin.accept_zip_of, room, DEPLOYMENT, NEW_ZIP, audit, first=lambda _: None)
     with pytest.raises(SecondPersonRequired):
         stage.do(accept())
-    stage.do(done(set_reviewers, stage.opened.access, case.vendor.account_id, 1))
+    stage.do(done(set_settings, stage.opened.access, case.vendor.account_id, reviewers=1))
     assert stage.do(accept()).view.status is BuyerStatus.VERIFIED

@@ -15,14 +15,16 @@ from typing import Any, Final
 import pytest
 
 from countersign.base.values import rfc3339
+from countersign.core.access.account import set_settings
 from countersign.core.buyers.model import BuyerStatus
 from countersign_simulators.base import Reply, Request
 from countersign_simulators.registry import SIMULATORS
 from tests.cli.evidence import make_sandbox_buyer
+from tests.support.acts import done
 from tests.support.engines import ENGINES, engine_server
 from tests.support.privacy import personal
 from tests.verification.desk import Desk, desk_at
-from tests.verification.inside import Insider
+from tests.verification.inside import Insider, Stage
 from tests.verification.test_review import NEW_ZIP, WITH_OPERATOR, proves
 from tests.verification.test_settling import playing_another
 
@@ -66,6 +68,13 @@ def evidence(desk: Desk, cbid: str) -> list[dict[str, Any]]:
     return shown
 
 
+def keep_responses(stage: Stage, vendor: Insider) -> None:
+    """Have the account keep whole responses for a year."""
+    until = stage.clock.now + timedelta(days=365)
+    why = {"responses_until": until, "responses_reason": "case 7"}
+    stage.do(done(set_settings, stage.opened.access, vendor.account_id, **why))
+
+
 def answers(content: dict[str, Any]) -> list[dict[str, Any]]:
     """The provider's answers in a piece of evidence, the session's own first."""
     answer = content["answer"]
@@ -77,8 +86,9 @@ def answers(content: dict[str, Any]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("provider", SIMULATORS)
 def test_the_evidence_is_the_providers_response_byte_for_byte(desk: Desk, provider: str) -> None:
-    """Each response with its digest, status and time, and the provider's name for it."""
+    """For an account that keeps it: with its digest, status and time, and the provider's name."""
     vendor = desk.stage.insider(provider)
+    keep_responses(desk.stage, vendor)
     before = desk.stage.clock.now - timedelta(minutes=1)
     cbid, replies = recorded(vendor)
     [shown] = evidence(desk, cbid)
@@ -105,6 +115,7 @@ def test_the_evidence_is_the_providers_response_byte_for_byte(desk: Desk, provid
 def test_the_evidence_shows_the_grounds_of_the_decision(desk: Desk, provider: str) -> None:
     """The facts, the proof of each, the rules, the outcome; and the person."""
     vendor = desk.stage.insider(provider, minimum_age=19)
+    keep_responses(desk.stage, vendor)
     session = vendor.part("verified")
     [shown] = evidence(desk, verified(vendor))
     read, decision, rules = (shown["content"][part] for part in ("read", "decision", "rules"))

@@ -88,7 +88,8 @@ def test_the_rehearsal_works_as_the_page_writes_it(tmp_path: Path) -> None:
     *_, webhook, last = printed.values()
     assert webhook.endswith("The receiver returned 200.\n200\n")
     assert '"plays"' not in last
-    assert "Quillfeather" in last
+    assert "Quillfeather" not in last
+    assert '"date_of_birth": ' in last
     assert "evidence_shown" in last
     assert (tmp_path / "stripe.json").stat().st_mode & 0o777 == 0o600
     said = (tmp_path / "server.log").read_text() + (tmp_path / "provider.log").read_text()

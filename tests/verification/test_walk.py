@@ -283,4 +283,4 @@ def test_the_walk_would_find_a_person(vendor: LiveVendor) -> None:
 
     [content] = vendor.operator.act(shown)
     assert personal(json.dumps(content["read"]))
-    assert Search(personal_words())(json.dumps(content["answer"]).encode())
+    assert Search(personal_words())(json.dumps(content["read"]).encode())

@@ -348,13 +348,7 @@ def _rows(connection: Connection, _: None) -> dict[str, int]:
 
 async def tidy(service: Service, database: Database) -> None:
     """Delete what a running server would have deleted by now."""
-    await database.write(
-        delete_old,
-        events_before=service.now - timedelta(days=90),
-        deliveries_before=service.now - LOG_KEPT,
-        tried_since=service.now - AGE_MAX,
-        limit=100,
-    )
+    await database.write(delete_old, service.now, 100)
 
 
 def test_events_beyond_the_limit_wait_as_events(

@@ -159,13 +159,7 @@ def test_a_too_old_cursor_is_refused_as_such(
         old = await service.happen(3)
         service.clock.advance(KEPT.total_seconds() + 1)
         kept = await service.happen(2)
-        deleted = await database.write(
-            delete_old,
-            events_before=service.now - KEPT,
-            deliveries_before=service.now,
-            tried_since=service.now,
-            limit=100,
-        )
+        deleted = await database.write(delete_old, service.now, 100)
         assert deleted == 3
         assert [view.id for view in await service.everything()] == kept
         with pytest.raises(CursorExpired):
@@ -183,13 +177,7 @@ def test_numbers_continue_after_all_events_were_deleted(
         (first,) = await service.happen()
         service.clock.advance(KEPT.total_seconds() + 1)
         for _ in range(3):
-            await database.write(
-                delete_old,
-                events_before=service.now,
-                deliveries_before=service.now,
-                tried_since=service.now,
-                limit=100,
-            )
+            await database.write(delete_old, service.now + KEPT, 100)
         (second,) = await service.happen()
         assert [event.id for event in await service.everything()] == [first, second]
         one, other = await service.recorded()

@@ -16,7 +16,7 @@ from countersign.base.db.tables import NUMBERS
 from countersign.base.errors import NotFound
 from countersign.base.values import Mode, from_ms, made_at_ms, to_ms
 from countersign.core.access.reach import AccountReach
-from countersign.core.events.model import EventType, NewEvent
+from countersign.core.events.model import KEPT, EventType, NewEvent
 from countersign.core.events.routes import get_event
 from countersign.core.events.sql import defer_acknowledged, write_events
 from countersign.core.webhooks.deliveries import delete_old
@@ -150,13 +150,7 @@ def test_a_shared_row_ends_as_one_and_numbers_continue_after_it(
         await acknowledge(service, 90, None, "acct_of_another")
         kept = await acknowledge(service, 3, to_ms(service.now), "acct_of_another")
         for _ in range(3):
-            await database.write(
-                delete_old,
-                events_before=service.now + timedelta(days=1),
-                deliveries_before=service.now,
-                tried_since=service.now,
-                limit=100,
-            )
+            await database.write(delete_old, service.now + KEPT + timedelta(days=1), 100)
         rows = await database.read(
             lambda connection: connection.execute(text("SELECT objects FROM events")).all()
         )

@@ -1514,7 +1514,10 @@ export class Accounts extends Resource {
   /**
    * Change the settings of an account.
    *
-   * Say whether one person decides on a buyer who waits, or two.
+   * Change how many people decide on a buyer who waits, or when a person's request is due.
+   *
+   * Or keep whole responses of identity providers, beyond what decisions need, for a reason and
+   * until a time.
    *
    * Needs the scope `accounts:manage`. It answers only where the console is on, else with
    * `not_found`. A person needs a fresh passkey. Both modes of the account share it: a person names
@@ -1522,7 +1525,7 @@ export class Accounts extends Resource {
    */
   change(
     account_id: string,
-    params: types.AccountChange,
+    params: types.AccountChange = {},
     options: CallOptions = {},
   ): Promise<types.AccountView> {
     return this.sender.send<types.AccountView>({

@@ -1171,6 +1171,10 @@ export interface AccountView {
   evidence_years: number | null;
   /** How many people decide on a buyer who waits: 1, or 2. */
   reviewers: number;
+  /** Within how many days it answers a person's request. */
+  request_days: number;
+  /** Until when whole responses of its identity providers are kept; null: for the decision. */
+  responses_until: string | null;
 }
 
 /** An account, how buyers see it, and the pages that live sessions may embed or return to. */
@@ -1184,6 +1188,10 @@ export interface AccountDetails {
   evidence_years: number | null;
   /** How many people decide on a buyer who waits: 1, or 2. */
   reviewers: number;
+  /** Within how many days it answers a person's request. */
+  request_days: number;
+  /** Until when whole responses of its identity providers are kept; null: for the decision. */
+  responses_until: string | null;
   brand: BrandView;
   origins: string[];
 }
@@ -1205,7 +1213,12 @@ export interface BrandView {
 /** Settings of an account. */
 export interface AccountChange {
   /** 2: what a first person decides, a second one makes final. */
-  reviewers: number;
+  reviewers?: number | undefined;
+  /** Within how many days it has to answer a person's request. */
+  request_days?: number | undefined;
+  /** Until when to keep whole responses of identity providers, from now on: only with a reason. */
+  responses_until?: string | undefined;
+  responses_reason?: string | undefined;
 }
 
 /** Nothing is to be said. */
@@ -1251,6 +1264,10 @@ export interface ClosedAccount {
   evidence_years: number | null;
   /** How many people decide on a buyer who waits: 1, or 2. */
   reviewers: number;
+  /** Within how many days it answers a person's request. */
+  request_days: number;
+  /** Until when whole responses of its identity providers are kept; null: for the decision. */
+  responses_until: string | null;
   keys: number;
   webhook_endpoints: number;
   origins: number;
@@ -1656,6 +1673,8 @@ export interface ErasureRequested {
   cbid: string;
   account_id: string | null;
   requested_at: string;
+  /** What blocks it: the hold in words; null: it waits for retention. */
+  prevented_by: string | null;
 }
 
 /** What would be erased. */
@@ -1762,6 +1781,7 @@ export type AuditAction = Open<
   | "account_disabled"
   | "account_enabled"
   | "account_renamed"
+  | "account_set"
   | "acknowledgment_shown"
   | "acknowledgments_exported"
   | "acknowledgments_listed"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Final
 
 import structlog
@@ -13,26 +12,24 @@ from countersign.base.db.database import Database
 from countersign.base.db.tables import (
     idempotency_keys,
     kept_slots,
+    person_sessions,
     provider_messages,
     rate_shares,
     remembered,
     remembered_uses,
+    started_checks,
     zip_attempts,
 )
 from countersign.base.loops import forever
 from countersign.base.values import from_ns, to_ms
-from countersign.core.access.sessions import delete_ended as delete_sessions
+from countersign.core.access.sessions import SESSION_LASTS
 from countersign.core.buyers.model import CHECKS_KEPT, MESSAGES_KEPT, ZIP_WINDOW
-from countersign.core.buyers.started_sql import delete_old as delete_checks
-from countersign.core.checkout.model import KEPT as CHECKOUT_KEPT
+from countersign.core.buyers.started_sql import outdated as outdated_checks
 from countersign.core.checkout.store import delete_ended
-from countersign.core.events.model import KEPT as EVENTS_KEPT
 from countersign.core.log import logs_sql
 from countersign.core.log.audit_chain import seal_audit
 from countersign.core.privacy.erase import destroy_copies
 from countersign.core.webhooks.deliveries import delete_old
-from countersign.core.webhooks.model import AGE_MAX
-from countersign.core.webhooks.model import LOG_KEPT as DELIVERIES_KEPT
 from countersign.hosted.pages import mails
 from countersign.hosted.remembered import USES_KEPT
 from countersign.operate.room import Operations
@@ -66,24 +63,12 @@ async def delete_outdated(database: Database, now: datetime) -> int:
     Kept responses, counted ZIP codes, providers' messages, events, finished deliveries, ended
     checkout sessions, their identity checks, what buyers are remembered by, and sessions of people.
     """
-    old = partial(
-        delete_old,
-        events_before=now - EVENTS_KEPT,
-        deliveries_before=now - DELIVERIES_KEPT,
-        tried_since=now - AGE_MAX,
-        limit=CHUNK,
-    )
     deleted = 0
-    ended = partial(delete_ended, before=now - CHECKOUT_KEPT, limit=CHUNK)
-    checks = partial(delete_checks, before=now - CHECKS_KEPT, limit=CHUNK)
-    people = partial(delete_sessions, now=now)
-    expired = partial(delete_expired, now=now, limit=CHUNK)
     await database.write(mails.end_old, now)
-    hashes = partial(mails.forget_indexes, before=now - mails.DAY, limit=CHUNK)
-    for delete_some in (expired, old, ended, checks, people, hashes):
+    for delete_some in (delete_old, delete_ended, delete_expired, mails.forget_indexes):
         rows = CHUNK
         while rows >= CHUNK:
-            rows = await database.write(delete_some)
+            rows = await database.write(delete_some, now, CHUNK)
             deleted += rows
     return deleted
 
@@ -108,6 +93,7 @@ def delete_expired(connection: Connection, now: datetime, limit: int) -> int:
     """Delete at most `limit` rows of each kind; returns the largest of the numbers."""
     zip_key = ("account_id", "mode", "subject_index", "zip_index")
     message_key = ("account_id", "message_index")
+    check_key = ("reference", "attempt", "session_index")
     numbers = []
     levels = (kept_slots, ("level", "slot"), kept_slots.c.expires_at <= now)
     for table, key, outdated in (
@@ -118,6 +104,9 @@ def delete_expired(connection: Connection, now: datetime, limit: int) -> int:
         (provider_messages, message_key, provider_messages.c.at <= now - MESSAGES_KEPT),
         (remembered, ("id",), remembered.c.expires_at <= now),
         (remembered_uses, ("id",), remembered_uses.c.at < now - USES_KEPT),
+        (started_checks, check_key, outdated_checks(now - CHECKS_KEPT)),
+        # Some time after they ended: what their people sent last is theirs.
+        (person_sessions, ("id",), person_sessions.c.created_at <= now - 2 * SESSION_LASTS),
     ):
         columns = table.c[key]
         some = select(*columns).where(outdated).limit(limit)

@@ -25,30 +25,31 @@ RIGHTS: Final[Mapping[str, str]] = {
 _MISSING: Final = text(statements_of(__package__)["missing_rights"])
 
 
-def grants(role: str, *, console: bool = False) -> list[str]:
+def grants(role: str, further: str = "") -> list[str]:
     """The statements that grant a role exactly the rights of a server.
 
-    `console`: also what staff do with accounts, keys, notices and holds.
+    `further`: `console`: also what staff do with accounts, keys, notices and holds; `retention`:
+    also what erases.
     """
-    name, further = '"' + role.replace('"', '""') + '"', _ROLE["for_console"] if console else {}
+    name, more = '"' + role.replace('"', '""') + '"', _ROLE.get(f"for_{further}", {})
     return [
         "BEGIN",
         f"REVOKE ALL ON ALL TABLES IN SCHEMA public FROM {name}",
         f"GRANT USAGE ON SCHEMA public TO {name}",
         *(f"GRANT {rights} ON {table} TO {name}" for table, rights in RIGHTS.items() if rights),
-        *(f"GRANT {more} ON {', '.join(of)} TO {name}" for more, of in further.items()),
+        *(f"GRANT {rights} ON {', '.join(of)} TO {name}" for rights, of in more.items()),
         f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {name}",
         "COMMIT",
     ]
 
 
-def grant(url: URL, role: str, *, console: bool = False) -> None:
+def grant(url: URL, role: str, further: str = "") -> None:
     """Run the statements of `grants` as the role that this URL names."""
     if is_embedded(url):
         raise InvalidConfiguration("The embedded database has no roles.")
     try:
         with connected(url, Purpose.WRITE) as connection:
-            for statement in grants(role, console=console):
+            for statement in grants(role, further):
                 connection.exec_driver_sql(statement)
     except ProgrammingError as error:
         raise InvalidConfiguration(f"Nothing was granted: {error.orig}".rstrip()) from error

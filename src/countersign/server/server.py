@@ -28,6 +28,7 @@ from countersign.core.buyers import expiry, poll_sessions
 from countersign.core.checkout import expiry as checkout_expiry
 from countersign.core.log.blind_runs import keep_merged
 from countersign.core.notices.publish import refuse_changed
+from countersign.core.privacy import retention
 from countersign.core.webhooks.deliver import DeliverWebhooks
 from countersign.hosted.pages import following
 from countersign.hosted.pages.send_mails import SendMails
@@ -171,6 +172,7 @@ def _loops(
     added = {} if extension is None else {extension.name: extension.run}
     if is_embedded(deployment.database.url):
         added["merging"] = partial(keep_merged, deployment.database)
+        added["retention"] = partial(retention.run, deployment.privacy)
     checkout = deployment.checkout
     if checkout.mails is not None:
         added["copy_mails"] = SendMails(checkout, checkout.mails).run

@@ -1840,24 +1840,38 @@ class Accounts(Resource[S]):
         self,
         account_id: str,
         *,
-        reviewers: int,
+        reviewers: int | None = None,
+        request_days: int | None = None,
+        responses_until: Time | None = None,
+        responses_reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> Call[types.AccountView]:
         """Change the settings of an account.
 
-        Say whether one person decides on a buyer who waits, or two.
+        Change how many people decide on a buyer who waits, or when a person's request is due.
+
+        Or keep whole responses of identity providers, beyond what decisions need, for a reason
+        and until a time.
 
         Needs the scope `accounts:manage`. It answers only where the console is on, else with
         `not_found`. A person needs a fresh passkey. Both modes of the account share it: a person
         names live mode.
 
         - `reviewers`: 2: what a first person decides, a second one makes final.
+        - `request_days`: Within how many days it has to answer a person's request.
+        - `responses_until`: Until when to keep whole responses of identity providers, from now on:
+          only with a reason.
         """
         return Call(
             method="PATCH",
             path=f"/v1/accounts/{segment(account_id)}",
             returns=types.AccountView,
-            body={"reviewers": reviewers},
+            body={
+                "reviewers": reviewers,
+                "request_days": request_days,
+                "responses_until": responses_until,
+                "responses_reason": responses_reason,
+            },
             headers={"Idempotency-Key": key_or_new(idempotency_key)},
         )
 

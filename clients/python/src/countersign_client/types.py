@@ -212,6 +212,7 @@ AuditAction: TypeAlias = Literal[
     "account_disabled",
     "account_enabled",
     "account_renamed",
+    "account_set",
     "acknowledgment_shown",
     "acknowledgments_exported",
     "acknowledgments_listed",
@@ -1420,6 +1421,12 @@ class AccountView(Result, frozen=True, kw_only=True):
     reviewers: int
     """How many people decide on a buyer who waits: 1, or 2."""
 
+    request_days: int
+    """Within how many days it answers a person's request."""
+
+    responses_until: datetime | None
+    """Until when whole responses of its identity providers are kept; null: for the decision."""
+
 
 class AccountDetails(Result, frozen=True, kw_only=True):
     """An account, how buyers see it, and the pages that live sessions may embed or return to."""
@@ -1439,6 +1446,12 @@ class AccountDetails(Result, frozen=True, kw_only=True):
 
     reviewers: int
     """How many people decide on a buyer who waits: 1, or 2."""
+
+    request_days: int
+    """Within how many days it answers a person's request."""
+
+    responses_until: datetime | None
+    """Until when whole responses of its identity providers are kept; null: for the decision."""
 
     brand: BrandView
 
@@ -1494,6 +1507,12 @@ class ClosedAccount(Result, frozen=True, kw_only=True):
 
     reviewers: int
     """How many people decide on a buyer who waits: 1, or 2."""
+
+    request_days: int
+    """Within how many days it answers a person's request."""
+
+    responses_until: datetime | None
+    """Until when whole responses of its identity providers are kept; null: for the decision."""
 
     keys: int
 
@@ -1825,6 +1844,9 @@ class ErasureRequested(Result, frozen=True, kw_only=True):
     account_id: str | None
 
     requested_at: datetime
+
+    prevented_by: str | None
+    """What blocks it: the hold in words; null: it waits for retention."""
 
 
 class ErasurePreview(Result, frozen=True, kw_only=True):

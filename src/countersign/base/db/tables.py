@@ -114,7 +114,9 @@ class RowOwner(NamedTuple):
 
 OWNER: Final = "owner"
 
-_OfBuyers: TypeAlias = Literal["cbid", "buyer", "remembered_buyer", "left", "user_handle"]
+_OfBuyers: TypeAlias = Literal[
+    "cbid", "buyer", "strange_buyer", "remembered_buyer", "left", "user_handle"
+]
 _OfOrders: TypeAlias = Literal["session_id", "checkout_session.session_id", "order"]
 _OfPlaces: TypeAlias = Literal["zip", "proved_zip", "review", "order_reference", "copy_address"]
 _OfSessions: TypeAlias = Literal["provider_session", "provider_session_and_reference"]
@@ -152,7 +154,7 @@ def _cbid(subject: GoesWith, **options: Any) -> Column[str]:  # noqa: ANN401 - o
 _OF_SESSION: Final = "provider_session", "provider_session_and_reference"
 _OF_DAY: Final = "account_id", "mode", "type", "at", "triggered"
 _REFERENCED: Final = {WHERE: "reference_index IS NOT NULL"}
-_OF_TRIES: Final = "buyer", "remembered_buyer", "provider_session"
+_OF_TRIES: Final = "buyer", "strange_buyer", "remembered_buyer", "provider_session"
 
 
 @cache
@@ -221,6 +223,11 @@ accounts: Final = partial(_table, RowOwner(account="id"))(
     Column("evidence_years", Integer),
     # How many people decide on a buyer who waits: 1, or 2.
     Column("reviewers", Integer, nullable=False, server_default="1"),
+    # Within how many days it has to answer a person's request.
+    Column("request_days", Integer, nullable=False, server_default="45"),
+    # Why, and until when, its providers' whole responses are kept; NULL: not beyond the decision.
+    Column("responses_reason", Text),
+    Column("responses_until", Instant),
 )
 
 # The pages that may embed the component or be returned to, with live keys.
@@ -410,6 +417,8 @@ zip_attempts: Final = _in_mode(
     Column("at", Instant, nullable=False),
     UniqueConstraint("account_id", "mode", "subject_index", "zip_index"),
     Index(None, "at"),
+    # For one subject at all accounts.
+    Index(None, "subject_index"),
 )
 
 # The shares of rate limits that servers have leased, on PostgreSQL alone: unlogged, gone after a
@@ -777,6 +786,10 @@ verification_evidence: Final = _in_mode(
     Column("account_id", String(40), nullable=False),
     _mode(),
     _hidden("payload", "content", nullable=False),
+    # The provider's whole responses, under the same shred key, and when they go; NULL: gone.
+    _hidden("response", "content"),
+    Column("whole_until", Instant),
+    Index(None, "whole_until", info={WHERE: "whole_until IS NOT NULL"}),
 )
 
 verification_settings: Final = _of_account(

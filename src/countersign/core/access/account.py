@@ -10,6 +10,7 @@ from datetime import datetime
 from ipaddress import IPv4Address, IPv6Address
 from typing import Final
 
+from msgspec import to_builtins
 from sqlalchemy import Connection, bindparam, delete, insert, or_, select, text, update
 from sqlalchemy.exc import IntegrityError
 
@@ -41,6 +42,11 @@ class Account:
     """After how many years the evidence of its orders ends; None: never."""
     reviewers: int = 1
     """How many people decide on a buyer who waits: 1, or 2."""
+    request_days: int = 45
+    """Within how many days it answers a person's request."""
+    responses_until: datetime | None = None
+    """Until when whole responses of identity providers are kept, and why."""
+    responses_reason: str | None = None
 
     @property
     def status(self) -> str:
@@ -153,16 +159,16 @@ def enable(connection: Connection, access: Access, account_id: str) -> Account:
     return change_account(connection, access, account, enabled, disabled_at=None)
 
 
-def set_reviewers(
-    connection: Connection, access: Access, account_id: str, reviewers: int
+def set_settings(
+    connection: Connection, access: Access, account_id: str, /, **values: object
 ) -> Account:
-    """Have one person decide on a buyer who waits, or two (`reviewers` is 1 or 2).
+    """Set these settings of an account, by the names of the columns.
 
     Raises UnknownAccount or AccountClosed.
     """
-    account, details = lock_account(connection, account_id), {"reviewers": reviewers}
-    put = AuditAction.REVIEWERS_SET
-    return change_account(connection, access, account, put, details, **details)
+    account = lock_account(connection, account_id)
+    put = AuditAction.REVIEWERS_SET if "reviewers" in values else AuditAction.ACCOUNT_SET
+    return change_account(connection, access, account, put, to_builtins(values), **values)
 
 
 def lock_grants(connection: Connection) -> None:

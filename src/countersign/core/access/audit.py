@@ -109,6 +109,7 @@ class AuditAction(StrEnum):
     ACCOUNT_ENABLED = "account_enabled"
     ACCOUNT_CLOSED = "account_closed"
     REVIEWERS_SET = "reviewers_set"
+    ACCOUNT_SET = "account_set"
     ACCOUNT_DESCRIBED = "account_described"
     CAPTURE_PROCESS_STATED = "capture_process_stated"
     OPERATOR_DESCRIBED = "operator_described"

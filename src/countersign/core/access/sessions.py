@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
-from sqlalchemy import Connection, Row, delete, select, update
+from sqlalchemy import Connection, Row, select, update
 
 from countersign.base.db.database import Database
 from countersign.base.db.statements import of_row, rows
@@ -130,12 +130,6 @@ def grants_of(connection: Connection, person_id: str) -> list[Grant]:
     own = select(person_grants).where(g.person_id == person_id)
     found = rows(connection, own.order_by(g.id), Grant)
     return sorted(found, key=lambda grant: grant.account_id or "")
-
-
-def delete_ended(connection: Connection, now: datetime) -> int:
-    """Delete old sessions, some time after they ended: what their people sent last is theirs."""
-    old = delete(person_sessions).where(_s.created_at <= now - 2 * SESSION_LASTS)
-    return connection.execute(old).rowcount
 
 
 def _touch(connection: Connection, session_id: str, now: datetime) -> None:

@@ -51,7 +51,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     ip_source: Source | None
     peer_ip: str | None
     forwarded: str | None
-    """The forwarding header as it was sent (cut), unless the body gave the address."""
+    """The elements of the forwarding header that led to the address; of a browser's, all of it."""
     forwarded_truncated: bool
     user_agent: str | None
     user_agent_source: Source | None
@@ -85,32 +85,28 @@ def resolve_origin(
     peer: str | None,
     body_ip: str | None = None,
     body_user_agent: str | None = None,
-    forwarded: str | None = None,
     forwarded_addresses: Sequence[str] = (),
     trusted_proxies: Sequence[Network] = (),
 ) -> Origin:
     """Decide the address and the user agent, each with its source.
 
-    `body_ip` is normalised already; `forwarded` is the raw forwarding header, and
-    `forwarded_addresses` its elements, left (client) to right (nearest), without this deployment's
-    proxies; `peer` is the address of the connection.
+    `body_ip` is normalised already; `forwarded_addresses` are the elements of the forwarding
+    header, left (client) to right (nearest), without this deployment's proxies; `peer` is the
+    address of the connection. What did not lead to the address is not kept: it is of others.
     """
-    peer_ip = _address(peer) if peer is not None else None
-    claimed = body_ip
-    if claimed is None and forwarded_addresses:
-        claimed = _left_most(forwarded_addresses, trusted_proxies)
+    peer_ip = _address(peer) if peer is not None and body_ip is None else None
+    claimed, led = (body_ip, None) if body_ip else _left_most(forwarded_addresses, trusted_proxies)
     source = Source.BODY if body_ip else Source.HEADER if claimed else None
     if claimed is None and peer_ip is not None:
         claimed, source = peer_ip, Source.CONNECTION
-    header = None if body_ip else forwarded
     agent = body_user_agent if body_user_agent is not None else user_agent
     from_header = body_user_agent is None and agent is not None
     return Origin(
         ip=claimed,
         ip_source=source,
         peer_ip=peer_ip,
-        forwarded=header[:HEADER_LENGTH_MAX] if header else None,
-        forwarded_truncated=header is not None and len(header) > HEADER_LENGTH_MAX,
+        forwarded=led,
+        forwarded_truncated=False,
         user_agent=agent[:USER_AGENT_LENGTH_MAX] if agent is not None else None,
         user_agent_source=None if agent is None else Source.HEADER if from_header else Source.BODY,
         user_agent_truncated=agent is not None and len(agent) > USER_AGENT_LENGTH_MAX,
@@ -190,11 +186,17 @@ def forwarding_elements(header: str, value: str) -> list[str]:
     return found
 
 
-def _left_most(elements: Sequence[str], trusted: Sequence[Network]) -> str | None:
+def _left_most(
+    elements: Sequence[str], trusted: Sequence[Network]
+) -> tuple[str, str] | tuple[None, None]:
+    """The address that is left-most beyond the trusted proxies, and the elements up to it."""
     remaining = list(elements)
     while remaining and _is_trusted(remaining[-1], trusted):
         remaining.pop()
-    return next((a for a in map(_address, remaining) if a is not None), None)
+    for number, element in enumerate(remaining, 1):
+        if (address := _address(element)) is not None:
+            return address, ", ".join(elements[:number])
+    return None, None
 
 
 def _is_trusted(element: str, trusted: Sequence[Network]) -> bool:

@@ -95,7 +95,7 @@ def _origin(room: Acknowledgments, call: Call, body: schemas.AcknowledgmentReque
             ip = normalised_ip(body.ip)
         except ValueError:
             raise InvalidRequest("Expected an IPv4 or IPv6 address - at `$.ip`.") from None
-    forwarded, elements = None, []
+    elements = list[str]()
     if ip is None and room.client_ip_header.encode() in call.headers:
         forwarded = forwarding_header(call.raw_headers, room.client_ip_header)
         if forwarded is not None:
@@ -104,7 +104,6 @@ def _origin(room: Acknowledgments, call: Call, body: schemas.AcknowledgmentReque
     return resolve_origin(
         body_ip=ip,
         body_user_agent=body.user_agent,
-        forwarded=forwarded,
         forwarded_addresses=elements,
         user_agent=header_text(agent) if agent is not None else None,
         peer=call.peer,

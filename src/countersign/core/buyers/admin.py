@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -62,6 +63,8 @@ class StoredEvidence(Struct, frozen=True, kw_only=True):
     at: datetime
     payload: bytes | None
     """None if it was erased; the same for the shred key."""
+    response: bytes | None
+    """None if it was cut."""
     shred_key: bytes | None
     erased_at: datetime | None
 
@@ -259,8 +262,8 @@ def _shown(content: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _readable(response: dict[str, Any] | None) -> dict[str, Any] | None:
-    if response is None:
-        return None
+    if response is None or "body" not in response:
+        return response  # none, or its facts alone
     text = b64decode(response["body"]).decode("utf-8", "replace")
     further = [_readable(more) for more in response["further"]]
     return response | {"text": text, "further": further}
@@ -310,12 +313,12 @@ def _unapproved(cbid: str) -> InvalidArgument:
 async def _opened(room: Buyers, stored: StoredEvidence) -> dict[str, Any] | None:
     if stored.payload is None or stored.shred_key is None:
         return None
-    content = await room.vault.open(
-        stored.payload,
-        shred_key=stored.shred_key,
-        **evidence_place(stored.account_id, stored.verification_id),
-    )
-    return _decode(content)
+    place = partial(evidence_place, stored.account_id, stored.verification_id)
+    opened = partial(room.vault.open, shred_key=stored.shred_key)
+    facts = _decode(await opened(stored.payload, **place()))
+    if stored.response is None:
+        return facts
+    return facts | {"answer": _decode(await opened(stored.response, **place("response")))}
 
 
 def _unknown(cbid: str) -> UnknownSubject:
@@ -352,7 +355,7 @@ def _evidence(connection: Connection, reach: Reach, cbid: str) -> list[StoredEvi
             verifications.c.provider,
             verifications.c.status,
             verifications.c.at,
-            verification_evidence.c.payload,
+            *(verification_evidence.c.payload, verification_evidence.c.response),
             shred_keys.c.key.label("shred_key"),
             erasures.c.at.label("erased_at"),
         )

@@ -31,11 +31,15 @@ _WITHDRAWN: Final[tuple[Reason, ...]] = (Reason.VERIFICATION_WITHDRAWN,)
 
 ZIPS_PER_DAY: Final = 5
 """Different ZIP codes that one account may try for one buyer within 24 hours."""
+STRANGE_ZIPS_PER_DAY: Final = 10
+"""Wrong ones for a buyer, of all accounts together that have not met the buyer."""
 ZIP_WINDOW: Final = timedelta(hours=24)
 
 MESSAGES_KEPT: Final = timedelta(days=30)
 """How long a provider's message is remembered, so that it is acted on once."""
 
+RESPONSE_KEPT: Final = timedelta(days=30)
+"""How long a provider's whole response waits for a review."""
 CHECKS_KEPT: Final = timedelta(days=30)
 """How long a started identity check is kept at least; longer if something refers to it."""
 

@@ -101,17 +101,19 @@ def queue(
     *,
     statuses: Collection[BuyerStatus] = REVIEWED,
     verification_id: str | None = None,
+    cbid: str | None = None,
     after: str = "",
     limit: int | None = None,
 ) -> list[Waiting]:
     """The buyers that wait for a decision, the oldest attempt first.
 
     In the reach of an account, only buyers whose last attempt was by this account; with
-    `verification_id`, only the buyer of that verification. `after` is the verification of the last
-    buyer of the page before.
+    `verification_id`, only the buyer of that verification; with `cbid`, only this one. `after` is
+    the verification of the last buyer of the page before.
     """
     own = verifications.c.id
-    only = () if verification_id is None else (own == verification_id,)
+    named = ((own, verification_id), (buyers.c.cbid, cbid))
+    only = [column == value for column, value in named if value is not None]
     found = _query(reach, mode, statuses, own > after, *only).order_by(own).limit(limit)
     return [_from_row(row) for row in connection.execute(found)]
 

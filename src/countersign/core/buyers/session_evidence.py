@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from hashlib import sha256
 from typing import Any, Final
 
 import msgspec
@@ -171,11 +172,9 @@ class Evaluation(VerificationAct):
     """Whether a reviewer of the account accepted it, so that it counts for the account alone."""
 
 
-def evidence_place(account_id: str, record_id: str) -> Place:
+def evidence_place(account_id: str, record_id: str, column: str = "payload") -> Place:
     """Where the evidence of a verification stands, sealed."""
-    return Place(
-        table="verification_evidence", column="payload", account=account_id, row_id=record_id
-    )
+    return Place(table="verification_evidence", column=column, account=account_id, row_id=record_id)
 
 
 def pending_place(account_id: str, id_: str) -> Place:
@@ -188,8 +187,11 @@ def described(override: AuditEntry) -> dict[str, object]:
     return {**override.details, "operator": override.actor}
 
 
-def evidence_of(work: Evaluation, decision: SessionDecision, cbid: str) -> bytes:
-    """All grounds of the decision, as JSON, for later questions."""
+def evidence_of(
+    work: Evaluation, decision: SessionDecision, cbid: str, salt: bytes
+) -> tuple[bytes, bytes]:
+    """The grounds of the decision, for later questions, and the provider's whole response: JSON."""
+    whole = None if work.result.evidence is None else _response(work.result.evidence)
     result, settings = work.result, work.integration.settings
     content = {
         "v": 1,
@@ -197,7 +199,7 @@ def evidence_of(work: Evaluation, decision: SessionDecision, cbid: str) -> bytes
         "provider": settings.provider,
         "base_url": settings.base_url,
         "request": msgspec.to_builtins(work.request),
-        "answer": None if result.evidence is None else _response(result.evidence),
+        "answer": whole and _cut(whole, salt),
         "override": work.override and described(work.override),
         "read": {name: getattr(result, name) for name in _READ}
         | {
@@ -220,7 +222,15 @@ def evidence_of(work: Evaluation, decision: SessionDecision, cbid: str) -> bytes
             **msgspec.to_builtins(work.integration.rules),
         },
     }
-    return encode(content)
+    return encode(content), encode(whole)
+
+
+def _cut(response: dict[str, Any], salt: bytes) -> dict[str, Any]:
+    """Facts about a response, and a salted digest of it: the plain one could be tried."""
+    digest = sha256(salt + b64decode(response["body"])).hexdigest()
+    facts = {name: response[name] for name in response.keys() - {"body", "sha256"}}
+    further = [_cut(more, salt) for more in response["further"]]
+    return facts | {"salt": salt.hex(), "salted_sha256": digest, "further": further}
 
 
 def _response(evidence: ProviderEvidence) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
-from sqlalchemy import Connection, delete, exists, select, update
+from sqlalchemy import ColumnElement, Connection, and_, exists, select, update
 
 from countersign.base.db.statements import DriverStatement
 from countersign.base.db.tables import checkout_sessions, pending_sessions, started_checks
@@ -156,19 +156,9 @@ def give_up(
         settle(connection, known, replace(known.check, status=ended, reasons=reasons), at)
 
 
-def delete_old(connection: Connection, before: datetime, limit: int) -> int:
-    """Delete at most `limit` checks begun before this time that nothing refers to any more."""
-    followed = exists().where(
-        pending_sessions.c.account_id == started_checks.c.account_id,
-        pending_sessions.c.session_index == started_checks.c.session_index,
-    )
-    wanted = exists().where(checkout_sessions.c.id == started_checks.c.reference)
-    old = (
-        select(started_checks.c.session_index)
-        .where(started_checks.c.started_at < before, ~followed, ~wanted)
-        .limit(limit)
-    )
-    gone = delete(started_checks).where(
-        started_checks.c.started_at < before, started_checks.c.session_index.in_(old)
-    )
-    return connection.execute(gone).rowcount
+def outdated(before: datetime) -> ColumnElement[bool]:
+    """The condition that a check began before this time and that nothing refers to it any more."""
+    s, p = started_checks.c, pending_sessions.c
+    followed = exists().where(p.account_id == s.account_id, p.session_index == s.session_index)
+    wanted = exists().where(checkout_sessions.c.id == s.reference)
+    return and_(s.started_at < before, ~followed, ~wanted)

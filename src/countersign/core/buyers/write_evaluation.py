@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeGuard
 from msgspec.structs import replace
 from sqlalchemy import Connection, insert, select
 
-from countersign.base.db.tables import verification_evidence, verifications
+from countersign.base.db.tables import accounts, verification_evidence, verifications
 from countersign.base.errors import (
     CountersignError,
     ProviderSessionNotBound,
@@ -28,6 +28,7 @@ from countersign.core.buyers.decision import (
     nothing_submitted,
 )
 from countersign.core.buyers.model import (
+    RESPONSE_KEPT,
     Buyer,
     BuyerStatus,
     BuyerStatusView,
@@ -66,6 +67,7 @@ from countersign.identity.model import FactSource, Finding
 from countersign_evidence.canonical import Json
 
 _CBID_BYTES: Final = 16
+_SALT_BYTES: Final = 16
 
 
 class _Found(NamedTuple):
@@ -291,15 +293,24 @@ def _write_verification(
         zip_index=found.zip_index,
         session_index=found.person.kept_under,
     )
-    sealed = work.data_key.seal(
-        shred_key=record.shred_key,
-        nonce=room.access.entropy(NONCE_BYTES),
-        plaintext=evidence_of(work, decision, cbid),
-        **evidence_place(work.account_id, record.id),
-    )
-    place = {"record_id": record.id, "account_id": work.account_id, "mode": work.mode}
-    connection.execute(insert(verification_evidence), place | {"payload": sealed})
+    entropy, seal = room.access.entropy, work.data_key.seal
+    facts, whole = evidence_of(work, decision, cbid, entropy(_SALT_BYTES))
+    until = _whole_until(connection, work, decision.status)
+    row: dict[str, object] = {"record_id": record.id, "account_id": work.account_id}
+    for column, text in ({"payload": facts} | ({"response": whole} if until else {})).items():
+        own, nonce = evidence_place(work.account_id, record.id, column), entropy(NONCE_BYTES)
+        row[column] = seal(shred_key=record.shred_key, nonce=nonce, plaintext=text, **own)
+    row |= {"mode": work.mode, "whole_until": until}
+    connection.execute(insert(verification_evidence), row)
     return record.id
+
+
+def _whole_until(connection: Connection, work: Evaluation, to: BuyerStatus) -> datetime | None:
+    """Until when the whole response is kept: while a reviewer may need it, or the account must."""
+    own = select(accounts.c.responses_until).where(accounts.c.id == work.account_id)
+    review = work.at + RESPONSE_KEPT if to is not BuyerStatus.VERIFIED else None
+    ends = [at for at in (review, connection.execute(own).scalar()) if at and at > work.at]
+    return max(ends, default=None) if work.result.evidence else None
 
 
 def _follow(connection: Connection, room: Buyers, work: Evaluation, found: _Found) -> None:

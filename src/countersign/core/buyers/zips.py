@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -12,9 +12,14 @@ from sqlalchemy import Connection
 from countersign.base.db.statements import BulkInsert, DriverStatement
 from countersign.base.db.tables import zip_attempts
 from countersign.base.errors import RateLimited
-from countersign.base.values import MODES, Mode, from_ms, to_ms
+from countersign.base.values import Mode, from_ms, to_ms
 from countersign.core.access.secrets import DeploymentSecret
-from countersign.core.buyers.model import ZIP_WINDOW, ZIPS_PER_DAY, ProvedSession
+from countersign.core.buyers.model import (
+    STRANGE_ZIPS_PER_DAY,
+    ZIP_WINDOW,
+    ZIPS_PER_DAY,
+    ProvedSession,
+)
 from countersign.core.buyers.rules import AbsentCountry, VerificationRules, zip5
 from countersign.identity.model import FactSource
 
@@ -72,12 +77,10 @@ def proved_zip_index(
 
 # Driven by the list of subjects on both engines, whatever statistics a planner may have.
 _TRIED: Final = {
-    "sqlite": "SELECT z.account_id, z.mode, z.subject_index, z.zip_index, z.at"
-    " FROM json_each(?) s CROSS JOIN zip_attempts z ON z.account_id = s.value ->> 0"
-    " AND z.mode = s.value ->> 1 AND z.subject_index = unhex(s.value ->> 2)",
-    "postgresql": "SELECT account_id, mode, subject_index, z.zip_index, z.at"
-    " FROM unnest(?::text[], ?::text[], ?::bytea[]) AS s (account_id, mode, subject_index)"
-    " JOIN zip_attempts z USING (account_id, mode, subject_index)",
+    "sqlite": "SELECT z.subject_index, z.account_id, z.mode, z.zip_index, z.at"
+    " FROM json_each(?) s CROSS JOIN zip_attempts z ON z.subject_index = unhex(s.value)",
+    "postgresql": "SELECT z.subject_index, z.account_id, z.mode, z.zip_index, z.at"
+    " FROM unnest(?::bytea[]) AS s (subject_index) JOIN zip_attempts z USING (subject_index)",
 }
 _select: Final = {engine: DriverStatement(text) for engine, text in _TRIED.items()}
 _LOCK_TRIED: Final = "SELECT pg_advisory_xact_lock(key) FROM unnest(%s::bigint[]) AS key"
@@ -102,35 +105,40 @@ class ZipTries:
     def __init__(self, connection: Connection, subjects: Collection[ZipSubject]) -> None:
         """Read the earlier tries, in the transaction of the act."""
         self._connection = connection
-        self._tried: dict[ZipSubject, dict[bytes, datetime]] = {subject: {} for subject in subjects}
+        self._tried: dict[bytes, dict[tuple[str, str, bytes], datetime]] = {}
         self._old: list[tuple[object, ...]] = []
         self._new: list[tuple[object, ...]] = []
         if not subjects:
             return
         _lock(connection, subjects)
-        for account_id, mode, index, zip_index, at in _tried(connection, [*self._tried]):
-            subject = ZipSubject(account_id, MODES[mode], bytes(index))
-            self._tried[subject][bytes(zip_index)] = from_ms(at)
+        for index, account_id, mode, zip_index, at in _tried(connection, subjects):
+            key = account_id, mode, bytes(zip_index)
+            self._tried.setdefault(bytes(index), {})[key] = from_ms(at)
 
-    def count(self, subject: ZipSubject, zip_index: bytes, at: datetime) -> RateLimited | None:
-        """Note a tried ZIP code; returns the refusal if it is one too many."""
-        known = self._tried[subject]
-        since = at - ZIP_WINDOW
-        tried = {index: then for index, then in known.items() if then > since}
-        if zip_index in tried:
+    def count(
+        self, subject: ZipSubject, zip_index: bytes, at: datetime, *, counts: bool = True
+    ) -> RateLimited | None:
+        """Note a tried ZIP code if it `counts`; returns the refusal if it is one too many."""
+        account_id, mode, index = subject.account_id, subject.mode.value, subject.subject_index
+        known, since = self._tried.setdefault(index, {}), at - ZIP_WINDOW
+        tried = {key: then for key, then in known.items() if then > since}
+        own = {key: then for key, then in tried.items() if key[:2] == (account_id, mode)}
+        key, row = (account_id, mode, zip_index), (account_id, mode, index, zip_index)
+        if key in tried:
             return None
-        if len(tried) >= ZIPS_PER_DAY:
-            wait = min(tried.values()) - since
+        limits = (own, ZIPS_PER_DAY), (tried, STRANGE_ZIPS_PER_DAY)
+        full = [min(some.values()) for some, most in limits if len(some) >= most]
+        if full:
+            wait = max(full) - since
             return RateLimited(
-                f"This account has tried {ZIPS_PER_DAY} different ZIP codes for this buyer within "
-                "24 hours.",
+                "Too many different ZIP codes were tried for this buyer within 24 hours.",
                 retry_after=max(1, int(wait.total_seconds()) + 1),
             )
-        key = (subject.account_id, subject.mode.value, subject.subject_index, zip_index)
-        if zip_index in known:
-            self._old.append(key)
-        known[zip_index] = at
-        self._new.append((*key, to_ms(at)))
+        if counts and key in known:
+            self._old.append(row)
+        if counts:
+            known[key] = at
+            self._new.append((*row, to_ms(at)))
         return None
 
     def write(self) -> None:
@@ -162,12 +170,9 @@ def _lock(connection: Connection, subjects: Collection[ZipSubject]) -> None:
         connection.exec_driver_sql(_LOCK_TRIED, (sorted(keys),))
 
 
-def _tried(connection: Connection, subjects: Sequence[ZipSubject]) -> Any:  # noqa: ANN401 - a cursor
+def _tried(connection: Connection, subjects: Collection[ZipSubject]) -> Any:  # noqa: ANN401 - a cursor
     """The rows of these subjects, in the driver's own types."""
-    engine = connection.dialect.name
-    accounts, modes, indexes = zip(*subjects, strict=True)
-    given: list[object] = [[*accounts], [mode.value for mode in modes], [*indexes]]
-    if engine == "sqlite":
-        subject_rows = zip(accounts, modes, (index.hex() for index in indexes), strict=True)
-        given = [msgspec.json.encode([*subject_rows]).decode()]
-    return _select[engine](connection, *given)
+    given: object = [*{one.subject_index for one in subjects}]
+    if connection.dialect.name == "sqlite":
+        given = msgspec.json.encode([one.subject_index.hex() for one in subjects]).decode()
+    return _select[connection.dialect.name](connection, given)

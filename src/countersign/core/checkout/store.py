@@ -41,7 +41,7 @@ from countersign.core.access.idempotency import (
 from countersign.core.access.key import Principal
 from countersign.core.access.reach import Reach
 from countersign.core.acknowledgments.acknowledge import CHECKOUT_FIELD
-from countersign.core.checkout.model import Content, Session, Status, seen_by
+from countersign.core.checkout.model import KEPT, Content, Session, Status, seen_by
 from countersign.core.checkout.room import Checkout
 from countersign.core.checkout.schemas import CheckoutSessionsQuery
 from countersign.core.events.model import EventType, NewEvent
@@ -367,9 +367,9 @@ def erase_contents(connection: Connection, ids: Sequence[str]) -> None:
     _forget_mails(connection, ids)  # last: none is accepted any more
 
 
-def delete_ended(connection: Connection, before: datetime, limit: int) -> int:
-    """Delete at most `limit` sessions that ended before this time; returns how many."""
-    old = select(_c.id).where(_c.ended_at < before).limit(limit)
+def delete_ended(connection: Connection, now: datetime, limit: int) -> int:
+    """Delete at most `limit` sessions that ended long ago; returns how many."""
+    old = select(_c.id).where(_c.ended_at < now - KEPT).limit(limit)
     ids = [*connection.execute(old).scalars()]
     delete_acts(connection, ids)
     connection.execute(delete(shred_keys).where(shred_keys.c.record_id.in_(ids)))

@@ -214,7 +214,7 @@ def clear_together(
         result = _decide(item, of_order)
         if result is None:
             continue
-        refusal = facts.count_zip(item.new) if result.zip_compared else None
+        refusal = facts.count_zip(item.new, result.reasons) if result.zip_compared else None
         if refusal is not None:
             outcomes[place] = refusal
             continue
@@ -280,7 +280,7 @@ def _decide(item: PreparedOrder, facts: OrderFacts) -> ClearanceResult | None:
         granted=granted,
         is_new=granted is None or granted.clearance_id == new.clearance_id,
         binds=binds(case, failed),
-        zip_compared=case.zip_proved is not None and shipped is None,
+        zip_compared=case.zip_proved is not None and not (shipped or earlier),
         paid_at=None if reasons or shipped else kept_by(case),
         already_shipped=shipped is not None,
         verification=case.verification,
@@ -456,7 +456,7 @@ async def foresee(
             reference_index=None,
             erased=False,
         )
-        case = case_of(item, replace(facts, acknowledgment=initialed))
+        case = case_of(item, replace(facts, acknowledgment=initialed, is_strange=False))
         if not case.notice_in_force:
             return ()  # another one was published since the notices were read
         if case.zip_proved is not None:

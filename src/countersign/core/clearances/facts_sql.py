@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
@@ -39,6 +39,7 @@ from countersign.core.clearances.model import (
     StoredVerification,
 )
 from countersign.core.clearances.room import Clearances
+from countersign.core.clearances.schemas import ClearanceReason
 from countersign.core.orders.model import OrderAct, OrderState
 from countersign.core.orders.sql import bound_key, indexed_keys, key_of, write_acts
 from countersign.core.parties import Bound, bound_in
@@ -67,6 +68,7 @@ _select_earlier: Final = SelectAmong(_SQL["granted"])
 _select_verifications: Final = SelectAmong(_SQL["verifications"])
 _select_blocks: Final = SelectAmong(_SQL["blocks"])
 _select_rules: Final = SelectAmong(_SQL["rules"])
+_select_cleared: Final = SelectAmong(_SQL["cleared"])
 
 
 class BatchFacts:
@@ -98,6 +100,14 @@ class BatchFacts:
         self._buyer_rules: Mapping[str, VerificationRules] = {}
         if any(buyer.proofs or not buyer.simulated for buyer in self._buyers.values()):
             self._buyer_rules = verification_rules_of(connection, accounts)
+        unmet = [new for new in batch if not self._verifications_of(new)]
+        cbids += [buyer.cbid for buyer in self._buyers.values()]
+        met = {*_select_cleared(connection, {*cbids})} if unmet else ()
+        self._strangers = {
+            new.clearance_id
+            for new in unmet
+            if all((new.account_id, new.mode.value, cbid) not in met for cbid in self._cbids(new))
+        }
         subjects = {subject for new in batch if (subject := self._subject(new)) is not None}
         self._tries = ZipTries(connection, subjects)
 
@@ -106,10 +116,6 @@ class BatchFacts:
         acknowledgment = self._acknowledgments.get((account_id, new.mode, ack_id))
         use = self._uses.get(ack_id) if acknowledgment is not None else None
         buyer = self._buyer(new)
-        # Its own verifications of the buyer, oldest first.
-        cbids = {new.order.cbid, buyer.cbid} if buyer is not None else set[str]()
-        found = [one for cbid in cbids for one in self._verifications.get(cbid, ())]
-        own = (account_id, new.mode)
         bound = self._buyers.get(use.cbid) if use and use.cbid else None
         _, sandbox_zips = self._simulated.get(buyer.cbid, _REAL) if buyer else _REAL
         return OrderFacts(
@@ -118,19 +124,24 @@ class BatchFacts:
             earlier=self._earlier.get(use.clearance_id) if use and use.clearance_id else None,
             shipped=self._earlier.get(use.shipped_under) if use and use.shipped_under else None,
             buyer=buyer,
+            is_strange=new.mode is Mode.LIVE and new.clearance_id in self._strangers,
             is_blocked=buyer is not None
             and (account_id, new.mode.value, buyer.cbid) in self._blocks,
             bound_to=bound.cbid if bound else None,
             buyer_rules=self._buyer_rules.get(account_id),
             sandbox_zips=sandbox_zips,
             rules=self._rules.get(account_id) or ClearanceRules(),
-            verifications=sorted(one for one in found if (one.account_id, one.mode) == own),
+            verifications=self._verifications_of(new),
         )
 
-    def count_zip(self, new: NewClearance) -> RateLimited | None:
-        """The refusal if the ZIP code of this order is one too many for its buyer."""
-        subject = self._subject(new)
-        return subject and self._tries.count(subject, new.zip_index, new.at)
+    def count_zip(self, new: NewClearance, reasons: Collection[str]) -> RateLimited | None:
+        """The refusal if the ZIP code of this order is one too many for its buyer.
+
+        Wrong codes of accounts that have not met the buyer count together.
+        """
+        subject, is_wrong = self._subject(new), ClearanceReason.ZIP_MISMATCH in reasons
+        counts = is_wrong or new.clearance_id not in self._strangers
+        return subject and self._tries.count(subject, new.zip_index, new.at, counts=counts)
 
     def apply(self, new: NewClearance, result: ClearanceResult) -> None:
         """Bind the acknowledgment as decided; the orders that follow in the batch see it."""
@@ -194,6 +205,17 @@ class BatchFacts:
         """The parties' records that the record of the decision binds."""
         return self._parties[new.account_id, new.mode]
 
+    def _verifications_of(self, new: NewClearance) -> Sequence[StoredVerification]:
+        """The account's own verifications of the buyer, oldest first."""
+        found = [one for cbid in self._cbids(new) for one in self._verifications.get(cbid, ())]
+        own = (new.account_id, new.mode)
+        return sorted(one for one in found if (one.account_id, one.mode) == own)
+
+    def _cbids(self, new: NewClearance) -> set[str]:
+        """The identifiers of the buyer that are known here."""
+        buyer = self._buyer(new)
+        return set() if buyer is None else {new.order.cbid, buyer.cbid}
+
     def _subject(self, new: NewClearance) -> ZipSubject | None:
         buyer = self._buyer(new)
         if buyer is None:
@@ -201,7 +223,9 @@ class BatchFacts:
         # In the sandbox the guesses of a session count, as in its verification: there each ZIP
         # code makes another buyer.
         index, _ = self._simulated.get(buyer.cbid, _REAL)
-        if index is None or buyer.account_id != new.account_id:
+        if new.clearance_id in self._strangers:
+            index = self._secret.blind_index("strangers", "strange_buyer", buyer.cbid)
+        elif index is None or buyer.account_id != new.account_id:
             index = self._secret.blind_index(new.account_id, "buyer", buyer.cbid)
         return ZipSubject(new.account_id, new.mode, index)
 

@@ -156,6 +156,8 @@ class OrderFacts(Struct, frozen=True, kw_only=True):
     """The one under which its order was reported as shipped."""
     buyer: Buyer | None
     """The buyer that the identifier resolves to."""
+    is_strange: bool
+    """Whether the account has not met the live buyer: it has no check and no clearance."""
     is_blocked: bool
     """Whether the account refuses the buyer's orders."""
     bound_to: str | None
@@ -312,11 +314,15 @@ def failed_checks(case: ClearanceInput) -> list[ClearanceReason]:
 
 
 def reasons_of(case: ClearanceInput, failed: list[ClearanceReason]) -> tuple[str, ...]:
-    """The reasons to report: after `buyer_requires_input` follow the buyer's."""
+    """The reasons to report: after `buyer_requires_input` follow the buyer's.
+
+    Not for an account that has not met the buyer.
+    """
     reasons: list[str] = []
     for reason in failed:
         reasons.append(reason.value)
-        if reason is ClearanceReason.BUYER_REQUIRES_INPUT and case.standing is not None:
+        asked = reason is ClearanceReason.BUYER_REQUIRES_INPUT and not case.facts.is_strange
+        if asked and case.standing is not None:
             reasons += [of_buyer.value for of_buyer in case.standing.reasons]
     return tuple(reasons)
 

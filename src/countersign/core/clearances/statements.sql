@@ -29,3 +29,7 @@ SELECT account_id, mode, cbid FROM buyer_blocks WHERE cbid {}
 SELECT account_id, acknowledgment_max_age, lifetime, product_class_required,
     order_reference_required, paid_max_age
 FROM clearance_settings WHERE account_id {}
+
+-- name: cleared
+SELECT DISTINCT account_id, mode, cbid FROM acknowledgment_uses
+WHERE clearance_id IS NOT NULL AND cbid {}

@@ -20,10 +20,11 @@ from countersign.base.db.tables import (
     records,
     shred_keys,
 )
-from countersign.base.errors import OnHold, UnknownSubject
+from countersign.base.errors import CountersignError, OnHold, UnknownSubject
 from countersign.base.values import (
     ACKNOWLEDGMENT,
     BUYER,
+    CLEARANCE,
     FACT,
     SANDBOX_BUYER,
     VERIFICATION,
@@ -84,7 +85,7 @@ def _plan(
     connection: Connection, privacy: Privacy, subject: str, reach: Reach, *, naming: bool
 ) -> Plan | UnknownSubject:
     buyer, found, secret = None, list[Erasable](), privacy.access.secret
-    if is_id(ACKNOWLEDGMENT, subject) or is_id(VERIFICATION, subject):
+    if any(is_id(kind, subject) for kind in (ACKNOWLEDGMENT, CLEARANCE, VERIFICATION)):
         found += sql.find_records(connection, reach, records.c.id == subject)
         found += sql.find_order_records(connection, [subject] if found else [], reach)
     elif is_id(BUYER, subject) or is_id(SANDBOX_BUYER, subject):
@@ -93,9 +94,7 @@ def _plan(
         if buyer and naming:
             found += _naming(connection, secret, buyer.cbids, reach)
     if not found and buyer is None:
-        return UnknownSubject(
-            f"The acknowledgment, verification or buyer {subject!r} does not exist, or was erased."
-        )
+        return _unknown(subject)
     years, now = sql.find_retention_years(connection), from_ns(privacy.access.clock.time_ns())
     ends = [end for record in found if (end := sql.kept_until(record, years)) and end > now]
     return Plan(
@@ -104,6 +103,12 @@ def _plan(
         buyer=buyer,
         records=tuple(record for record in found if record.erased_at is None),
         kept_until=max(ends, default=None),
+    )
+
+
+def _unknown(subject: str) -> UnknownSubject:
+    return UnknownSubject(
+        f"The acknowledgment, verification or buyer {subject!r} does not exist, or was erased."
     )
 
 
@@ -124,7 +129,7 @@ async def kept_of_plan(privacy: Privacy, plan: Plan) -> HeldRecords:
     """
     held = await _held(privacy, plan)
     cbid = plan.subject if plan.buyer else None
-    await privacy.access.database.scan(_refusal, held, cbid, plan.reach)
+    await privacy.access.database.scan(refusal, held, cbid, plan.reach)
     return held
 
 
@@ -161,16 +166,17 @@ async def erase_planned(
     while True:
         # Without a buyer the transaction refuses what a hold keeps.
         kept = await _held(privacy, plan) if plan.buyer else {}
-        outdated = await _erase_as_planned(
+        outdated = await erase_as_planned(
             privacy, plan, reason, kept, details=details, remember=remember
         )
         if outdated is None:
             return kept
         buyer = plan.buyer and replace(plan.buyer, sessions=outdated.sessions)
-        plan = replace(plan, records=(*plan.records, *outdated.found), buyer=buyer)
+        left = (record for record in plan.records if record.record_id not in outdated.gone)
+        plan = replace(plan, records=(*left, *outdated.found), buyer=buyer)
 
 
-async def _erase_as_planned(
+async def erase_as_planned(
     privacy: Privacy,
     plan: Plan,
     reason: ErasureReason,
@@ -179,6 +185,10 @@ async def _erase_as_planned(
     details: Mapping[str, object] | None,
     remember: Remember[HeldRecords] = None,
 ) -> Outdated | None:
+    """The same, except `kept`; nothing is erased of a buyer who has data that the plan lacks.
+
+    Without `details` the audit has no entry.
+    """
     access = privacy.access
     going = [r for r in plan.records if plan.buyer is None or r.record_id not in kept]
     parts = [
@@ -196,10 +206,9 @@ async def _erase_as_planned(
             audit = erased_entries(privacy, plan.subject, number, reason, **details)
         cbid = plan.subject if plan.buyer else None
         secret, journal = access.secret, privacy.log.journal
+        own = (secret, journal, parts, plan.reach)
         act = partial(carry_out, cbid=cbid, audit=audit, kept=kept, reason=reason)
-        return await access.database.write(
-            act, secret, journal, parts, plan.reach, remember=remember
-        )
+        return await access.database.write(act, *own, remember=remember)
     return None
 
 
@@ -256,13 +265,16 @@ def carry_out(
     kept: HeldRecords | None = None,
     reason: ErasureReason = ErasureReason.OTHER,
     remember: Remember[HeldRecords] = None,
-) -> OnHold | Outdated | None:
+) -> CountersignError | Outdated | None:
     """Destroy the disclosures of these records, and the data about the buyer: all or nothing.
 
     `kept` is what stays of the buyer, since a hold keeps it. Nothing is destroyed if the holds keep
-    something else now, or if the plan for `parts` lacks data of the buyer.
+    something else now, if the plan for `parts` lacks data of the buyer, or if others have erased
+    some of it.
     """
     take_turn(connection)
+    if cbid is not None and sql.find_buyer(connection, secret, cbid, reach) is None:
+        return _unknown(cbid)
     person = None if cbid is None else lock_person(connection, secret, cbid, reach)
     sessions = person.references if person else ()
     if cbid is not None and person is None:
@@ -271,13 +283,14 @@ def carry_out(
     kept = kept or {}
     planned = {*going, *kept}
     held = find_held(connection, secret, [*planned.union(sessions)], reach)
-    refusal = _refusal(connection, held, cbid, reach)
-    if refusal is not None:
-        return refusal
+    on_hold = refusal(connection, held, cbid, reach)
+    if on_hold is not None:
+        return on_hold
     known = sql.find_verifications(connection, person.cbids, reach) if person else []
     found = [one for one in known if one.erased_at is None and one.record_id not in planned]
-    if found or held.keys() != kept.keys():
-        return Outdated(found, sessions)
+    gone = sql.find_erased(connection, going)
+    if found or gone or held.keys() != kept.keys():
+        return Outdated(found, sessions, gone)
     for part in parts:
         sql.destroy_disclosures(connection, part)
         sql.forget_sessions(connection, secret, part.record_ids, reach, held=held)
@@ -326,7 +339,7 @@ def _forget_person(
     return [*held]
 
 
-def _refusal(
+def refusal(
     connection: Connection, held: HeldRecords, cbid: str | None, reach: Reach
 ) -> OnHold | None:
     """The refusal, if a hold keeps the buyer, or without a buyer any of these records."""
@@ -401,7 +414,7 @@ async def _erase_buyers(privacy: Privacy) -> int:
         kept = await _held(privacy, plan)
         try:
             other = ErasureReason.OTHER
-            outdated = await _erase_as_planned(privacy, plan, other, kept, details=None)
+            outdated = await erase_as_planned(privacy, plan, other, kept, details=None)
             if outdated is not None:
                 raise AssertionError("no server writes during a restore")
         except OnHold as error:

@@ -199,14 +199,20 @@ def find_accounts_of(
     return [(row.account_id, Mode(row.mode)) for row in connection.execute(union(*owned))]
 
 
+def find_erased(connection: Connection, ids: Sequence[str]) -> set[str]:
+    """Those of these records that are erased."""
+    e = erasures.c.record_id
+    written = [select(e).where(e.in_(some)) for some in chunks(ids)]
+    return {id_ for query in written for id_ in connection.execute(query).scalars()}
+
+
 def destroy_disclosures(connection: Connection, part: RecordErasure) -> None:
     """Destroy the disclosures and evidence of these records with their keys."""
     for chunk in chunks(part.record_ids):
         index_acts(connection, chunk)
         for table in (column.table for column in personal_columns("content")):
             connection.execute(delete(table).where(table.c.record_id.in_(chunk)))
-        written = select(erasures.c.record_id).where(erasures.c.record_id.in_(chunk))
-        erased = set(connection.execute(written).scalars())
+        erased = find_erased(connection, chunk)
         new = [
             {"record_id": id_, "at": part.erasure.at, "erasure_id": part.erasure.id}
             for id_ in chunk

@@ -1,6 +1,6 @@
 """Erasing: plans, holds, and due data."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -67,12 +67,14 @@ class Plan:
 
 
 class Outdated(NamedTuple):
-    """Nothing was erased: data of the buyer was written since the plan."""
+    """Nothing was erased: data of the buyer was written since the plan, or others erased some."""
 
     found: Sequence[Erasable]
-    """Its records; none for a check that has only begun."""
+    """Its new records; none for a check that has only begun."""
     sessions: tuple[str, ...]
     """The checkout sessions of the buyer as they are now."""
+    gone: Collection[str] = ()
+    """The records of the plan that are erased."""
 
 
 class RecordErasure(NamedTuple):

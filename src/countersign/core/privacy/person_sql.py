@@ -41,6 +41,8 @@ from countersign.core.buyers.model import BuyerStatus
 from countersign.core.buyers.sql import erased_name
 from countersign.core.log.blind_runs import found_by
 
+_SCOPES: Final = {"strange_buyer": "strangers"}
+"""The fields of keyed hashes that are the same for all accounts: see `clearances.facts_sql`."""
 _PLAIN: Final = personal_columns("check", "order", name="cbid")
 _IN_SESSION: Final = checkout_sessions.c.cbid_index
 
@@ -102,7 +104,7 @@ def cbid_indexes(
 ) -> dict[bytes, tuple[str, str]]:
     """Identifier and account of the keyed hashes of a buyer that this column has, in reach."""
     return {
-        secret.blind_index(account_id, field, cbid): (cbid, account_id)
+        secret.blind_index(_SCOPES.get(field, account_id), field, cbid): (cbid, account_id)
         for account_id in accounts_of(connection, reach)
         for field in column.info[PERSONAL_INFO].fields
         for cbid in cbids

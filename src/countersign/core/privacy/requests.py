@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
@@ -12,6 +12,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, delete, insert, select
 
 from countersign.base.db.tables import (
+    accounts,
     buyers,
     checkout_sessions,
     erasure_requests,
@@ -62,6 +63,8 @@ class ErasureRequest(NamedTuple):
     requested_at: datetime
     account_id: str | None
     """The account in whose reach this is listed; of the deployment's, the buyer's first."""
+    days: int | None
+    """Within how many days that first one answers it."""
 
 
 class _Part(NamedTuple):
@@ -158,10 +161,27 @@ def _settle(connection: Connection, cbid: str, at: datetime) -> None:
     connection.execute(settled)
 
 
-async def carry_out_waiting(privacy: Privacy, reach: Reach, *, by: str = "") -> list[str]:
+@contextmanager
+def alone(subject: str, failed: dict[str, Exception] | None) -> Iterator[None]:
+    """Around the erasure of one of many: a hold stops nothing else, nor a failure that is noted.
+
+    Nor does it if others have erased it meanwhile.
+    """
+    try:
+        with suppress(OnHold, UnknownSubject):
+            yield
+    except Exception as error:
+        if failed is None:
+            raise
+        failed[subject] = error
+
+
+async def carry_out_waiting(
+    privacy: Privacy, reach: Reach, *, by: str = "", failed: dict[str, Exception] | None = None
+) -> list[str]:
     """Erase the data in reach that waited for the end of a hold, unless another hold keeps it.
 
-    Returns the records and checkout sessions that were erased.
+    Returns the records and checkout sessions that were erased; `failed` notes what fails.
     """
     database, erased = privacy.access.database, list[str]()
     erase = partial(erase_planned, by=by) if by else erase_planned
@@ -170,14 +190,14 @@ async def carry_out_waiting(privacy: Privacy, reach: Reach, *, by: str = "") -> 
     except DatabasePermissionDenied:
         return []  # of a server: `countersign retention run` erases it, as the owner of the tables
     for id_, reason, is_session in waiting:
-        if is_session:
-            if await database.write(_erase_session, privacy.access.secret, id_, reach):
-                erased.append(id_)
-            continue
-        found = await database.read(find_records, reach, records.c.id == id_)
-        left = tuple(record for record in found if record.erased_at is None)
-        plan = Plan(subject=id_, reach=reach, buyer=None, records=left, kept_until=None)
-        with suppress(OnHold):
+        with alone(id_, failed):
+            if is_session:
+                if await database.write(_erase_session, privacy.access.secret, id_, reach):
+                    erased.append(id_)
+                continue
+            found = await database.read(find_records, reach, records.c.id == id_)
+            left = tuple(record for record in found if record.erased_at is None)
+            plan = Plan(subject=id_, reach=reach, buyer=None, records=left, kept_until=None)
             await erase(privacy, plan, ErasureReason(reason))
             erased.append(id_)
     if erased:
@@ -223,8 +243,10 @@ def requested(
     only buyers that holds on these subjects may have kept.
     """
     asked = erasure_requests.c
-    waiting = select(asked.cbid, asked.requested_at, buyers.c.account_id)
-    waiting = waiting.outerjoin(buyers, buyers.c.cbid == asked.cbid).order_by(asked.requested_at)
+    of = accounts.c
+    waiting = select(asked.cbid, asked.requested_at, buyers.c.account_id, of.request_days)
+    waiting = waiting.outerjoin(buyers, buyers.c.cbid == asked.cbid)
+    waiting = waiting.outerjoin(accounts, of.id == buyers.c.account_id).order_by(asked.requested_at)
     if kept_by is not None and not any(is_id(ACCOUNT, one) for one in kept_by):
         names = identifiers_by(connection, kept_by)
         waiting = waiting.where(asked.cbid.in_({one for known in names.values() for one in known}))

@@ -2,147 +2,245 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from datetime import datetime
-from typing import Final
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from sqlalchemy import Connection
+from sqlalchemy import Column, Connection, Row, Select, func, select, update
 
-from countersign.base.db.statements import of_row, rows
+from countersign.base.db.schema import put_value
+from countersign.base.db.statements import chunks
 from countersign.base.db.tables import (
+    accounts,
+    acknowledgment_uses,
+    buyers,
+    clearances,
     disclosures,
     records,
     verification_evidence,
     verifications,
 )
+from countersign.base.loops import forever
 from countersign.base.values import (
     ACKNOWLEDGMENT,
+    BUYER,
+    CLEARANCE,
     VERIFICATION,
+    Mode,
     earliest_id,
+    from_ms,
     from_ns,
     is_id,
+    made_at_ms,
     to_ms,
 )
-from countersign.core.access.reach import DEPLOYMENT, Reach
+from countersign.core.access.reach import DEPLOYMENT, Reach, mode_of_buyer
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.buyers.model import BuyerStatus
+from countersign.core.buyers.review import queue
 from countersign.core.log.record import RecordType
 from countersign.core.privacy import erase_sql as sql
+from countersign.core.privacy.erase import (
+    destroy_copies,
+    erase_as_planned,
+    plan_erasure,
+    refusal,
+)
 from countersign.core.privacy.held import find_held
-from countersign.core.privacy.model import Due, Erasable, years_after
-from countersign.core.privacy.room import EvidenceKept, Privacy
+from countersign.core.privacy.holds import take_turn
+from countersign.core.privacy.model import Due, ErasureReason, years_after
+from countersign.core.privacy.person_sql import find_ties, identifiers_of
+from countersign.core.privacy.requests import (
+    ErasureOutcome,
+    alone,
+    carry_out_request,
+    carry_out_waiting,
+    requested,
+)
+from countersign.core.privacy.room import Privacy
 
+RETAINED: Final = "retained_at"
+"""Name of the deployment's value with the time of the last run that left nothing due."""
+BUYERS_KEPT: Final = timedelta(days=365)
+"""A buyer after the last check ended; a refused clearance without an acknowledgment."""
 _PAGE: Final = 500
-_KINDS: Final = (ACKNOWLEDGMENT, VERIFICATION)
+_PERIOD_SECONDS: Final = 3600.0
+_PAUSE_SECONDS: Final = 0.02
+_Way: TypeAlias = tuple[Select[Any], Callable[[Any], datetime | None]]
+"""What may have ended, and when a row of it ends; None: not yet, or never."""
 
 
 async def list_due(
     privacy: Privacy, reach: Reach, until: datetime | None = None, after: str = ""
 ) -> AsyncIterator[Due]:
-    """Data in reach past its retention, on hold or not: acknowledgments, then checks.
+    """Records in reach past their retention, on hold or not.
 
-    Each oldest first. `until`: due at that time; `after`: only records after this one.
+    Acknowledgments, then refused clearances without one, then checks, each oldest first; then, for
+    the deployment, buyers. `until`: due at that time; `after`: only those after this one.
     """
-    now, access = until or from_ns(privacy.access.clock.time_ns()), privacy.access
-    for kind in _KINDS[1 if is_id(VERIFICATION, after) else 0 :]:
-        place: str | None = after if is_id(kind, after) else ""
+    now = until or from_ns(privacy.access.clock.time_ns())
+    kinds = [kind for kind in _WAYS if kind != BUYER or reach == DEPLOYMENT]
+    begun = next((kind for kind in kinds if after.startswith(f"{kind}_")), ACKNOWLEDGMENT)
+    for kind in kinds[kinds.index(begun) :]:
+        place: str | None = after if kind is begun else ""
         while place is not None:
-            found, place = await access.database.scan(
-                _due, access.secret, privacy.kept, now, kind=kind, after=place, reach=reach
+            found, place = await privacy.access.database.scan(
+                _due, privacy, now, kind=kind, after=place, reach=reach
             )
             for due in found:
                 yield due
 
 
-def overdue_since(
-    connection: Connection, secret: DeploymentSecret, kept: EvidenceKept, now: datetime
-) -> datetime | None:
-    """When the retention of the oldest data ended that no hold keeps; None: nothing is due."""
-    ends: list[datetime] = []
-    for kind in _KINDS:
-        place: str | None = ""
-        while place is not None:
-            found, place = _due(
-                connection, secret, kept, now, kind=kind, after=place, reach=DEPLOYMENT
-            )
-            free = [due.retention_ended_at for due in found if due.hold is None]
-            if free:
-                ends.append(min(free))
-                break
-    return min(ends, default=None)
+async def run(privacy: Privacy) -> None:
+    """Retain every hour, beside the requests of a server, until cancelled."""
+
+    async def once() -> None:
+        for failure in (await retain(privacy, pause=_PAUSE_SECONDS)).failed.values():
+            raise failure
+
+    await forever("retention", once, _PERIOD_SECONDS)
+
+
+class Retained(NamedTuple):
+    """What a run has done."""
+
+    erased: list[str]
+    requested: dict[str, ErasureOutcome]
+    """By buyer who asked for it, how that went."""
+    failed: dict[str, Exception]
+    """By what could not be erased, why. A later run tries again."""
+
+
+async def retain(privacy: Privacy, *, pause: float = 0) -> Retained:
+    """Erase all that is due and not on hold, each in a transaction: a later run goes on.
+
+    What fails stops nothing else, but then the promise is not kept. `pause`: seconds after each.
+    """
+    access, now = privacy.access, from_ns(privacy.access.clock.time_ns())
+    outcomes, failed = dict[str, ErasureOutcome](), dict[str, Exception]()
+    with alone("whole responses", failed):
+        for some in chunks(await access.database.scan(_to_cut, now)):
+            await access.database.write(_cut, access.secret, some)
+    erased = await carry_out_waiting(privacy, DEPLOYMENT, failed=failed)
+    for one in await access.database.scan(requested, access.secret, DEPLOYMENT):
+        with alone(one.cbid, failed):
+            outcomes[one.cbid] = await carry_out_request(privacy, one.cbid, DEPLOYMENT)
+    async for due in list_due(privacy, DEPLOYMENT):
+        # Erased meanwhile, put on hold, or checked again: what is new is not in the plan.
+        with alone(due.record_id, failed):
+            plan = await plan_erasure(privacy, due.record_id, DEPLOYMENT)
+            reason, there = ErasureReason.RETENTION, plan.records or plan.buyer
+            if there and not await erase_as_planned(privacy, plan, reason, {}, details={}):
+                erased.append(due.record_id)
+        await asyncio.sleep(pause)
+    await destroy_copies(access.database)
+    if not failed:
+        await access.database.write(put_value, RETAINED, str(to_ms(now)).encode())
+    return Retained(erased, outcomes, failed)
+
+
+def _to_cut(connection: Connection, now: datetime) -> list[str]:
+    """The checks with a whole response whose time is over, or that no review needs any more."""
+    e, a = verification_evidence.c, accounts.c
+    keeps = a.responses_until.is_not(None) & (a.responses_until > now)
+    wanted = select(e.record_id, e.whole_until).join(accounts, a.id == e.account_id)
+    wanted = wanted.where(e.whole_until.is_not(None), (e.whole_until <= now) | ~keeps)
+    waiting = {one.verification_id for mode in Mode for one in queue(connection, DEPLOYMENT, mode)}
+    return [id_ for id_, end in connection.execute(wanted) if end <= now or id_ not in waiting]
+
+
+def _cut(connection: Connection, secret: DeploymentSecret, ids: Sequence[str]) -> None:
+    """Delete the whole responses of these checks, except those on hold."""
+    take_turn(connection)
+    e, held = verification_evidence.c, find_held(connection, secret, ids, DEPLOYMENT)
+    own = update(verification_evidence).where(e.record_id.in_(ids), e.record_id.not_in([*held]))
+    connection.execute(own.values(response=None, whole_until=None))
+    sql.note_copies(connection, ids[0])
 
 
 def _due(
-    connection: Connection,
-    secret: DeploymentSecret,
-    kept: EvidenceKept,
-    now: datetime,
-    *,
-    kind: str,
-    after: str,
-    reach: Reach,
+    connection: Connection, privacy: Privacy, now: datetime, *, kind: str, after: str, reach: Reach
 ) -> tuple[Sequence[Due], str | None]:
     """What is due on the page after a record, and the record to continue after; None: the last."""
-    pages = _acknowledgments if kind == ACKNOWLEDGMENT else _evidence
-    page = pages(connection, kept, now, after, reach)
-    found = [(record, end) for record, end in page if end is not None and end <= now]
-    held = find_held(connection, secret, [record.record_id for record, _ in found], reach)
+    (query, end_of), secret = _WAYS[kind](connection, privacy, now), privacy.access.secret
+    id_: Column[str] = buyers.c.cbid if kind == BUYER else records.c.id
+    query = query.where(reach.rows(id_.table), id_ > after).order_by(id_).limit(_PAGE)
+    page = [(row[0], row.account_id, end_of(row)) for row in connection.execute(query).all()]
+    found = [(name, of, end) for name, of, end in page if end is not None and end <= now]
+    held = find_held(connection, secret, [name for name, *_ in found], reach)
     due = [
-        Due(
-            record_id=record.record_id,
-            account_id=record.account_id,
-            retention_ended_at=end,
-            hold=held.get(record.record_id, (None, ""))[0],
-        )
-        for record, end in found
+        Due(record_id=name, account_id=of, retention_ended_at=end, hold=held.get(name, (None,))[0])
+        for name, of, end in found
     ]
-    return due, page[-1][0].record_id if page else None
+    return due, page[-1][0] if page else None
 
 
-def _acknowledgments(
-    connection: Connection, _: EvidenceKept, now: datetime, after: str, reach: Reach
-) -> Sequence[tuple[Erasable, datetime | None]]:
-    """Acknowledgments after one, oldest first, and when the retention period of each ends.
-
-    Only those that still have disclosures and are old enough for the shortest period.
-    """
+def _acknowledgments(connection: Connection, _: Privacy, now: datetime) -> _Way:
+    """Those that still have disclosures and are old enough for the shortest period."""
     years = sql.find_retention_years(connection)
-    if not years:
-        return []
-    oldest = earliest_id(ACKNOWLEDGMENT, to_ms(years_after(now, -min(years.values()))))
-    query = (
-        sql.SELECT_ERASABLE.join(disclosures, disclosures.c.record_id == records.c.id)
-        .where(
-            reach.rows(records),
-            records.c.type == RecordType.ACKNOWLEDGMENT,
-            records.c.id > after,
-            records.c.id < oldest,
-        )
-        .order_by(records.c.id)
-        .limit(_PAGE)
-    )
-    found = rows(connection, query, Erasable)
-    return [(record, sql.kept_until(record, years)) for record in found]
+    oldest = earliest_id(ACKNOWLEDGMENT, to_ms(years_after(now, -min(years.values(), default=50))))
+    found = _DISCLOSED.where(records.c.type == RecordType.ACKNOWLEDGMENT, records.c.id < oldest)
+    return found, lambda row: sql.kept_until(row, years)
 
 
-def _evidence(
-    connection: Connection, kept: EvidenceKept, now: datetime, after: str, reach: Reach
-) -> Sequence[tuple[Erasable, datetime | None]]:
-    """The same of verifications with evidence past its retention."""
-    verified, at = verifications.c.status == BuyerStatus.VERIFIED, verifications.c.at
-    query = (
-        sql.SELECT_ERASABLE.add_columns(verified.label("verified"))
-        .join(verifications, verifications.c.id == records.c.id)
-        .join(verification_evidence, verification_evidence.c.record_id == records.c.id)
-        .where(
-            reach.rows(records),
-            records.c.id > after,
-            (verified & (at < now - kept.verified)) | (~verified & (at < now - kept.other)),
-        )
-        .order_by(records.c.id)
-        .limit(_PAGE)
+def _refusals(_: Connection, __: Privacy, now: datetime) -> _Way:
+    """Refused clearances that belong to no acknowledgment, and so to no order."""
+    c, old = clearances.c, records.c.at < now - BUYERS_KEPT
+    alone = select(c.id).where(c.id == records.c.id, c.kid.is_(None), ~sql.of_own(clearances))
+    found = _DISCLOSED.where(records.c.type == RecordType.CLEARANCE, old, alone.exists())
+    return found, lambda row: row.at + BUYERS_KEPT
+
+
+def _evidence(_: Connection, privacy: Privacy, now: datetime) -> _Way:
+    """Verifications with evidence past its retention."""
+    v, kept = verifications.c, privacy.kept
+    verified = v.status == BuyerStatus.VERIFIED
+    found = sql.SELECT_ERASABLE.add_columns(verified.label("verified"))
+    found = found.join(verifications, v.id == records.c.id)
+    found = found.join(verification_evidence, verification_evidence.c.record_id == v.id)
+    ended = (verified & (v.at < now - kept.verified)) | (~verified & (v.at < now - kept.other))
+    return found.where(ended), lambda row: row.at + (kept.verified if row.verified else kept.other)
+
+
+def _buyers(connection: Connection, privacy: Privacy, now: datetime) -> _Way:
+    """Buyers a year after their last check ended: with no order, evidence or hold.
+
+    Of a revoked one, only until it was erased: then it has no check. A review that nobody decides
+    ends the check a year later.
+    """
+    b, v, uses, old = buyers.c, verifications.c, acknowledgment_uses.c, now - BUYERS_KEPT
+    e, other, secret = verification_evidence.c, buyers.alias(), privacy.access.secret
+    person = select(other.c.cbid).where((other.c.cbid == b.cbid) | (other.c.same_as == b.cbid))
+    person = person.correlate(buyers)
+    shown = select(v.id).join(verification_evidence, e.record_id == v.id).where(v.cbid.in_(person))
+    checked = select(func.max(v.at)).where(v.cbid == b.cbid).scalar_subquery()
+    # Most orders are seen here, and no buyer of theirs is looked at any closer.
+    used = select(uses.ack_id).where(uses.cbid == b.cbid).exists()
+
+    def end_of(row: Row[*tuple[Any, ...]]) -> datetime | None:
+        cbid, _, at = row
+        ties = find_ties(connection, secret, identifiers_of(connection, cbid), DEPLOYMENT)
+        ended = max([at or from_ms(0), *(from_ms(made_at_ms(tie.id)) for tie in ties)])
+        held = refusal(connection, {}, cbid, DEPLOYMENT)
+        if held or not all(is_id(VERIFICATION, tie.id) for tie in ties):
+            return None
+        waits = queue(connection, DEPLOYMENT, mode_of_buyer(cbid), cbid=cbid)
+        return ended + BUYERS_KEPT * (2 if waits else 1)
+
+    found = (
+        select(b.cbid, b.account_id, b.expires_at)
+        .where(b.same_as.is_(None), ~used)
+        .where(b.expires_at.is_(None) | (b.expires_at < old), checked.is_(None) | (checked < old))
+        .where((b.status != BuyerStatus.REVOKED) | checked.is_not(None), ~shown.exists())
     )
-    return [
-        (of_row(row, Erasable), row.at + (kept.verified if row.verified else kept.other))
-        for row in connection.execute(query)
-    ]
+    return found, end_of
+
+
+_DISCLOSED: Final = sql.SELECT_ERASABLE.join(disclosures, disclosures.c.record_id == records.c.id)
+_WAYS: Final = {
+    ACKNOWLEDGMENT: _acknowledgments,
+    CLEARANCE: _refusals,
+    VERIFICATION: _evidence,
+    BUYER: _buyers,
+}

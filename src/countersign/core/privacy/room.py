@@ -29,12 +29,6 @@ class Privacy:
 
 def open_privacy(access: Access, log: LogRoom, settings: Settings) -> Privacy:
     """The room, with the retention periods of the settings."""
-    return Privacy(access=access, log=log, kept=evidence_kept(settings))
-
-
-def evidence_kept(settings: Settings) -> EvidenceKept:
-    """The retention periods of the settings."""
-    return EvidenceKept(
-        verified=timedelta(days=settings.verification_days + settings.evidence_days),
-        other=timedelta(days=settings.failed_evidence_days),
-    )
+    verified = timedelta(days=settings.verification_days + settings.evidence_days)
+    kept = EvidenceKept(verified, other=timedelta(days=settings.failed_evidence_days))
+    return Privacy(access=access, log=log, kept=kept)

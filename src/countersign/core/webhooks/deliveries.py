@@ -47,6 +47,7 @@ from countersign.base.errors import (
 from countersign.base.http.schemas import Page, page_of, view
 from countersign.base.values import to_ms, to_the_second
 from countersign.core.access.reach import AccountReach
+from countersign.core.events.model import KEPT as EVENTS_KEPT
 from countersign.core.events.model import Position
 from countersign.core.events.routes import Event, event_view
 from countersign.core.events.sql import (
@@ -65,6 +66,7 @@ from countersign.core.webhooks.endpoints import (
     set_columns,
 )
 from countersign.core.webhooks.model import (
+    AGE_MAX,
     LOG_KEPT,
     RECOVERIES_MAX,
     RECOVERY_WAIT,
@@ -396,62 +398,38 @@ def list_deliveries(
 
 
 def _delete_old_deliveries(
-    connection: Connection, endpoint_id: str, *, tried_since: datetime, kept: datetime, limit: int
+    connection: Connection, endpoint_id: str, tried_since: datetime, kept: datetime, limit: int
 ) -> int:
     own = _d.endpoint_id == endpoint_id
-    too_long = (
-        select(_d.event_seq)
-        .where(own, _d.due_at.is_not(None), _d.created_at < tried_since)
-        .order_by(_d.due_at)
-        .limit(limit)
-    )
-    connection.execute(
-        update(webhook_deliveries)
-        .where(own, _d.event_seq.in_(too_long))
-        .values(status=DeliveryStatus.FAILED, due_at=None)
-    )
+    too_long = select(_d.event_seq).where(own, _d.due_at.is_not(None), _d.created_at < tried_since)
+    some = _d.event_seq.in_(too_long.order_by(_d.due_at).limit(limit))
+    ended = update(webhook_deliveries).where(own, some)
+    connection.execute(ended.values(status=DeliveryStatus.FAILED, due_at=None))
     # Only the oldest are read: otherwise all would be, whenever there is nothing to delete.
-    oldest = (
-        select(_d.event_seq, _d.due_at, _d.created_at)
-        .where(own)
-        .order_by(_d.event_seq)
-        .limit(limit)
-        .subquery()
-    )
+    found = select(_d.event_seq, _d.due_at, _d.created_at).where(own).order_by(_d.event_seq)
+    oldest = found.limit(limit).subquery()
     old = select(oldest.c.event_seq).where(oldest.c.due_at.is_(None), oldest.c.created_at < kept)
     seqs = connection.execute(old).scalars().all()
     if seqs:
-        connection.execute(
-            delete(webhook_attempts).where(_a.endpoint_id == endpoint_id, _a.event_seq.in_(seqs))
-        )
+        tried = delete(webhook_attempts).where(_a.endpoint_id == endpoint_id)
+        connection.execute(tried.where(_a.event_seq.in_(seqs)))
         connection.execute(delete(webhook_deliveries).where(own, _d.event_seq.in_(seqs)))
     return len(seqs)
 
 
-def delete_old(
-    connection: Connection,
-    *,
-    events_before: datetime,
-    deliveries_before: datetime,
-    tried_since: datetime,
-    limit: int,
-) -> int:
-    """Delete events and finished deliveries from before these times.
+def delete_old(connection: Connection, now: datetime, limit: int) -> int:
+    """Delete events and finished deliveries that have served their time.
 
-    Deliveries attempted since before `tried_since` are ended. At most `limit` rows of each kind;
-    returns the largest of the numbers.
+    Deliveries that were tried for too long are ended. At most `limit` rows of each kind; returns
+    the largest of the numbers.
     """
-    largest = 0
-    for endpoint_id, deleted_at in connection.execute(
-        select(webhook_endpoints.c.id, webhook_endpoints.c.deleted_at)
-    ).all():
-        kept = deliveries_before if deleted_at is None else tried_since
-        number = _delete_old_deliveries(
-            connection, endpoint_id, tried_since=tried_since, kept=kept, limit=limit
-        )
+    largest, tried_since = 0, now - AGE_MAX
+    known = select(webhook_endpoints.c.id, webhook_endpoints.c.deleted_at)
+    for endpoint_id, deleted_at in connection.execute(known).all():
+        kept = now - LOG_KEPT if deleted_at is None else tried_since
+        number = _delete_old_deliveries(connection, endpoint_id, tried_since, kept, limit)
         largest = max(largest, number)
         if deleted_at is not None and deleted_at < tried_since and not number:
-            connection.execute(
-                delete(webhook_endpoints).where(webhook_endpoints.c.id == endpoint_id)
-            )
-    return max(largest, delete_old_events(connection, events_before, limit))
+            gone = delete(webhook_endpoints).where(webhook_endpoints.c.id == endpoint_id)
+            connection.execute(gone)
+    return max(largest, delete_old_events(connection, now - EVENTS_KEPT, limit))

@@ -203,10 +203,10 @@ def end_old(connection: Connection, now: datetime) -> None:
         connection.execute(ended.values(_ended(outcome)))
 
 
-def forget_indexes(connection: Connection, before: datetime, limit: int) -> int:
-    """Destroy at most `limit` keyed hashes of addresses of before this time; returns how many."""
-    old = select(_c.id).where(_c.address_index.is_not(None), _c.created_at <= before).limit(limit)
-    bare = update(copy_mails).where(_c.id.in_(old)).values(address_index=None)
+def forget_indexes(connection: Connection, now: datetime, limit: int) -> int:
+    """Destroy at most `limit` keyed hashes of addresses, a day old; returns how many."""
+    old = select(_c.id).where(_c.address_index.is_not(None), _c.created_at <= now - DAY)
+    bare = update(copy_mails).where(_c.id.in_(old.limit(limit))).values(address_index=None)
     return connection.execute(bare).rowcount
 
 

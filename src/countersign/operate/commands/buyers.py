@@ -91,11 +91,11 @@ def accept_zip(cbid: str, zip_: str, *, document: str, reason: str) -> None:
 @click.option("--reason", required=True, help="Why you look at it, such as a case number.")
 @command
 def evidence(cbid: str, *, reason: str) -> None:
-    """Show the evidence of a buyer's verifications: names, dates of birth, addresses.
+    """Show the evidence of a buyer's verifications: dates of birth, addresses, documents.
 
-    The audit log permanently records that you looked, when and why. `content.answer.body` has the
-    exact bytes of the provider's response in base64, `content.answer.text` the same as text. If
-    `content` is null, the evidence was erased.
+    The audit log permanently records that you looked, when and why. While the provider's whole
+    response is kept, `content.answer.body` has its exact bytes in base64, `content.answer.text` the
+    same as text. If `content` is null, the evidence was erased.
     """
     found = _in_room(admin.evidence)(DEPLOYMENT, cbid, reason)
     view = msgspec.to_builtins(found)

@@ -116,19 +116,18 @@ def database() -> None:
 @database.command("grants")
 @click.option("--role", required=True, help="The role that servers use to connect.")
 @click.option("--apply", is_flag=True, help="Also run the SQL, as the role of the settings.")
-@click.option(
-    "--console", is_flag=True, help="Also what staff do with accounts, keys, notices, holds."
-)
+@click.option("--console", "further", flag_value="console", help="Also for acts of staff.")
+@click.option("--retention", "further", flag_value="retention", help="Also for `retention keep`.")
 @command
-def grants(role: str, *, apply: bool, console: bool) -> None:
+def grants(role: str, *, apply: bool, further: str | None) -> None:
     """Print the SQL that grants a role exactly the rights that servers need.
 
     Run it with --apply, as the owner of the tables, after `countersign init` and again after each
     upgrade.
     """
-    statements = serving_role_grants(role, console=console)
+    statements = serving_role_grants(role, further or "")
     if apply:
-        grant(url_of(load_settings()), role, console=console)
+        grant(url_of(load_settings()), role, further or "")
     show({"statements": statements}, "\n".join(f"{s};" for s in statements))
 
 

@@ -7,17 +7,18 @@ from collections.abc import Sequence
 import click
 from msgspec import to_builtins
 
-from countersign.base.cli import room_command, with_room
+from countersign.base.cli import log_to_standard_error, room_command, with_room
 from countersign.base.config import load_settings
 from countersign.base.errors import InvalidArgument, OnHold
 from countersign.base.values import rfc3339
 from countersign.core.access.account import find_account
 from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.privacy.ending import end_evidence, list_ending, set_evidence_end
-from countersign.core.privacy.erase import destroy_copies, erase_planned, plan_erasure
+from countersign.core.privacy.erase import destroy_copies
 from countersign.core.privacy.model import ErasureReason
-from countersign.core.privacy.requests import carry_out_request, carry_out_waiting, requested
-from countersign.core.privacy.retention import list_due
+from countersign.core.privacy.requests import requested
+from countersign.core.privacy.retention import Retained, list_due, retain
+from countersign.core.privacy.retention import run as keep_retaining
 from countersign.core.privacy.room import Privacy
 from countersign.staff.acts.accounts import ClosedAccount, close_account, preview_closing
 from countersign.staff.acts.erasures import (
@@ -30,7 +31,6 @@ from countersign.staff.acts.erasures import (
 )
 from countersign_evidence.cli.support import command, confirm, say, show
 
-_PROGRESS_EVERY = 100
 _ENDS = ("keys", "webhook_endpoints", "origins", "checkout_sessions")
 _STAYS = ("records", "records_with_personal_data")
 
@@ -160,56 +160,43 @@ async def run(privacy: Privacy, *, dry_run: bool) -> None:
     verification is no longer valid, or for COUNTERSIGN_FAILED_EVIDENCE_DAYS if it did not succeed.
     Buyers stay verified.
 
-    Buyers who have asked to be erased are erased, too.
+    Buyers are erased who have asked for it, or whose last check ended a year ago and who have no
+    order left; of a revoked one the revocation stays.
+
+    A server with the embedded database does the same by itself, and so does `retention keep`.
     """
     found = [due_view(due) async for due in list_due(privacy, DEPLOYMENT)]
     asked = await privacy.access.database.scan(requested, privacy.access.secret, DEPLOYMENT)
-    free = [due.record_id for due in found if due.hold_id is None]
+    held = sum(due.hold_id is not None for due in found)
     lines = [
         f"{due.record_id}  ended {rfc3339(due.retention_ends_at)}"
         + (f"  on hold: {due.hold_id}" if due.hold_id else "")
         for due in found
     ]
-    say(f"{len(found)} are due, {len(found) - len(free)} of them on hold.")
-    if asked:
-        say(f"{len(asked)} buyers have asked to be erased.")
-    erased, outcomes = list[str](), dict[str, str]()
-    waited = [] if dry_run else await carry_out_waiting(privacy, DEPLOYMENT)
-    if waited:
-        names = ", ".join(waited)
-        say(f"Erased, since no hold keeps it any more: the personal data of {names}.")
-    if (free or asked) and not dry_run:
-        what = f"the disclosures of {len(free)} records, and {len(asked)} buyers"
-        confirm(f"Erase {what}? This cannot be undone.")
-        for one in asked:
-            outcomes[one.cbid] = (await carry_out_request(privacy, one.cbid, DEPLOYMENT)).value
-        erased = await _erase_due(privacy, free)
-        destroyed = await destroy_copies(privacy.access.database)
-        _say_what_can_bring_it_back(remain=not destroyed)
-        if len(erased) < len(free):
-            say(
-                f"{len(erased)} were erased; {len(free) - len(erased)} were put on hold in the "
-                "meantime."
-            )
-    requests = [{"cbid": one.cbid, "outcome": outcomes.get(one.cbid)} for one in asked]
-    due = to_builtins(found)
-    result = {"due": due, "erased": [*waited, *erased], "requested": requests}
-    show(result, "\n".join(lines))
+    say(f"{len(found)} are due, {held} of them on hold; {len(asked)} buyers have asked for it.")
+    done = Retained([], {}, {})
+    if not dry_run:
+        confirm(f"Erase {len(found) - held + len(asked)}? This cannot be undone.")
+        done = await retain(privacy)
+        say(f"{len(done.erased)} were erased, {len(done.failed)} could not be.")
+    if done.erased or done.requested:
+        _say_what_can_bring_it_back(remain=not await destroy_copies(privacy.access.database))
+    requests = [{"cbid": one.cbid, "outcome": done.requested.get(one.cbid)} for one in asked]
+    result = {"due": to_builtins(found), "erased": done.erased, "requested": requests}
+    show(result | {"failed": [*done.failed]}, "\n".join(lines))
+    for failure in done.failed.values():
+        raise failure
 
 
-async def _erase_due(privacy: Privacy, due: Sequence[str]) -> list[str]:
-    erased = []
-    for number, id_ in enumerate(due, 1):
-        plan = await plan_erasure(privacy, id_, DEPLOYMENT)
-        try:
-            await erase_planned(privacy, plan, ErasureReason.RETENTION)
-        except OnHold as error:  # placed while this was running
-            say(f"{id_}: {error.message}")
-        else:
-            erased.append(id_)
-        if number % _PROGRESS_EVERY == 0:
-            say(f"{number} of {len(due)}")
-    return erased
+@retention.command("keep")
+@room_command(Privacy)
+async def keep(privacy: Privacy) -> None:
+    """Run retention every hour until stopped, for PostgreSQL: servers may not erase there.
+
+    It takes no requests from the network. Give it a role of its own: `database grants --retention`.
+    """
+    log_to_standard_error()
+    await keep_retaining(privacy)
 
 
 @click.command("evidence-end")

@@ -36,12 +36,9 @@ from countersign.core.log.check import last_check
 from countersign.core.log.model import TIMESTAMP, WITNESS
 from countersign.core.log.policy import witnesses_in
 from countersign.core.log.record import open_disclosures
-from countersign.core.privacy.held import find_held
-from countersign.core.privacy.holds import active_holds
-from countersign.core.privacy.person_sql import find_ties, identifiers_of
+from countersign.core.privacy.erase import refusal
 from countersign.core.privacy.requests import requested
-from countersign.core.privacy.retention import overdue_since
-from countersign.core.privacy.room import evidence_kept
+from countersign.core.privacy.retention import RETAINED
 from countersign.operate.backup import find_backup, read_note
 from countersign.operate.doctor.sight import Diagnosis, Severity, Sight, say
 from countersign_evidence.note import checkpoint_of
@@ -170,22 +167,21 @@ def _time_stamped(look: Sight, connection: Connection) -> _Since:
         yield begun, {"of": "any witness or time-stamp authority"}
 
 
-def _erased(look: Sight, connection: Connection) -> _Since:
+def _answered(look: Sight, connection: Connection) -> _Since:
+    """The limits are those of 45 days; an account with fewer has less time."""
     secret = read_secret(look.settings.secret_key_file)
-    for asked in requested(connection, secret, DEPLOYMENT):
-        names = identifiers_of(connection, asked.cbid)
-        own = {tie.id for tie in find_ties(connection, secret, names, DEPLOYMENT)}
-        held = find_held(connection, secret, sorted(own), DEPLOYMENT)
-        if own - held.keys() or not (own or active_holds(connection, DEPLOYMENT, names)):
-            yield asked.requested_at, {}
-            return
+    since = [
+        one.requested_at + timedelta(days=(one.days or 45) - 45)
+        for one in requested(connection, secret, DEPLOYMENT)
+        if refusal(connection, {}, one.cbid, DEPLOYMENT) is None
+    ]
+    if since:
+        yield min(since), {"number": len(since)}
 
 
-def _retained(look: Sight, connection: Connection) -> _Since:
-    secret, kept = read_secret(look.settings.secret_key_file), evidence_kept(look.settings)
-    since = overdue_since(connection, secret, kept, look.now)
-    if since is not None:
-        yield since, {}
+def _retained(_: Sight, connection: Connection) -> _Since:
+    noted = value_of(connection, RETAINED)
+    yield from_ms(int(noted)) if noted else _founded(connection), {}
 
 
 def _backed_up(look: Sight, connection: Connection) -> _Since:
@@ -253,7 +249,7 @@ _ASKED: Final[Mapping[str, Callable[[Sight, Connection], _Since]]] = {
     "sealed": _sealed,
     "published": _published,
     "time_stamped": _time_stamped,
-    "erased": _erased,
+    "answered": _answered,
     "retained": _retained,
     "backed_up": _backed_up,
     "restored": _restored,

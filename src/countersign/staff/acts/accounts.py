@@ -5,10 +5,11 @@ from __future__ import annotations
 from base64 import b64decode
 from binascii import Error as NotBase64Error
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Annotated, Any, Final, Literal
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict
 from sqlalchemy import Connection
 
@@ -24,6 +25,7 @@ from countersign.base.http.schemas import (
     page_of,
     view,
 )
+from countersign.base.values import from_ns
 from countersign.core.access.account import (
     NAME_LENGTH_MAX,
     Account,
@@ -36,7 +38,7 @@ from countersign.core.access.account import (
     refuse_closed,
     register,
     rename,
-    set_reviewers,
+    set_settings,
     unknown_account,
     unregister,
 )
@@ -71,6 +73,9 @@ _Origin = Annotated[
     ),
 ]
 _Count = Annotated[int, Meta(examples=[2])]
+_Reviewers = Annotated[int, Meta(ge=1, le=2)]
+_Days = Annotated[int, Meta(ge=1, le=45)]
+_Time = Annotated[datetime, Meta(tz=True)]
 _Shown = Annotated[str, Meta(max_length=2048, extra_json_schema=STORABLE)]
 AccountsQuery = Listing[Annotated[str, cursor("that page's last account", schemas.ACCOUNT_ID)]]
 
@@ -92,13 +97,22 @@ class AccountView(Struct, frozen=True, kw_only=True):
     """After so many years its evidence ends; null: never."""
     reviewers: Annotated[int, Meta(examples=[1])]
     """How many people decide on a buyer who waits: 1, or 2."""
+    request_days: Annotated[int, Meta(examples=[45])]
+    """Within how many days it answers a person's request."""
+    responses_until: Timestamp | None
+    """Until when whole responses of its identity providers are kept; null: for the decision."""
 
 
 class AccountChange(Request, frozen=True, kw_only=True):
     """Settings of an account."""
 
-    reviewers: Annotated[Annotated[int, Meta(ge=1, le=2)], Meta(examples=[2])]
+    reviewers: Annotated[_Reviewers | UnsetType, Meta(examples=[2])] = UNSET
     """2: what a first person decides, a second one makes final."""
+    request_days: Annotated[_Days | UnsetType, Meta(examples=[30])] = UNSET
+    """Within how many days it has to answer a person's request."""
+    responses_until: Annotated[_Time | UnsetType, Meta(examples=["2027-06-30T00:00:00Z"])] = UNSET
+    """Until when to keep whole responses of identity providers, from now on: only with a reason."""
+    responses_reason: Annotated[_Shown | UnsetType, Meta(examples=["case 7"])] = UNSET
 
 
 class BrandView(Struct, frozen=True, kw_only=True):
@@ -176,6 +190,7 @@ def _origins(account: Mapping[str, Any]) -> str:
 
 ACCOUNTS: Final = Acts("Staff: accounts", Access, scope=Scope.ACCOUNTS_MANAGE, console=True)
 CLOSING: Final = Acts("Staff: accounts", Privacy, scope=Scope.ACCOUNTS_MANAGE, console=True)
+_RESPONSES: Final = ("responses_until", "responses_reason")
 _command: Final = partial(Command, owner=of_deployment)
 
 
@@ -263,14 +278,28 @@ def rename_account(
     "Change the settings of an account",
     fresh=True,
     refusals=(UnknownAccount, AccountClosed),
-    commands=(_command(name="accounts reviewers", arguments=("reviewers",), shows=("reviewers",)),),
+    commands=(
+        _command(name="accounts reviewers", arguments=("reviewers",), takes=()),
+        _command(name="accounts set", takes=("request_days", *_RESPONSES)),
+    ),
 )
 def change_account(
     connection: Connection, access: Access, reach: Reach, account_id: str, wanted: AccountChange
 ) -> AccountView:
-    """Say whether one person decides on a buyer who waits, or two."""
+    """Change how many people decide on a buyer who waits, or when a person's request is due.
+
+    Or keep whole responses of identity providers, beyond what decisions need, for a reason and
+    until a time.
+    """
+    values = {name: value for name, value in asdict(wanted).items() if value is not UNSET}
+    now = from_ns(access.clock.time_ns())
+    given = [*filter(None, map(values.get, _RESPONSES))]
+    if not values or len(given) == 1:
+        raise InvalidRequest("Give a setting; `responses_until` together with its reason.")
+    if values.get("responses_until", now) > now + timedelta(days=366):
+        raise InvalidRequest("Whole responses are kept for a year at most; then set it again.")
     account = _named(connection, reach, account_id)
-    return account_view(set_reviewers(connection, access, account.id, wanted.reviewers))
+    return account_view(set_settings(connection, access, account.id, **values))
 
 
 @ACCOUNTS.act(

@@ -41,7 +41,13 @@ from countersign.core.access.key import Scope
 from countersign.core.access.reach import Reach
 from countersign.core.gate.act import Acts
 from countersign.core.gate.route import encode
-from countersign.core.privacy.erase import destroy_copies, erase_planned, kept_of_plan, plan_erasure
+from countersign.core.privacy.erase import (
+    destroy_copies,
+    erase_planned,
+    kept_of_plan,
+    plan_erasure,
+    refusal,
+)
 from countersign.core.privacy.held import HeldRecords
 from countersign.core.privacy.model import Due, ErasureReason, Plan
 from countersign.core.privacy.requests import requested
@@ -138,6 +144,8 @@ class ErasureRequested(Struct, frozen=True, kw_only=True):
     cbid: BuyerId
     account_id: str | None
     requested_at: Timestamp
+    prevented_by: str | None
+    """What blocks it: the hold in words; null: it waits for retention."""
 
 
 class DueRecord(Struct, frozen=True, kw_only=True):
@@ -183,7 +191,9 @@ def list_erasure_requests(
 ) -> Page[ErasureRequested]:
     """The buyers who asked at /buyer to be erased and still wait, in the order of their ids."""
     asked, after = requested(connection, privacy.access.secret, reach), query.after or ""
-    found = [view(ErasureRequested, one) for one in sorted(asked) if one.cbid > after]
+    waiting = [one for one in sorted(asked) if one.cbid > after]
+    holds = [(one, refusal(connection, {}, one.cbid, reach)) for one in waiting]
+    found = [view(ErasureRequested, one, prevented_by=on and on.message) for one, on in holds]
     return page_of(found, query.limit, lambda one: one.cbid)
 
 
