@@ -43,10 +43,9 @@ from countersign.core.privacy.model import Hold, Matter
 from countersign.core.privacy.requests import carry_out_request, carry_out_waiting, requested
 from countersign.core.privacy.room import Privacy
 from countersign.staff.acts import order_sql
-from countersign.staff.acts.orders import ORDER_ID
+from countersign.staff.acts.orders import HOLD_ID, ORDER_ID
 from countersign.staff.acts.reach import of_deployment
 
-HOLD_ID: Final = "hold_01km9wtz3tfs8v8j2c7n5k9m0d"
 MATTER_ID: Final = "mat_01km9wtz3tfs8v8j2c7n5k9m0d"
 _ORDERS_MAX: Final = 100
 _Reason = Annotated[

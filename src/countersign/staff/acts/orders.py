@@ -43,7 +43,6 @@ from countersign.core.privacy.held import find_held
 from countersign.core.privacy.room import Privacy
 from countersign.staff.acts import order_sql as sql
 from countersign.staff.acts.accounts import AccountId
-from countersign.staff.acts.holds import HOLD_ID
 from countersign_evidence.record import REFERENCE_FIELD
 
 _SENT: Final = {OrderState.SHIPPED, OrderState.DELIVERED}
@@ -53,6 +52,7 @@ _CURSOR: Final = Meta(
     examples=["5f4dcc3b5aa765d61d8327deb882cf99.1764374400000"],
     pattern=in_full(r"^([0-9a-f]{32}|[0-9a-f]{52})\.[0-9]{1,15}$"),
 )
+HOLD_ID: Final = "hold_01km9wtz3tfs8v8j2c7n5k9m0d"
 ORDER_ID: Final = "ord_4g2m8x0qk7v1c9z3r5t6w8y0ab"
 _YesNo = Literal["true", "false"]
 _Part = Literal["checkout_session", "acknowledgment", "verification", "clearance", "fulfilment"]
