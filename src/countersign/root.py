@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -119,7 +120,11 @@ def module_of(place: str) -> str:
 def command_at(place: str) -> click.Command:
     """The command of a place: a module, a group or routes in it, and names below that."""
     first, *inner = place.partition(":")[2].split()
+    # What modules define lives as long as the process: the collector need not look through it.
+    gc.disable()
     found = getattr(import_module(module_of(place)), first)
+    gc.freeze()
+    gc.enable()
     if isinstance(found, tuple):
         from countersign.core.gate.commands import command_among  # noqa: PLC0415 - as above
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import shlex
 import sys
 from contextlib import nullcontext, suppress
@@ -152,17 +151,13 @@ def _warn(settings: Settings, *, embedded: bool) -> None:
 
 
 def _serve(settings: Settings, *, demo: bool) -> None:
-    # These take long to import, and the other commands do without them. What they define lives as
-    # long as the process: the collector need not look through it, now or in a worker.
-    gc.disable()
+    # These take long to import, and the other commands do without them.
     import uvloop  # noqa: PLC0415
 
     from countersign.operate.reserve import lent_space  # noqa: PLC0415
     from countersign.server.server import serve as serve_http  # noqa: PLC0415
     from countersign.server.workers import Worker, fork_workers  # noqa: PLC0415
 
-    gc.freeze()
-    gc.enable()
     url = url_of(settings)
     embedded = is_embedded(url)
     _warn(settings, embedded=embedded)
