@@ -178,8 +178,8 @@ async def run(privacy: Privacy, *, dry_run: bool) -> None:
     if not dry_run:
         confirm(f"Erase {len(found) - held + len(asked)}? This cannot be undone.")
         done = await retain(privacy)
-        say(f"{len(done.erased)} were erased, {len(done.failed)} could not be.")
     if done.erased or done.requested:
+        say(f"{len(done.erased)} were erased, {len(done.failed)} could not be.")
         _say_what_can_bring_it_back(remain=not await destroy_copies(privacy.access.database))
     requests = [{"cbid": one.cbid, "outcome": done.requested.get(one.cbid)} for one in asked]
     result = {"due": to_builtins(found), "erased": done.erased, "requested": requests}
