@@ -128,6 +128,7 @@ class AuditAction(StrEnum):
     DOSSIER_WRITTEN = "dossier_written"
     CERTIFICATE_WRITTEN = "certificate_written"
     ERASED = "erased"
+    SUBJECT_EXPORTED = "subject_exported"
     EVIDENCE_END_SET = "evidence_end_set"
     EVIDENCE_ENDED = "evidence_ended"
     HOLD_PLACED = "hold_placed"

@@ -258,14 +258,14 @@ def _checks_of(cbid: str) -> ColumnElement[bool]:
 
 def _shown(content: dict[str, Any] | None) -> dict[str, Any] | None:
     """The content of evidence, with the provider's responses as text, too."""
-    return content and content | {"answer": _readable(content["answer"])}
+    return content and content | {"answer": readable(content["answer"])}
 
 
-def _readable(response: dict[str, Any] | None) -> dict[str, Any] | None:
+def readable(response: dict[str, Any] | None) -> dict[str, Any] | None:
     if response is None or "body" not in response:
         return response  # none, or its facts alone
     text = b64decode(response["body"]).decode("utf-8", "replace")
-    further = [_readable(more) for more in response["further"]]
+    further = [readable(more) for more in response["further"]]
     return response | {"text": text, "further": further}
 
 

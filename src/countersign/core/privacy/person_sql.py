@@ -214,7 +214,7 @@ def lock_person(
     """
     person = find_person(connection, secret, cbid, reach)
     sessions, b, p = checkout_sessions.c.id, buyers.c.cbid, pending_sessions.c
-    mine = _pending(person, reach)
+    mine = pending_of(person, reach)
     s = started_checks.c
     for rows in (
         select(sessions).where(sessions.in_(person.references)).order_by(sessions),
@@ -234,7 +234,7 @@ def forget_checks(
     A session on hold keeps the results of its checks, but provider messages no longer find them.
     """
     p, s = pending_sessions.c, started_checks.c
-    pending = connection.execute(select(p.id).where(_pending(person, reach))).scalars().all()
+    pending = connection.execute(select(p.id).where(pending_of(person, reach))).scalars().all()
     kept = [one for one in person.references if one in held]
     for statement in (
         delete(shred_keys).where(shred_keys.c.record_id.in_(pending)),
@@ -259,7 +259,7 @@ def _references(
     return tuple(sorted(connection.execute(named).scalars()))
 
 
-def _pending(person: Person, reach: Reach) -> ColumnElement[bool]:
+def pending_of(person: Person, reach: Reach) -> ColumnElement[bool]:
     """The condition that a polled session is the buyer's, or started in one of theirs."""
     mine = or_(pending_sessions.c.cbid.in_(person.cbids), _followed(person.references))
     return and_(mine, reach.rows(pending_sessions))
