@@ -61,7 +61,7 @@ PLACES: Final = {
     "sign-pdf": "core.dossiers.sign_pdf:sign_pdf",
     "staff remove": "operate.commands.people:remove_staff",
     "status": "operate.commands.doctor:status",
-    "subject": "operate.commands.erasures:subject",
+    "subject": "operate.commands.dossiers:subject",
     "vault": "operate.commands.vault:vault",
     "verify": "countersign_evidence.verify_command:verify",
     "webhooks listen": "operate.commands.webhooks:listen",

@@ -272,7 +272,7 @@ def test_files_are_described_as_bytes() -> None:
         .items()
         if media_type in {"application/pdf", "application/zip"}
     ]
-    assert files == [{"type": "string", "format": "binary"}] * 3
+    assert files == [{"type": "string", "format": "binary"}] * 4
 
 
 def test_the_document_describes_what_webhook_endpoints_receive() -> None:

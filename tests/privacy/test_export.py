@@ -21,7 +21,7 @@ from countersign.core.privacy.erase import plan_erasure
 from countersign.core.privacy.export import (
     LOCALES,
     WORDS,
-    export_buyer,
+    all_about,
     exported_tables,
     known_by,
     packed,
@@ -49,7 +49,7 @@ def exported(operator: Operator, cbid: str, reach: Reach = DEPLOYMENT) -> dict[s
 async def _packed(
     opened: bootstrap.Deployment, cbid: str, reach: Reach, locale: str = "en"
 ) -> bytes:
-    return await packed(await export_buyer(opened.privacy, cbid, reach), locale)
+    return await packed(await all_about(opened.privacy, cbid, reach), locale)
 
 
 def snapshot(operator: Operator) -> dict[tuple[str, str], dict[str, Any]]:

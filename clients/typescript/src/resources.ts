@@ -550,6 +550,35 @@ export class Buyers extends Resource {
   }
 
   /**
+   * Get all that is stored about a buyer, as a ZIP file for the buyer.
+   *
+   * A page without scripts, `index.html`, and the same as JSON, `data.json`.
+   *
+   * For one account: what that account holds. The header `Countersign-Reason` is needed, also of a
+   * key; the audit has it.
+   *
+   * Needs the scope `buyers:review`. It answers only where the console is on, else with
+   * `not_found`. A person needs a fresh passkey. It discloses personal data: a person gives the
+   * reason in `Countersign-Reason`.
+   */
+  export(
+    cbid: string,
+    query: {
+      /** Of the page. */
+      language?: types.Open<"en" | "es"> | undefined;
+    } = {},
+    options: CallOptions = {},
+  ): Promise<Uint8Array> {
+    return this.sender.send<Uint8Array>({
+      method: "GET",
+      path: `/v1/buyers/${segment(cbid)}/export`,
+      query,
+      returns: "bytes",
+      repeatable: true,
+    }, options);
+  }
+
+  /**
    * See the evidence of a buyer's identity checks.
    *
    * What is known of the person from a buyer's identity checks.

@@ -1838,6 +1838,7 @@ export type AuditAction = Open<
   | "personal_data_shown"
   | "reviewers_set"
   | "searched"
+  | "subject_exported"
   | "time_stamps_chosen"
   | "vault_rewrapped"
   | "vault_rotated"

@@ -671,6 +671,33 @@ class Buyers(Resource[S]):
         )
 
     @operation
+    def export(
+        self,
+        cbid: str,
+        *,
+        language: Literal["en", "es"] | None = None,
+    ) -> Call[bytes]:
+        """Get all that is stored about a buyer, as a ZIP file for the buyer.
+
+        A page without scripts, `index.html`, and the same as JSON, `data.json`.
+
+        For one account: what that account holds. The header `Countersign-Reason` is needed, also
+        of a key; the audit has it.
+
+        Needs the scope `buyers:review`. It answers only where the console is on, else with
+        `not_found`. A person needs a fresh passkey. It discloses personal data: a person gives
+        the reason in `Countersign-Reason`.
+
+        - `language`: Of the page.
+        """
+        return Call(
+            method="GET",
+            path=f"/v1/buyers/{segment(cbid)}/export",
+            returns=bytes,
+            query={"language": language},
+        )
+
+    @operation
     def evidence(
         self,
         cbid: str,

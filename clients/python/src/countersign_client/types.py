@@ -269,6 +269,7 @@ AuditAction: TypeAlias = Literal[
     "personal_data_shown",
     "reviewers_set",
     "searched",
+    "subject_exported",
     "time_stamps_chosen",
     "vault_rewrapped",
     "vault_rotated",

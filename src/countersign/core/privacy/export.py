@@ -60,6 +60,7 @@ if TYPE_CHECKING:
 WORDS: Final = tomllib.loads((resources.files(__package__) / "export.toml").read_text("utf-8"))
 LOCALES: Final = ("en", "es")
 _NAMES: Final = frozenset(WORDS["found_by"])
+_HIDDEN: Final = frozenset(WORDS["hidden"])
 _SHOWN: Final = frozenset(WORDS["shown"])
 _KEYED_BY: Final = ("checkout_session_id", "record_id", "id")
 """The column with the name of a row's shred key: the first that it has."""
@@ -67,7 +68,7 @@ Rows: TypeAlias = list[tuple[str, dict[str, Any]]]
 """Each with its table."""
 
 
-async def export_buyer(privacy: Privacy, cbid: str, reach: Reach) -> dict[str, Any]:
+async def all_about(privacy: Privacy, cbid: str, reach: Reach) -> dict[str, Any]:
     """All that is stored in reach about a buyer, as JSON, found as `plan_erasure` finds it.
 
     What names another buyer is left out: a check of another person in the same checkout session, or
@@ -123,7 +124,7 @@ class Known(NamedTuple):
 
     names: frozenset[str]
     """The identifiers of the person."""
-    ids: list[str]
+    ids: frozenset[str]
     """Those too of all that the plan erases."""
 
 
@@ -132,7 +133,7 @@ def known_by(connection: Connection, secret: DeploymentSecret, plan: Plan) -> Kn
     person = find_person(connection, secret, plan.subject, plan.reach)
     polled = select(pending_sessions.c.id).where(pending_of(person, plan.reach))
     names = frozenset(identifiers_of(connection, plan.subject))
-    return Known(names, sorted({*names, *plan.ids, *connection.execute(polled).scalars()}))
+    return Known(names, names.union(plan.ids, connection.execute(polled).scalars()))
 
 
 def rows_of(connection: Connection, plan: Plan, table: Table, known: Known) -> list[dict[str, Any]]:
@@ -151,7 +152,7 @@ def rows_of(connection: Connection, plan: Plan, table: Table, known: Known) -> l
     query = query.outerjoin(shred_keys, shred_keys.c.record_id == keyed_by)
     return [
         dict(row)
-        for some in chunks(known.ids)
+        for some in chunks(sorted(known.ids))
         for row in connection.execute(query.where(or_(*(c.in_(some) for c in ways)))).mappings()
     ]
 
@@ -159,7 +160,11 @@ def rows_of(connection: Connection, plan: Plan, table: Table, known: Known) -> l
 async def _opened(privacy: Privacy, table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
     """A row as people read it: decrypted, and without keyed hashes."""
     vault, key, id_ = privacy.log.vault.vault, row["shred_key"], _id(row)
-    shown = {str(c.name): row[c.name] for c in table.c if not isinstance(c.type, LargeBinary)}
+    shown = {
+        str(c.name): row[c.name]
+        for c in table.c
+        if c.name not in _HIDDEN and not isinstance(c.type, LargeBinary)
+    }
     for column in (c for c in table.c if c.name not in shown and row[c.name] is not None):
         name, value, declared = str(column.name), row[column.name], column.info.get(PERSONAL_INFO)
         if table is records and name == "body":
@@ -221,7 +226,8 @@ def _joined(
         orders += [{"order_id": order.id, "parts": own}] if own else []
     of = {row["account_id"] for _, row in rows if "account_id" in row}
     vendors = select(accounts.c.id, accounts.c.name).where(accounts.c.id.in_(of))
-    audit = [one for name in sorted(known.names) for one in find_audit(connection, name)]
+    noting = known.names if plan.reach == DEPLOYMENT else ()
+    audit = [one for name in sorted(noting) for one in find_audit(connection, name)]
     return {
         "cbid": plan.subject,
         "made_at": from_ns(privacy.access.clock.time_ns()),

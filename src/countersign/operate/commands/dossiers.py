@@ -1,4 +1,4 @@
-"""`countersign dossier`, `acknowledgments certificate`: write the evidence of one order."""
+"""`countersign dossier`, `acknowledgments certificate`, `subject export`: write one file."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ import click
 from countersign.base.cli import A_FILE, room_command
 from countersign.base.values import Mode
 from countersign.core.access.audit import AuditAction
+from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.acknowledgments.room import Acknowledgments
 from countersign.core.dossiers.dossier import DossierQuery, pdf_of
 from countersign.core.dossiers.dossier import dossier as make_dossier
+from countersign.core.privacy.export import LOCALES, all_about, packed
+from countersign.core.privacy.room import Privacy
 from countersign.operate.commands.acknowledgments import (
     SEALING_SECONDS,
     reader_of,
@@ -65,6 +68,29 @@ async def certificate(
     query = DossierQuery(disclose=disclose)
     made, _ = await _made(room, ack_id, query, AuditAction.CERTIFICATE_WRITTEN)
     _write(ack_id, pdf_of(made), output or Path(f"{ack_id}.pdf"))
+
+
+@click.group()
+def subject() -> None:
+    """What is stored about one buyer."""
+
+
+@subject.command("export")
+@click.argument("cbid")
+@click.option("--reason", default="asked by the buyer", help="Why, for the audit.")
+@click.option("--language", type=click.Choice(LOCALES), default="en", help="Of the page.")
+@click.option("--output", type=A_FILE, help="The file to write. Left out: CBID.zip.")
+@room_command(Privacy)
+async def export(
+    privacy: Privacy, cbid: str, *, reason: str, language: str, output: Path | None
+) -> None:
+    """Write all that is stored about a buyer, of every account, into a ZIP file for the buyer.
+
+    It has a page to read, index.html, and the same for programs, data.json. The audit notes it.
+    """
+    data = await packed(await all_about(privacy, cbid, DEPLOYMENT), language)
+    await privacy.access.audit.note(AuditAction.SUBJECT_EXPORTED, cbid, reason=reason)
+    _write(cbid, data, output or Path(f"{cbid}.zip"))
 
 
 async def _made(

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 from msgspec import to_builtins
 
-from countersign.base.cli import A_FILE, log_to_standard_error, room_command, with_room
+from countersign.base.cli import log_to_standard_error, room_command, with_room
 from countersign.base.config import load_settings
 from countersign.base.errors import InvalidArgument, OnHold
 from countersign.base.values import rfc3339
 from countersign.core.access.account import find_account
-from countersign.core.access.audit import AuditAction
 from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.privacy.ending import end_evidence, list_ending, set_evidence_end
 from countersign.core.privacy.erase import destroy_copies
-from countersign.core.privacy.export import LOCALES, export_buyer, packed
 from countersign.core.privacy.model import ErasureReason
 from countersign.core.privacy.requests import requested
 from countersign.core.privacy.retention import Retained, list_due, retain
@@ -32,7 +29,6 @@ from countersign.staff.acts.erasures import (
     erase,
     preview_erasure,
 )
-from countersign_evidence.cli.files import written
 from countersign_evidence.cli.support import command, confirm, say, show
 
 _ENDS = ("keys", "webhook_endpoints", "origins", "checkout_sessions")
@@ -84,36 +80,6 @@ async def erase_command(
     if isinstance(found, ErasureDone):
         _say_what_can_bring_it_back(remain=found.copies_remain)
     show(to_builtins(found), "\n".join(found.records))
-
-
-@click.group()
-def subject() -> None:
-    """What is stored about one buyer."""
-
-
-@subject.command("export")
-@click.argument("cbid")
-@click.option(
-    "--reason", default="asked by the buyer", show_default=True, help="Why, for the audit."
-)
-@click.option(
-    "--language", type=click.Choice(LOCALES), default="en", show_default=True, help="Of the page."
-)
-@click.option("--output", type=A_FILE, help="The file to write. Left out: CBID.zip.")
-@room_command(Privacy)
-async def export(
-    privacy: Privacy, cbid: str, *, reason: str, language: str, output: Path | None
-) -> None:
-    """Write all that is stored about a buyer, of every account, into a ZIP file for the buyer.
-
-    It has a page to read, index.html, and the same for programs, data.json. The audit notes it.
-    """
-    data = await packed(await export_buyer(privacy, cbid, DEPLOYMENT), language)
-    await privacy.access.audit.note(AuditAction.SUBJECT_EXPORTED, cbid, reason=reason)
-    target = output or Path(f"{cbid}.zip")
-    with written(target) as file:
-        file.write(data)
-    show({"cbid": cbid, "output": str(target), "bytes": len(data)}, str(target))
 
 
 @click.command("close")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, Final, Literal, TypeVar
 
 from msgspec import Meta, Struct
 from sqlalchemy import Connection, select
@@ -36,11 +36,13 @@ from countersign.base.values import (
     VERIFICATION,
     from_ns,
 )
+from countersign.core.access.audit import AuditAction
 from countersign.core.access.idempotency import KeyedRequest, replace_answer
 from countersign.core.access.key import Scope
 from countersign.core.access.reach import Reach
+from countersign.core.acknowledgments.evidence_routes import FILE_RESPONSE_HEADERS, file_reply
 from countersign.core.gate.act import Acts
-from countersign.core.gate.route import encode
+from countersign.core.gate.route import Call, Reply, encode, reason
 from countersign.core.privacy.erase import (
     destroy_copies,
     erase_planned,
@@ -48,6 +50,7 @@ from countersign.core.privacy.erase import (
     plan_erasure,
     refusal,
 )
+from countersign.core.privacy.export import all_about, packed
 from countersign.core.privacy.held import HeldRecords
 from countersign.core.privacy.model import Due, ErasureReason, Plan
 from countersign.core.privacy.requests import requested
@@ -182,6 +185,13 @@ class DueQuery(
     """What ends until this time. Left out: what has ended."""
 
 
+class ExportQuery(Request, frozen=True, kw_only=True):
+    """How the page of an export is written."""
+
+    language: Annotated[Literal["en", "es"], Meta(examples=["es"])] = "en"
+    """Of the page."""
+
+
 ERASURES: Final = Acts("Staff: erasures", Privacy, scope=Scope.ERASURE_WRITE, console=True)
 
 
@@ -250,6 +260,28 @@ async def erase(
     if keep is not None:
         await privacy.access.database.write(replace_answer, keep(encode(answer)))
     return answer
+
+
+@ERASURES.act(
+    "GET /v1/buyers/{cbid}/export",
+    "Get all that is stored about a buyer, as a ZIP file for the buyer",
+    scope=Scope.BUYERS_REVIEW,
+    media_type="application/zip",
+    response_headers=FILE_RESPONSE_HEADERS,
+    fresh=True,
+    personal=True,
+    refusals=(UnknownSubject,),
+)
+async def export_buyer(privacy: Privacy, call: Call, cbid: str, query: ExportQuery) -> Reply:
+    """A page without scripts, `index.html`, and the same as JSON, `data.json`.
+
+    For one account: what that account holds. The header `Countersign-Reason` is needed, also of a
+    key; the audit has it.
+    """
+    why = reason(call)
+    found = await all_about(privacy, cbid, call.principal.reach)
+    await privacy.access.audit.note(AuditAction.SUBJECT_EXPORTED, cbid, reason=why)
+    return file_reply(await packed(found, query.language), b"application/zip", f"{cbid}.zip")
 
 
 @ERASURES.act("GET /v1/retention", "List what falls due", scope=Scope.RETENTION_READ)
