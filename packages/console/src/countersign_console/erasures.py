@@ -1,14 +1,17 @@
-"""Erasing: first what it would erase and what stays; then the act, which is final."""
+"""People's requests: all that is stored about one; or erasing, after what it would erase."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
+from urllib.parse import quote
 
 from countersign.server.console_host import PageReply
 from countersign_console import times
 from countersign_console.acts import Act, Effect, Field, Item, Page
+from countersign_console.evidence import ZIP
+from countersign_console.view import lead
 from countersign_console.visit import Visit
 
 _REASONS: Final = ("request", "retention", "court_order", "other")
@@ -72,6 +75,25 @@ async def _erase(visit: Visit, item: Item) -> str:
     return await visit.keep("erase", result=result)
 
 
+async def _exported(visit: Visit) -> PageReply:
+    """All that is stored about a buyer, in the chosen language. Raises Refused."""
+    cbid, language = visit.form.get("subject", "").strip(), visit.form.get("language", "en")
+    data = await visit.call(
+        "GET",
+        f"/v1/buyers/{quote(cbid, safe='')}/export",
+        query={"language": language},
+        reason=visit.form.get("reason", "").strip(),
+    )
+    return PageReply(
+        body=data,
+        headers=[
+            ("content-type", ZIP),
+            ("content-disposition", f'attachment; filename="{cbid}.zip"'),
+            ("cache-control", "no-store"),
+        ],
+    )
+
+
 ERASE: Final = Act(
     name="erase",
     path="/v1/erasures",
@@ -94,14 +116,16 @@ class Erasures(Page):
     """`erasures`. A buyer is named in a form, never in an address."""
 
     name = "erasures"
-    looks = frozenset({"more"})
+    looks = frozenset({"more", "export"})
     new = (ERASE,)
 
     async def show(self, visit: Visit) -> PageReply:
-        """The requests that wait, and a form for another buyer or record.
+        """The requests that wait, and forms for another buyer or record; or a buyer's file.
 
         The cursor names a buyer: it is sent as a form.
         """
+        if visit.kept.action == "export":
+            return lead(visit.passkey) if visit.passkey else await _exported(visit)
         found = await visit.page_of("/v1/erasures/requests", after=visit.form.get("after", ""))
         return visit.show(
             "erasures.html",
@@ -109,6 +133,7 @@ class Erasures(Page):
             requests=found["data"],
             more=found["next_cursor"],
             may_erase=visit.may_do(ERASE.scope),
+            may_export=visit.may("buyers:review") and visit.sees_personal_data,
         )
 
     async def item(self, visit: Visit) -> Item:
