@@ -19,7 +19,6 @@ from countersign.core.access.audit import AuditAction, find_audit
 from countersign.core.access.reach import DEPLOYMENT, AccountReach, Reach
 from countersign.core.privacy.erase import plan_erasure
 from countersign.core.privacy.export import (
-    LOCALES,
     WORDS,
     all_about,
     exported_tables,
@@ -27,6 +26,7 @@ from countersign.core.privacy.export import (
     packed,
     rows_of,
 )
+from countersign.hosted.toolkit.screens import LOCALES
 from countersign.operate import bootstrap
 from countersign_evidence.offline.verify import read_zip
 from tests.http.backstage import Operator
@@ -75,8 +75,11 @@ def raw_rows(operator: Operator, cbid: str) -> set[tuple[str, str]]:
         privacy = opened.privacy
         plan = await plan_erasure(privacy, cbid, DEPLOYMENT, with_acknowledgments=True)
 
+        assert plan.buyer
+        buyer = plan.buyer
+
         def read(connection: Connection) -> set[tuple[str, str]]:
-            known = known_by(connection, privacy.access.secret, plan)
+            known = known_by(connection, plan, buyer)
             return {
                 (table.name, place_of(table.name, row))
                 for table in exported_tables()

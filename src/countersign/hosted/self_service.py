@@ -16,8 +16,12 @@ from countersign.base.errors import OriginNotAllowed
 from countersign.base.http.body import DOOR_BYTES_MAX
 from countersign.base.passkeys import TIMEOUT_MS, assertion_options
 from countersign.base.values import Mode, from_ms, from_ns, to_ms
+from countersign.core.access.audit import AuditAction, AuditEntry, find_audit, write_audit
+from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.buyers.sql import buyers_by_cbid
 from countersign.core.checkout.brand import brand_of
 from countersign.core.gate.route import Call, Header, Reply, Route, grouped
+from countersign.core.privacy.export import all_about, packed
 from countersign.core.privacy.person_sql import identifiers_of
 from countersign.core.privacy.requests import request_erasure
 from countersign.core.privacy.room import Privacy
@@ -29,6 +33,7 @@ from countersign.hosted.pages.cookies import (
     refuse_foreign,
     removed_cookies,
 )
+from countersign.hosted.pages.page import saved_file
 from countersign.hosted.pages.remembered_page import asked_ms
 from countersign.hosted.pages.room import HostedPages
 from countersign.hosted.pages.visits import chosen_locale
@@ -62,7 +67,9 @@ class SelfService:
 
 SIGNED_IN: Final = timedelta(minutes=15)
 FRESH: Final = timedelta(minutes=5)
-"""How long after signing in a buyer may erase everything: it cannot be undone."""
+"""How long after signing in a buyer may erase everything, which cannot be undone, or export it."""
+_EXPORTS_MAX: Final = 3
+"""Of one buyer, a day."""
 _COOKIE: Final = "buyer"
 """One cookie for both modes, with the attributes of live mode."""
 _VISIT_BYTES: Final = 16
@@ -88,6 +95,12 @@ class BuyerVisit:
     def is_stale(self) -> bool:
         """Whether the passkey was used too long ago to erase everything."""
         return self.signed_in_at is not None and self.now >= self.signed_in_at + FRESH
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether a passkey was used just now, or a new identity check left the cookie."""
+        since = self.signed_in_at or (self.known.created_at if self.known else None)
+        return since is not None and self.now < since + FRESH
 
     @property
     def csrf(self) -> str:
@@ -211,6 +224,8 @@ async def post_form(room: SelfService, call: Call) -> Reply:
             return await _remove(visit, known)
         case "erase":
             return await _erase(visit, known)
+        case "export":
+            return await _export(visit, known)
         case _:
             return _lead(visit)
 
@@ -224,9 +239,9 @@ def _with(visit: BuyerVisit, form: Mapping[str, str]) -> BuyerVisit:
 
 async def _page(visit: BuyerVisit) -> Reply:
     room, known, party = visit.room.checkout, visit.known, visit.room.checkout.remembered.party
-    kept, uses = list[KnownBy](), list[dict[str, Any]]()
+    kept, uses, exports = list[KnownBy](), list[dict[str, Any]](), list[datetime]()
     if known is not None:
-        kept, uses = await room.access.database.read(_all_of, known.cbid, visit.now)
+        kept, uses, exports = await room.access.database.read(_all_of, known.cbid, visit.now)
     partial = known is not None and is_partial(known, kept)
     if known is not None and partial:
         kept, uses = [one for one in kept if one.id == known.id], []
@@ -247,8 +262,10 @@ async def _page(visit: BuyerVisit) -> Reply:
         partial=partial,
         kept=kept,
         uses=uses,
+        exports=exports,
         unsure=visit.said == _UNSURE,
         stale=visit.is_stale,
+        proved=visit.is_proved,
         signed_in=visit.signed_in_at is not None,
         test_mode=known is not None and known.mode is Mode.TEST,
         says=words_of(visit.locale).get(f"remembered_says_{visit.said}"),
@@ -257,12 +274,13 @@ async def _page(visit: BuyerVisit) -> Reply:
 
 def _all_of(
     connection: Connection, cbid: str, now: datetime
-) -> tuple[list[KnownBy], list[dict[str, Any]]]:
+) -> tuple[list[KnownBy], list[dict[str, Any]], list[datetime]]:
     cbids = identifiers_of(connection, cbid)
     uses: Sequence[Use] = remembered.uses_of(connection, cbids, _USES_SHOWN)
     names = {id_: brand_of(connection, id_).name for id_ in {use.account_id for use in uses}}
     shown = [{**asdict(use), "vendor": names[use.account_id]} for use in uses]
-    return remembered.all_of(connection, cbids, now), shown
+    exports = _exports_of(connection, cbids, now)
+    return remembered.all_of(connection, cbids, now), shown, exports
 
 
 async def _sign_in(visit: BuyerVisit) -> Reply:
@@ -295,7 +313,7 @@ async def _sign_out(visit: BuyerVisit) -> Reply:
 async def _remove(visit: BuyerVisit, known: KnownBy) -> Reply:
     """Delete a passkey or cookie of the buyer."""
     database = visit.room.checkout.access.database
-    kept, _ = await database.read(_all_of, known.cbid, visit.now)
+    kept, *_ = await database.read(_all_of, known.cbid, visit.now)
     wanted = visit.form.get("id", "")
     if wanted != known.id and is_partial(known, kept):
         return _lead(visit)
@@ -308,7 +326,7 @@ async def _remove(visit: BuyerVisit, known: KnownBy) -> Reply:
 async def _erase(visit: BuyerVisit, known: KnownBy) -> Reply:
     """Erase all data of the buyer, if the buyer ticked "I am sure"."""
     room = visit.room
-    kept, _ = await room.checkout.access.database.read(_all_of, known.cbid, visit.now)
+    kept, *_ = await room.checkout.access.database.read(_all_of, known.cbid, visit.now)
     if is_partial(known, kept) or visit.is_stale:
         return _lead(visit)
     if visit.form.get("sure") != "yes":
@@ -316,6 +334,34 @@ async def _erase(visit: BuyerVisit, known: KnownBy) -> Reply:
     came_of_it = await request_erasure(room.privacy, known.cbid)
     gone = removed_cookies(room.checkout, known.mode)
     return _lead(visit, came_of_it.value, visit.header(), *gone)
+
+
+async def _export(visit: BuyerVisit, known: KnownBy) -> Reply:
+    """All that is stored about the buyer, in a file; the audit has it by the passkey or cookie."""
+    access = visit.room.checkout.access
+    if not visit.is_proved:
+        return _lead(visit)
+    entry = access.audit.entry(AuditAction.SUBJECT_EXPORTED, known.id, by="buyer")
+    if not await access.database.write(_note_export, known.cbid, entry):
+        return _lead(visit, "enough")
+    found = await all_about(visit.room.privacy, known.cbid, DEPLOYMENT)
+    return saved_file(await packed(found, visit.locale), b"application/zip", "countersign.zip")
+
+
+def _note_export(connection: Connection, cbid: str, entry: AuditEntry) -> bool:
+    """Note an export, unless the buyer had those of a day."""
+    buyers_by_cbid(connection, [cbid], to_change=True)  # one at a time
+    had = _exports_of(connection, identifiers_of(connection, cbid), entry.at)
+    is_free = len([at for at in had if at > entry.at - timedelta(days=1)]) < _EXPORTS_MAX
+    write_audit(connection, entry if is_free else None)
+    return is_free
+
+
+def _exports_of(connection: Connection, cbids: Sequence[str], now: datetime) -> list[datetime]:
+    """When someone exported everything with a passkey or cookie of the buyer."""
+    kept = remembered.all_of(connection, cbids, now)
+    noted = [entry for one in kept for entry in find_audit(connection, one.id)]
+    return sorted(one.at for one in noted)
 
 
 def _lead(visit: BuyerVisit, says: str = "", *headers: tuple[bytes, bytes]) -> Reply:

@@ -34,7 +34,7 @@ ERASED_BUYER: Final = "erased buyer"
 """Shown in place of a reference whose buyer is erased."""
 
 REFERENCE: Final = "ref"
-_CBID: Final = re.compile(
+BUYER_NAMED: Final = re.compile(
     "|".join(id_pattern(prefix).strip("^$") for prefix in (BUYER, SANDBOX_BUYER))
 )
 _REFERENCE: Final = re.compile(id_pattern(REFERENCE).strip("^$") + r"(?:\.\d+)?")
@@ -47,7 +47,7 @@ def refer(connection: Connection, row_id: str, *texts: str) -> list[str]:
     The references are made of the row's random identifier: no two rows that name one buyer have
     the same. A buyer who is already erased gets a meaningless reference.
     """
-    named = dict.fromkeys(cbid for text in texts for cbid in _CBID.findall(text))
+    named = dict.fromkeys(cbid for text in texts for cbid in BUYER_NAMED.findall(text))
     if not named:
         return [*texts]
     references = {
@@ -58,7 +58,7 @@ def refer(connection: Connection, row_id: str, *texts: str) -> list[str]:
     meanings = [{"reference": references[cbid], "cbid": cbid} for cbid in there]
     if meanings:
         connection.execute(insert(buyer_references), meanings)
-    return [_CBID.sub(lambda found: references[found[0]], text) for text in texts]
+    return [BUYER_NAMED.sub(lambda found: references[found[0]], text) for text in texts]
 
 
 def named(connection: Connection, rows: Sequence[Sequence[str]]) -> list[list[str]]:

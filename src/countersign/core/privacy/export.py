@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache, partial
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, get_args
@@ -37,9 +37,8 @@ from countersign.base.db.tables import (
 )
 from countersign.base.errors import DatabasePermissionDenied, UnknownSubject
 from countersign.base.values import from_ns
-from countersign.core.access.audit import find_audit
+from countersign.core.access.audit import BUYER_NAMED, find_audit
 from countersign.core.access.reach import DEPLOYMENT, Reach, mode_of_buyer
-from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.buyers.admin import readable
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.log.record import open_disclosures
@@ -47,8 +46,8 @@ from countersign.core.orders.sql import orders_of
 from countersign.core.privacy import erase_sql as sql
 from countersign.core.privacy.erase import plan_erasure
 from countersign.core.privacy.held import find_held
-from countersign.core.privacy.model import Plan
-from countersign.core.privacy.person_sql import find_person, identifiers_of, pending_of
+from countersign.core.privacy.model import ErasableBuyer, Plan
+from countersign.core.privacy.person_sql import Person, identifiers_of, pending_of
 from countersign.core.privacy.room import Privacy
 from countersign.core.vault.vault import Place
 from countersign_evidence.disclosure import read_disclosure
@@ -58,7 +57,6 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 WORDS: Final = tomllib.loads((resources.files(__package__) / "export.toml").read_text("utf-8"))
-LOCALES: Final = ("en", "es")
 _NAMES: Final = frozenset(WORDS["found_by"])
 _HIDDEN: Final = frozenset(WORDS["hidden"])
 _SHOWN: Final = frozenset(WORDS["shown"])
@@ -76,11 +74,11 @@ async def all_about(privacy: Privacy, cbid: str, reach: Reach) -> dict[str, Any]
 
     Raises UnknownSubject if there is no such buyer in reach.
     """
-    scan, secret = privacy.access.database.scan, privacy.access.secret
+    scan = privacy.access.database.scan
     plan = await plan_erasure(privacy, cbid, reach, with_acknowledgments=True)
     if plan.buyer is None:
         raise UnknownSubject(f"The buyer {cbid!r} does not exist, or was erased.")
-    known, rows, unreadable = await scan(known_by, secret, plan), Rows(), list[str]()
+    known, rows, unreadable = await scan(known_by, plan, plan.buyer), Rows(), list[str]()
     for table in exported_tables():
         try:
             found = await scan(rows_of, plan, table, known)
@@ -105,18 +103,17 @@ async def packed(found: dict[str, Any], locale: str) -> bytes:
 
 @cache
 def _page() -> Template:
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - seldom
+    from jinja2 import Environment, PackageLoader  # noqa: PLC0415 - seldom
 
-    loader = PackageLoader(__package__, "")
-    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    made = Environment(loader=PackageLoader(__package__, ""), autoescape=True, trim_blocks=True)
     return made.get_template("export.html")
 
 
 def exported_tables() -> list[Table]:
     """The tables that an export shows, by their declarations."""
-    subjects = [one for one in get_args(GoesWith) if one != "person"]
-    declared = dict.fromkeys(column.table for column in personal_columns(*subjects))
-    return [table for table in declared if table.name not in WORDS["left_out"]]
+    declared = personal_columns(*{*get_args(GoesWith)} - {"person"})
+    tables = dict.fromkeys(column.table for column in declared)
+    return [table for table in tables if table.name not in WORDS["left_out"]]
 
 
 class Known(NamedTuple):
@@ -128,12 +125,12 @@ class Known(NamedTuple):
     """Those too of all that the plan erases."""
 
 
-def known_by(connection: Connection, secret: DeploymentSecret, plan: Plan) -> Known:
+def known_by(connection: Connection, plan: Plan, buyer: ErasableBuyer) -> Known:
     """Whose rows an export has."""
-    person = find_person(connection, secret, plan.subject, plan.reach)
-    polled = select(pending_sessions.c.id).where(pending_of(person, plan.reach))
+    mine = pending_of(Person(buyer.cbids, buyer.sessions), plan.reach)
+    polled = connection.execute(select(pending_sessions.c.id).where(mine)).scalars()
     names = frozenset(identifiers_of(connection, plan.subject))
-    return Known(names, names.union(plan.ids, connection.execute(polled).scalars()))
+    return Known(names, names.union(plan.ids, polled))
 
 
 def rows_of(connection: Connection, plan: Plan, table: Table, known: Known) -> list[dict[str, Any]]:
@@ -193,14 +190,6 @@ def _id(row: Mapping[str, Any]) -> str:
     return next((row[name] for name in ("record_id", "id", "ack_id") if name in row), "")
 
 
-def _buyers_in(value: Mapping[str, Any]) -> Iterator[str]:
-    for name, inner in value.items():
-        if name == "cbid" and inner is not None:
-            yield inner
-        elif isinstance(inner, dict):
-            yield from _buyers_in(inner)
-
-
 def _joined(
     connection: Connection, privacy: Privacy, plan: Plan, known: Known, rows: Rows
 ) -> dict[str, Any]:
@@ -209,9 +198,11 @@ def _joined(
     for table, row in rows:
         if _id(row) in known.ids:
             parts.setdefault(_id(row), {"id": _id(row)}).update(row)
-        elif {*_buyers_in(row)} <= known.names:
+        elif {*BUYER_NAMED.findall(str(row))} <= known.names:
             found.setdefault(table, []).append(row)
-    parts = {id_: part for id_, part in parts.items() if {*_buyers_in(part)} <= known.names}
+    parts = {
+        id_: part for id_, part in parts.items() if {*BUYER_NAMED.findall(str(part))} <= known.names
+    }
     held = find_held(connection, privacy.access.secret, [*parts], plan.reach)
     years, kept = sql.find_retention_years(connection), privacy.kept
     ends = {one.record_id: sql.kept_until(one, years) for one in plan.records}

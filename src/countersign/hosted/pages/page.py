@@ -320,7 +320,7 @@ async def _certificate(visit: Visit) -> Reply:
             # Later decisions and reports are for the vendor to hand out.
             made = await dossier(room, who, ack.ack_id, _SHOWN, _CERTIFICATE_SECONDS, alone=True)
             pdf = pdf_of(made)
-    return _file(pdf, b"application/pdf", f"{ack.ack_id}.pdf")
+    return saved_file(pdf, b"application/pdf", f"{ack.ack_id}.pdf")
 
 
 async def _receipt(visit: Visit) -> Reply:
@@ -328,10 +328,10 @@ async def _receipt(visit: Visit) -> Reply:
     if ack is None or content is None or content.receipt is None:
         raise NotFound
     receipt = content.receipt.encode()
-    return _file(receipt, b"text/plain; charset=utf-8", f"{ack.ack_id}.receipt.txt")
+    return saved_file(receipt, b"text/plain; charset=utf-8", f"{ack.ack_id}.receipt.txt")
 
 
-def _file(body: bytes, kind: bytes, name: str) -> Reply:
+def saved_file(body: bytes, kind: bytes, name: str) -> Reply:
     saved = (b"content-disposition", f'attachment; filename="{name}"'.encode())
     return Reply(body, ((b"content-type", kind), saved, *PRIVATE))
 

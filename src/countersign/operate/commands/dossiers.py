@@ -14,8 +14,9 @@ from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.acknowledgments.room import Acknowledgments
 from countersign.core.dossiers.dossier import DossierQuery, pdf_of
 from countersign.core.dossiers.dossier import dossier as make_dossier
-from countersign.core.privacy.export import LOCALES, all_about, packed
+from countersign.core.privacy.export import all_about, packed
 from countersign.core.privacy.room import Privacy
+from countersign.hosted.toolkit.screens import LOCALES
 from countersign.operate.commands.acknowledgments import (
     SEALING_SECONDS,
     reader_of,

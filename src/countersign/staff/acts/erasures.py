@@ -278,9 +278,8 @@ async def export_buyer(privacy: Privacy, call: Call, cbid: str, query: ExportQue
     For one account: what that account holds. The header `Countersign-Reason` is needed, also of a
     key; the audit has it.
     """
-    why = reason(call)
     found = await all_about(privacy, cbid, call.principal.reach)
-    await privacy.access.audit.note(AuditAction.SUBJECT_EXPORTED, cbid, reason=why)
+    await privacy.access.audit.note(AuditAction.SUBJECT_EXPORTED, cbid, reason=reason(call))
     return file_reply(await packed(found, query.language), b"application/zip", f"{cbid}.zip")
 
 
