@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, create_engine, event, select
 
 from countersign.base.db.tables import PERSONAL_INFO, metadata
 from countersign.base.errors import UnknownSubject
@@ -20,12 +20,14 @@ from countersign.core.access.reach import DEPLOYMENT, AccountReach, Reach
 from countersign.core.privacy.erase import plan_erasure
 from countersign.core.privacy.export import (
     WORDS,
+    Known,
     all_about,
     exported_tables,
     known_by,
     packed,
     rows_of,
 )
+from countersign.core.privacy.model import Plan
 from countersign.hosted.toolkit.screens import LOCALES
 from countersign.operate import bootstrap
 from countersign_evidence.offline.verify import read_zip
@@ -118,6 +120,22 @@ def test_rows_are_found_by_indexes() -> None:
         ways = {c.name for c in table.c if PERSONAL_INFO in c.info or c.primary_key} & names
         assert ways, table.name
         assert ways <= keys, table.name
+
+
+def test_no_statement_reads_a_table_from_end_to_end() -> None:
+    """By the plans of the embedded database."""
+    engine, asked = create_engine("sqlite://"), list[tuple[str, Any]]()
+    metadata.create_all(engine)
+    known = Known(frozenset({"cbid_a"}), frozenset({"cbid_a", "ack_b", "ver_c"}))
+    plan = Plan(subject="cbid_a", reach=DEPLOYMENT, buyer=None, records=(), kept_until=None)
+    with engine.connect() as connection:
+        event.listen(connection, "before_cursor_execute", lambda *given: asked.append(given[2:4]))
+        for table in exported_tables():
+            rows_of(connection, plan, table, known)
+        assert len(asked) == len(exported_tables())
+        for statement, values in [*asked]:
+            explained = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values)
+            assert not [row[3] for row in explained if row[3].startswith("SCAN")], statement
 
 
 def test_what_is_exported_is_what_an_erasure_erases(

@@ -16,7 +16,6 @@ from sqlalchemy import (
     LargeBinary,
     Table,
     literal_column,
-    null,
     or_,
     select,
 )
@@ -144,7 +143,7 @@ def rows_of(connection: Connection, plan: Plan, table: Table, known: Known) -> l
     within += [literal_column(EVENT_OF_BUYER, Boolean())] if table is events else []
     declared = [c for c in table.c if PERSONAL_INFO in c.info or c.primary_key]
     ways = [c for c in declared if c.name in _NAMES]
-    keyed_by = next((table.c[name] for name in _KEYED_BY if name in table.c), null())
+    keyed_by = next((table.c[name] for name in _KEYED_BY if name in table.c), ways[0])
     query = select(table, shred_keys.c.key.label("shred_key")).where(*within)
     query = query.outerjoin(shred_keys, shred_keys.c.record_id == keyed_by)
     return [
