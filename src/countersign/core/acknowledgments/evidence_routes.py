@@ -75,6 +75,7 @@ cF1PqiisCigZpguJ8gu1oSE3FMFDDzWqMo1Fr0xILvc=
 — evidence.example.com/v1/log/test/1 G0vEBk7Bej1zBbURuczWTG8sE7FssgwZe3Dk…
 """
 
+FILE_RESPONSE_HEADERS: Final = {"Content-Digest": "The SHA-256 of the content (RFC 9530)."}
 evidence_acts: Final = partial(
     Acts,
     "Evidence",
@@ -85,7 +86,7 @@ evidence_acts: Final = partial(
         "Prefer": f"`wait=N` waits up to N seconds (at most {WAIT_SECONDS_MAX}) for sealing "
         "(RFC 7240)."
     },
-    response_headers={"Content-Digest": "The SHA-256 of the content (RFC 9530)."},
+    response_headers=FILE_RESPONSE_HEADERS,
 )
 EVIDENCE: Final = evidence_acts()
 
