@@ -60,6 +60,7 @@ RESOURCES: Final = {
     "webhook_endpoints": "The endpoints that get events, and deliveries to them.",
     "log": "The public log.",
     "sandbox": "What test keys can arrange.",
+    "requests": "The last requests of the account's keys.",
     "service": "Whether the server responds.",
     "accounts": "The accounts of a deployment: for its staff.",
     "keys": "API keys of an account: for staff.",

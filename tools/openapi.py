@@ -47,9 +47,9 @@ from countersign.core.access.reach import DeploymentReach
 from countersign.core.gate.route import REASON_LENGTH_MAX, REASON_LENGTH_MIN, Route
 from countersign.server.persons import looks
 from countersign.server.routes import ROUTES
-from countersign.staff.acts.holds import HOLD_ID, MATTER_ID
+from countersign.staff.acts.holds import MATTER_ID
 from countersign.staff.acts.keys import KEY_ID
-from countersign.staff.acts.orders import ORDER_ID
+from countersign.staff.acts.orders import HOLD_ID, ORDER_ID
 from countersign.staff.acts.people import PERSON_ID, SESSION_ID
 from tools.openapi_components import REF, Schemas, name_of, with_references
 from tools.openapi_examples import request_examples, response_examples

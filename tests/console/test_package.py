@@ -94,4 +94,4 @@ def test_no_list_is_filtered_by_a_buyer() -> None:
         for field in page.filters
     }
     of_orders = {"state", "waiting", "held", "day", "notice_id"}
-    assert filters == {"matter_id", "until"} | of_orders
+    assert filters == {"matter_id", "until", "failed"} | of_orders

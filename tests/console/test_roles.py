@@ -27,6 +27,7 @@ erasures               a     -         a          -       l
 retention              l     -         l          -       l
 keys                   a     a         -          -       l
 webhooks               a     a         l          l       l
+requests               l     l         l          l       l
 people                 a     -         -          -       l
 audit                  l     -         l          -       l
 """

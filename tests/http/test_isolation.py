@@ -692,8 +692,19 @@ def the_page_of_buyers_is_for_the_browser_of_the_buyer(
     return check
 
 
+def requests_are_of_ones_own_keys(stage: Stage) -> None:
+    found = {p: p.client.get("/v1/requests").json()["data"] for p in stage.parties}
+    for owner, other in stage.pairs():
+        ids = {one["request_id"] for one in found[owner]}
+        assert ids
+        assert ids.isdisjoint(one["request_id"] for one in found[other])
+        after = {"after": found[owner][0]["request_id"]}
+        assert other.client.get("/v1/requests", params=after).json()["data"] == []
+
+
 CONSIDERED: dict[tuple[str, str], Callable[[Stage], None]] = {
     ("POST", CHECKOUTS): a_checkout_session_is_not_replayed_to_another,
+    ("GET", "/v1/requests"): requests_are_of_ones_own_keys,
     ("GET", "/v1/orders"): lists_of_orders_hold_only_ones_own,
     ("GET", "/v1/orders/{order_id}"): an_order_is_its_accounts,
     ("GET", CHECKOUTS): lists_of_checkout_sessions_hold_only_ones_own,

@@ -172,6 +172,7 @@ def walk_through(walk: Walk, document: Document, deployment: Deployment, account
         "listClearances": CLEARANCES,
         "getClearance": clearance,
         "listOrders": "/v1/orders",
+        "listRequests": "/v1/requests?failed=true",
         "getOrder": f"/v1/orders/{receipt['ack_id']}",
         "getClearanceDossier": f"{clearance}/dossier",
         "fulfilOrder": f"{clearance}/fulfilment",

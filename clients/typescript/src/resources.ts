@@ -1442,6 +1442,39 @@ export class Sandbox extends Resource {
   }
 }
 
+/** The last requests of the account's keys. */
+export class Requests extends Resource {
+  /**
+   * List the last requests of the account's keys, newest first.
+   *
+   * The last 1,000 requests with a key of this account and mode, as far as this server has them.
+   *
+   * They are in the memory of the server that answers, of all of its workers: a restart forgets
+   * them, and other servers have their own. A request without a valid key, or to an unknown path,
+   * is of no account and is not there.
+   *
+   * Needs the scope `events:read`.
+   */
+  list(
+    query: {
+      /** The maximum number of items. */
+      limit?: number | undefined;
+      /** The `next_cursor` of the previous page. */
+      after?: string | undefined;
+      /** Only those that were refused or failed; false: the others. */
+      failed?: types.Open<"false" | "true"> | undefined;
+    } = {},
+    options: CallOptions = {},
+  ): Listing<types.RequestView> {
+    return new Listing<types.RequestView>(this.sender, {
+      method: "GET",
+      path: "/v1/requests",
+      query,
+      repeatable: true,
+    }, options);
+  }
+}
+
 /** Whether the server responds. */
 export class Service extends Resource {
   /**
@@ -2315,6 +2348,8 @@ export class Resources {
   readonly log: Log;
   /** What test keys can arrange. */
   readonly sandbox: Sandbox;
+  /** The last requests of the account's keys. */
+  readonly requests: Requests;
   /** Whether the server responds. */
   readonly service: Service;
   /** The accounts of a deployment: for its staff. */
@@ -2350,6 +2385,7 @@ export class Resources {
     this.webhookEndpoints = new WebhookEndpoints(sender);
     this.log = new Log(sender);
     this.sandbox = new Sandbox(sender);
+    this.requests = new Requests(sender);
     this.service = new Service(sender);
     this.accounts = new Accounts(sender);
     this.keys = new Keys(sender);

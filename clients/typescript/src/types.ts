@@ -1154,6 +1154,19 @@ export interface Readiness {
   checks: Record<string, string>;
 }
 
+/** A request with a key, and its outcome. */
+export interface RequestView {
+  at: string;
+  key_id: string;
+  status: number;
+  /** Of the error; null: it succeeded. */
+  code: string | null;
+  /** As the response has it in `X-Request-Id`. */
+  request_id: string;
+  /** Method and route; identifiers of the path are not kept. */
+  operation: string;
+}
+
 /** A name for an account. */
 export interface NamedAccount {
   /** What staff call the account; buyers see it where no brand has a name. */

@@ -69,6 +69,7 @@ from countersign.server.extension import Around
 from countersign.server.limits import Arrivals, Held, Visits
 from countersign.server.metrics import Metrics
 from countersign.server.persons import by_person, judge
+from countersign.server.request_log import RequestLog
 from countersign.server.routes import PAGES, ROUTES
 from countersign.server.shares import Limiters
 from countersign.server.streams import Send, Streams
@@ -135,11 +136,10 @@ class App:
         routes = [route for route in route_table() if settings.console or not route.console]
         self._router = Router(routes)
         self._console = ConsoleHost(deployment, self.handle)
+        self.requests = RequestLog(deployment.clock)
+        own: dict[type, object] = {ConsoleHost: self._console, RequestLog: self.requests}
         self._rooms = {
-            route.address: self._console
-            if route.room is ConsoleHost
-            else deployment.room(route.room)
-            for route in routes
+            route.address: own.get(route.room) or deployment.room(route.room) for route in routes
         }
         self._access = deployment.access
         rate, visits = deployment.settings.rate_limit, visits or Arrivals()
@@ -193,15 +193,15 @@ class App:
         """The complete response to a request, whatever happens."""
         request_id = next(self._request_ids)
         DEADLINE.set(TimeLeft(self._deadline_seconds))
-        operation, begun = "", self._monotonic()
+        operation, address, asker, begun = "", "", None, self._monotonic()
         try:
             if len(call.headers) != len(call.raw_headers):
                 refuse_repeated(call)
             route = self._find(call)
-            operation = route.operation
+            operation, address = route.operation, route.address
             if route.scope is not None:
                 known = self._access.authenticate.known(call.headers.get(b"authorization", b""))
-                call.principal = known or await self._who(bearer(call), call)
+                asker = call.principal = known or await self._who(bearer(call), call)
             around = self._around_test_mode
             if around is None or route.scope is None or call.principal.mode is Mode.LIVE:
                 reply = await self._admit(call, incoming, route)
@@ -212,7 +212,9 @@ class App:
             if isinstance(error, Refusal) and call.method not in _WITHOUT_BODY:
                 await incoming.drain()
         body, own, status, pieces = reply
-        self.metrics.count(operation, status, self._monotonic() - begun)
+        ended = self._monotonic()
+        self.metrics.count(operation, status, ended - begun)
+        self.requests.new.append((asker, ended, status, call.code, request_id, address))
         complete = [*own, *call.also, _NOSNIFF, (b"x-request-id", request_id.encode())]
         if self._draining.is_set():
             complete.append(_CLOSE)
@@ -384,6 +386,7 @@ class App:
         return reply
 
     def _refused(self, refusal: Refusal, call: Call) -> Reply:
+        call.code = refusal.code
         if f"{call.path}/".startswith(_BUYERS_PAGES):
             accepted, is_form = call.headers.get(b"accept-language", b""), call.method == "POST"
             return failed(refusal, accepted, call.locale, call.path, is_form=is_form)

@@ -21,6 +21,7 @@ from countersign.hosted.pages import page
 from countersign.operate import deployment as staff_deployment
 from countersign.operate import routes as operations
 from countersign.server import console_host as console
+from countersign.server.request_log import REQUESTS
 from countersign.staff.acts import accounts as staff_accounts
 from countersign.staff.acts import audit as staff_audit
 from countersign.staff.acts import buyers as staff_buyers
@@ -50,6 +51,7 @@ ROUTES: Final[tuple[Route[Any], ...]] = (
     *self_service.ROUTES,
     *test_helpers.ROUTES,
     *operations.ROUTES,
+    *REQUESTS.routes,
     *staff_accounts.ROUTES,
     *staff_keys.ROUTES,
     *staff_notices.ROUTES,

@@ -53,6 +53,8 @@ _HEADER_BYTES_MAX: Final = 32 * 1024
 """For a request line and its headers, before authentication; one more read may exceed it."""
 _METRICS_SECONDS: Final = 0.25
 """Maximum age of the other workers' counts in the metrics."""
+_SHOWN_SECONDS: Final = 1.0
+"""How long after a request the other workers can show it."""
 _COLLECTOR_THRESHOLDS: Final = (20_000, 20, 50)
 _SWITCH_INTERVAL_SECONDS: Final = 0.0005
 
@@ -91,6 +93,9 @@ async def serve(
     )
     _calm_the_collector()
     loops = _loops(deployment, extension, worker)
+    if worker is not None:
+        app.requests.share(worker.shared.requests, worker.number - 1)
+    loops["requests"] = partial(forever, "requests", app.requests.flush, _SHOWN_SECONDS)
     if worker is None or worker.in_background:
         loops["promises"] = app.watch.run
     if settings.metrics_port is not None:

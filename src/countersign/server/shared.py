@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from multiprocessing import get_context
-from typing import Final, TypeAlias
+from typing import Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 from prometheus_client.core import Metric
@@ -35,10 +35,11 @@ _HEAD: Final = struct.Struct("@QII")
 
 _BEATS: Final = struct.Struct("@Q")
 
-_Row: TypeAlias = tuple[str, str, dict[str, str], float]
+_T = TypeVar("_T")
+
+MetricRow: TypeAlias = tuple[str, str, dict[str, str], float]
 """A family, and a sample of it: name, labels, value."""
 _encode: Final = msgspec.msgpack.Encoder().encode
-_decode: Final = msgspec.msgpack.Decoder(list[_Row]).decode
 
 
 class SharedArrivals(Arrivals):
@@ -84,44 +85,46 @@ class SharedArrivals(Arrivals):
             self._lock.release()
 
 
-class Boards:
-    """The counters of each worker, for the worker that serves the metrics.
+class Boards(Generic[_T]):
+    """Rows that one worker writes, and all read: a worker has one board, or several.
 
-    A board has two halves, written in turn: if a worker dies while writing, the other half is
-    intact.
+    A board has two halves, written in turn: if a worker dies while writing, or is read meanwhile,
+    the other half is intact.
     """
 
-    def __init__(self, workers: int) -> None:
-        self._memory = mmap.mmap(-1, workers * 2 * _BOARD_BYTES)
-        self._workers = workers
+    def __init__(self, boards: int, rows: type[list[_T]]) -> None:
+        self._memory = mmap.mmap(-1, boards * 2 * _BOARD_BYTES)
+        self._boards = boards
+        self._decode = msgspec.msgpack.Decoder(rows).decode
 
-    def write(self, worker: int, rows: Sequence[_Row]) -> None:
-        """Replace the rows of a worker, counted from 0."""
-        data = _encode(rows)
+    def write(self, board: int, rows: Sequence[_T], of: object = "") -> None:
+        """Replace the rows of a board, counted from 0; `of`: whose they are."""
+        data = _encode(of) + _encode(rows)
         if len(data) > _BOARD_BYTES - _HEAD.size:
             return
-        number = max((n for n, _ in self._halves(worker)), default=0) + 1
-        at = (2 * worker + number % 2) * _BOARD_BYTES
+        number = max((n for n, _ in self._halves(board, b"")), default=0) + 1
+        at = (2 * board + number % 2) * _BOARD_BYTES
         self._memory[at + _HEAD.size : at + _HEAD.size + len(data)] = data
         _HEAD.pack_into(self._memory, at, number, len(data), zlib.crc32(data))
 
-    def read(self, worker: int) -> list[_Row]:
-        """The newest rows of a worker."""
-        newest = max(self._halves(worker), default=None)
-        return [] if newest is None else _decode(newest[1])
+    def read(self, board: int, of: object = "") -> list[_T]:
+        """Its newest rows, if they are theirs."""
+        newest = max(self._halves(board, _encode(of)), default=None)
+        return [] if newest is None else self._decode(newest[1])
 
-    def all_rows(self) -> Iterator[_Row]:
-        """The content written by all workers."""
-        for worker in range(self._workers):
-            yield from self.read(worker)
+    def all_rows(self, of: object = "") -> Iterator[_T]:
+        """Theirs on all boards."""
+        for board in range(self._boards):
+            yield from self.read(board, of)
 
-    def _halves(self, worker: int) -> Iterator[tuple[int, bytes]]:
-        for half in (2 * worker, 2 * worker + 1):
-            at = half * _BOARD_BYTES
-            number, length, checksum = _HEAD.unpack_from(self._memory, at)
-            data = self._memory[at + _HEAD.size : at + _HEAD.size + min(length, _BOARD_BYTES)]
-            if number and zlib.crc32(data) == checksum:
-                yield number, data
+    def _halves(self, board: int, beginning: bytes) -> Iterator[tuple[int, bytes]]:
+        for half in (2 * board, 2 * board + 1):
+            begin = half * _BOARD_BYTES + _HEAD.size
+            number, length, checksum = _HEAD.unpack_from(self._memory, begin - _HEAD.size)
+            if number and self._memory[begin : begin + len(beginning)] == beginning:
+                data = self._memory[begin : begin + min(length, _BOARD_BYTES)]
+                if zlib.crc32(data) == checksum:
+                    yield number, data[len(beginning) :]
 
 
 class Pulses:
@@ -150,7 +153,7 @@ class SummedMetrics(Collector):
     The counts of a dead worker stay in the sums: a counter never decreases.
     """
 
-    def __init__(self, own: Collector, boards: Boards, worker: int) -> None:
+    def __init__(self, own: Collector, boards: Boards[MetricRow], worker: int) -> None:
         self._own = own
         self._boards = boards
         self._worker = worker
@@ -165,7 +168,7 @@ class SummedMetrics(Collector):
         """This worker's current values combined with the last ones of the others."""
         families = list(self._own.collect())
         self._write(families)
-        of_family: dict[str, list[_Row]] = {family.name: [] for family in families}
+        of_family: dict[str, list[MetricRow]] = {family.name: [] for family in families}
         for row in self._boards.all_rows():
             of_family[row[0]].append(row)
         for family in families:
@@ -177,7 +180,7 @@ class SummedMetrics(Collector):
             yield summed
 
     def _write(self, families: Iterable[Metric]) -> None:
-        rows: list[_Row] = [
+        rows: list[MetricRow] = [
             (family.name, sample.name, dict(sample.labels), sample.value)
             for family in families
             for sample in family.samples
@@ -185,7 +188,7 @@ class SummedMetrics(Collector):
         self._boards.write(self._worker, list(_folded([*rows, *self._before], greatest=False)))
 
 
-def _folded(rows: Iterable[_Row], *, greatest: bool) -> Iterator[_Row]:
+def _folded(rows: Iterable[MetricRow], *, greatest: bool) -> Iterator[MetricRow]:
     """One row for each name and labels: the sum of the values, or the greatest."""
     found: dict[tuple[str, str, tuple[tuple[str, str], ...]], float] = {}
     for family, name, labels, value in rows:

@@ -30,7 +30,8 @@ from countersign.base.db.turn import SharedTurn, SharedTurns
 from countersign.base.db.writes import Writes
 from countersign.server.listen import opener
 from countersign.server.manager import ALIVE, STOPPING, beat_seconds, notify
-from countersign.server.shared import Boards, Pulses, SharedArrivals, SummedMetrics
+from countersign.server.request_log import PLACES, RequestView
+from countersign.server.shared import Boards, MetricRow, Pulses, SharedArrivals, SummedMetrics
 
 _STOPPING: Final = (signal.SIGINT, signal.SIGTERM)
 _STEADY_SECONDS: Final = 10.0
@@ -60,8 +61,9 @@ class Shared:
         self.arrivals = SharedArrivals()
         self.visits = SharedArrivals()
         """Apart from them: many sessions of buyers make no key forgotten."""
-        self.boards = Boards(workers)
+        self.boards = Boards(workers, list[MetricRow])
         self.pulses = Pulses(workers)
+        self.requests = Boards(workers * PLACES, list[RequestView])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1763,6 +1763,40 @@ class Sandbox(Resource[S]):
         )
 
 
+class Requests(Resource[S]):
+    """The last requests of the account's keys."""
+
+    @listing
+    def list(
+        self,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+        failed: Literal["false", "true"] | None = None,
+    ) -> Call[Page[types.RequestView]]:
+        """List the last requests of the account's keys, newest first.
+
+        The last 1,000 requests with a key of this account and mode, as far as this server has
+        them.
+
+        They are in the memory of the server that answers, of all of its workers: a restart
+        forgets them, and other servers have their own. A request without a valid key, or to an
+        unknown path, is of no account and is not there.
+
+        Needs the scope `events:read`.
+
+        - `limit`: The maximum number of items.
+        - `after`: The `next_cursor` of the previous page.
+        - `failed`: Only those that were refused or failed; false: the others.
+        """
+        return Call(
+            method="GET",
+            path="/v1/requests",
+            returns=Page[types.RequestView],
+            query={"limit": limit, "after": after, "failed": failed},
+        )
+
+
 class Service(Resource[S]):
     """Whether the server responds."""
 
@@ -2765,6 +2799,9 @@ class Resources(Generic[S]):
 
         self.sandbox: Final[Sandbox[S]] = Sandbox(sender)
         """What test keys can arrange."""
+
+        self.requests: Final[Requests[S]] = Requests(sender)
+        """The last requests of the account's keys."""
 
         self.service: Final[Service[S]] = Service(sender)
         """Whether the server responds."""

@@ -1403,6 +1403,25 @@ class Readiness(Result, frozen=True, kw_only=True):
     checks: dict[str, str]
 
 
+class RequestView(Result, frozen=True, kw_only=True):
+    """A request with a key, and its outcome."""
+
+    at: datetime
+
+    key_id: str
+
+    status: int
+
+    code: str | None
+    """Of the error; null: it succeeded."""
+
+    request_id: str
+    """As the response has it in `X-Request-Id`."""
+
+    operation: str
+    """Method and route; identifiers of the path are not kept."""
+
+
 class AccountView(Result, frozen=True, kw_only=True):
     """An account."""
 

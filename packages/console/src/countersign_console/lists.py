@@ -7,7 +7,7 @@ its members, and links to the pages of its acts. Names of columns are words of `
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from countersign.server.console_host import PageReply
@@ -43,6 +43,8 @@ class ListPage(Page):
     """Of an item."""
     guide: str = ""
     """The page of the service's documentation about it."""
+    links: Mapping[str, str] = field(default_factory=dict)
+    """Columns whose values lead on: what stands before the value in the address."""
     note: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
     """A row of the list, or an item, as the page shows it."""
 

@@ -100,6 +100,15 @@ _KEYS: Final = ListPage(
         ),
     ),
 )
+_REQUESTS: Final = ListPage(
+    name="requests",
+    path="/v1/requests",
+    identifier="request_id",
+    columns=("at", "operation", "status", "code", "request_id", "key_id"),
+    filters=(Field(name="failed", options=("true", "false")),),
+    guide="integrate",
+    links={"code": "/docs/errors#"},
+)
 _HOLDS: Final = ListPage(
     name="holds",
     path="/v1/holds",
@@ -250,6 +259,7 @@ _DECLARED: Final[Mapping[tuple[bool, str], tuple[str, Page]]] = {
     (False, "retention"): ("retention:read", _RETENTION),
     (False, "keys"): ("keys:manage", _KEYS),
     (False, "webhooks"): ("webhooks:manage", WEBHOOKS),
+    (False, "requests"): ("events:read", _REQUESTS),
     (False, "people"): ("people:manage", _MEMBERS),
     (False, "audit"): ("audit:read", Audit()),
     (True, "accounts"): ("accounts:manage", ACCOUNTS),

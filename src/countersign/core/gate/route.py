@@ -196,6 +196,8 @@ class Call(msgspec.Struct, eq=False, kw_only=True):
     """Where an act notes itself: of operators and staff; None: a vendor's key acts."""
     query: Any = None
     """The parameters of the query, as the `query` of the route."""
+    code: str = ""
+    """Of the error in the response."""
 
 
 def etag_of(body: bytes) -> bytes:
