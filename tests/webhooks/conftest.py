@@ -25,7 +25,7 @@ from countersign.core.events.routes import Event, EventsQuery, list_events
 from countersign.core.events.sql import find_event, write_events
 from countersign.core.gate.act import Writing
 from countersign.core.vault.key_encryption import KeyRing, key_text
-from countersign.core.vault.vault import Vault
+from countersign.core.vault.vault import SealedColumn, Vault
 from countersign.core.webhooks import deliveries, endpoints
 from countersign.core.webhooks.address_guard import AddressGuard
 from countersign.core.webhooks.deliver import DeliverWebhooks
@@ -40,6 +40,7 @@ from countersign.core.webhooks.model import (
     TargetAddress,
 )
 from countersign.core.webhooks.room import Webhooks, WebhookSecrets
+from countersign.core.webhooks.routes import list_webhook_deliveries
 from countersign.core.webhooks.schemas import (
     DeliveriesQuery,
     WebhookDelivery,
@@ -174,8 +175,7 @@ class Service:
     ) -> list[WebhookDelivery]:
         """The deliveries to an endpoint, oldest first."""
         query = DeliveriesQuery(status=status, limit=100)
-        page = await asked(deliveries.list_deliveries, self.room, endpoint, query)
-        return page.data[::-1]
+        return (await list_webhook_deliveries(self.room, query, endpoint)).data[::-1]
 
     async def again(self, endpoint: Endpoint) -> Endpoint:
         """The endpoint as it is now."""
@@ -225,6 +225,7 @@ def assemble(
         access=access,
         events=Events(access=access, ids=EventIds(b"event ids of this test")),
         secrets=WebhookSecrets(vault, clock, os.urandom),
+        responses=SealedColumn(vault, os.urandom, "webhook_deliveries", "response"),
         sender=sender,
         private=private,
         timeout_seconds=timeout_seconds,

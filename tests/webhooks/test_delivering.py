@@ -8,18 +8,25 @@ import pytest
 from msgspec import to_builtins
 from sqlalchemy import Connection, select
 
-from countersign.base.db.tables import webhook_attempts
+from countersign.base.db.database import Database
+from countersign.base.db.tables import webhook_attempts, webhook_deliveries
+from countersign.base.values import Mode
+from countersign.core.access.reach import AccountReach
+from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.events.model import EventType
 from countersign.core.events.routes import get_event
+from countersign.core.privacy.erase_sql import forget_ties
 from countersign.core.webhooks.deliver import CONCURRENT
 from countersign.core.webhooks.model import (
     AGE_MAX,
     JITTER,
+    RESPONSES_KEPT,
     SCHEDULE,
     DeliveryStatus,
     Disabled,
     Outcome,
 )
+from countersign.operate.housekeeping import delete_outdated
 from tests.storage.conftest import Run
 from tests.support.acts import asked
 from tests.webhooks.conftest import Service
@@ -175,6 +182,54 @@ def test_a_large_answer_is_not_read_to_its_end(service: Service, run: Run) -> No
             assert delivery.status is DeliveryStatus.SUCCEEDED
 
     run(scenario())
+
+
+def test_a_refusal_is_kept_sealed_for_a_week(
+    service: Service, database: Database, run: Run
+) -> None:
+    """Its beginning, in the deliveries of the endpoint alone."""
+
+    async def scenario() -> None:
+        async with running_receiver() as receiver:
+            receiver.answers(Answer(status=500, body=b"No customer \xff" + b"x" * 2000))
+            endpoint, _ = await service.endpoint(receiver.url)
+            await service.happen()
+            await service.deliver.settle()
+            [delivery] = await service.log(endpoint)
+            assert delivery.response == "No customer \ufffd" + "x" * 1011
+            [sealed] = await database.scan(responses)
+            assert sealed is not None
+            assert b"customer" not in sealed
+            for seconds, is_there in ((0, True), (2, False)):
+                service.clock.advance(seconds or RESPONSES_KEPT.total_seconds() - 1)
+                await delete_outdated(database, service.now)
+                [delivery] = await service.log(endpoint)
+                assert (delivery.response is not None) is is_there
+
+    run(scenario())
+
+
+def test_an_erasure_of_an_account_destroys_its_refusals(
+    service: Service, database: Database, run: Run
+) -> None:
+    """A receiver may have named any buyer in them; those of other accounts stay."""
+
+    async def scenario() -> None:
+        async with running_receiver() as receiver:
+            receiver.answers(Answer(status=400, body=b"Ann Smith"))
+            await service.endpoint(receiver.url)
+            await service.happen()
+            await service.deliver.settle()
+            secret, other = DeploymentSecret(b"s" * 32), AccountReach("acct_other", Mode.LIVE)
+            for reach, left in ((other, 1), (service.reach, 0)):
+                await database.write(forget_ties, secret, ["cbid_of_ann"], [], reach)
+                assert sum(one is not None for one in await database.scan(responses)) == left
+
+    run(scenario())
+
+
+def responses(connection: Connection) -> list[bytes | None]:
+    return list(connection.execute(select(webhook_deliveries.c.response)).scalars())
 
 
 def test_410_disables_the_endpoint_and_stops_waiting_deliveries(service: Service, run: Run) -> None:

@@ -652,6 +652,12 @@ export interface WebhookDelivery {
   status: DeliveryStatus;
   next_attempt_at: string | null;
   attempts: WebhookAttempt[];
+  /**
+   * At most 1,024 bytes of what the endpoint returned with the last attempt, if it refused.
+   *
+   * For seven days, and until the account, or staff, erases any buyer.
+   */
+  response: string | null;
 }
 
 /** The status of a delivery. */

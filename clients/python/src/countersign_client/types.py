@@ -1034,6 +1034,12 @@ class WebhookDelivery(Result, frozen=True, kw_only=True):
 
     attempts: tuple[WebhookAttempt, ...]
 
+    response: str | None
+    """At most 1,024 bytes of what the endpoint returned with the last attempt, if it refused.
+
+    For seven days, and until the account, or staff, erases any buyer.
+    """
+
 
 class WebhookAttempt(Result, frozen=True, kw_only=True):
     """One attempt to deliver an event."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
@@ -20,17 +21,24 @@ class Webhooks(ListPage):
     """`webhooks`; below an endpoint its deliveries, newest first."""
 
     async def extras(self, visit: Visit, item: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A page of deliveries, each with its last attempt."""
+        """A page of deliveries, each with its message, its last attempt, and its response."""
         place = f"{self.path}/{item['endpoint_id']}/deliveries"
         found = await visit.page_of(place, after=visit.request.query.get("after", ""))
         deliveries = [
-            {"last": one["attempts"][-1] if one["attempts"] else None} | one
+            {"last": one["attempts"][-1] if one["attempts"] else None, "sent": _sent(one["event"])}
+            | one
             for one in found["data"]
         ]
         after, here = found["next_cursor"], f"webhooks/{item['endpoint_id']}"
         more = visit.at(here, after=after) if after else ""
         may_send = visit.may_do("webhooks:manage") and not item["disabled_at"]
         return {"deliveries": deliveries, "more": more, "may_send": may_send}
+
+
+def _sent(event: Mapping[str, Any]) -> str:
+    """The body of a message, one member a line."""
+    message = {"type": event["type"], "timestamp": event["created_at"], **event}
+    return json.dumps(message, indent=1, ensure_ascii=False)
 
 
 WEBHOOKS: Final = Webhooks(

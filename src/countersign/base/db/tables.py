@@ -929,7 +929,11 @@ webhook_deliveries: Final = _part_of("webhook_endpoints", "endpoint_id")(
     Column("created_at", Instant, nullable=False),
     # When to attempt it, or when the lease of the process that does is over; NULL: it is finished.
     Column("due_at", Instant),
+    # What the endpoint returned with the last attempt, if it refused, sealed by the vault: a
+    # receiver may name anybody. NULL after seven days, and once the account erases a buyer.
+    _hidden("response", "buyer"),
     Index(None, "endpoint_id", "due_at"),
+    Index(None, "created_at", info={WHERE: "response IS NOT NULL"}),
     sqlite_with_rowid=False,
 )
 

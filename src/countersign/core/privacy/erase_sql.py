@@ -46,6 +46,8 @@ from countersign.base.db.tables import (
     verification_evidence,
     verifications,
     waiting_erasures,
+    webhook_deliveries,
+    webhook_endpoints,
     zip_attempts,
 )
 from countersign.base.values import ACKNOWLEDGMENT, Mode, is_id, to_ms
@@ -308,6 +310,8 @@ def forget_ties(
     guesses = select(verifications.c.subject_index).where(verified)
     evidence, keys, tries = verification_evidence.c, shred_keys.c, zip_attempts.c
     asked = cbid_indexes(connection, secret, cbids, reach, tries.subject_index)
+    sent = webhook_deliveries.c
+    endpoints = select(webhook_endpoints.c.id).where(reach.rows(webhook_endpoints))
     used = acknowledgment_uses.c.cbid.in_(cbids)
     _forget_uses(connection, and_(used, reach.rows(acknowledgment_uses)))
     for statement in (
@@ -325,6 +329,10 @@ def forget_ties(
             reach.rows(zip_attempts),
         ),
         delete(verifications).where(verified),
+        # Whoever they name.
+        update(webhook_deliveries)
+        .where(sent.response.is_not(None), sent.endpoint_id.in_(endpoints))
+        .values(response=None),
         *(
             delete(c.table).where(c.in_(cbids), reach.rows(c.table))
             for c in personal_columns("buyer", name="cbid")

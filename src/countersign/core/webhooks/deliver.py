@@ -289,7 +289,15 @@ class DeliverWebhooks:
         batch.gone = batch.gone or sent.status == 410
         webhooks.activity.attempts[sent.outcome] += 1
         batch.backoff.record(pause=wants_pause(sent), retry_after=sent.retry_after)
-        finished = partial(deliveries.FinishedDelivery, delivery, attempt)
+        response = None
+        if sent.body:
+            response = await webhooks.responses.seal(
+                sent.body,
+                account=event.account_id,
+                row_id=webhooks.events.ids.of(event),
+                time_ns=webhooks.access.clock.time_ns(),
+            )
+        finished = partial(deliveries.FinishedDelivery, delivery, attempt, response=response)
         if sent.outcome is Outcome.DELIVERED:
             return finished(DeliveryStatus.SUCCEEDED, None)
         drawn = webhooks.access.entropy(_ENTROPY_BYTES)

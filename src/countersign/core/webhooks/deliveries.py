@@ -8,7 +8,7 @@ come to an end.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
@@ -70,6 +70,7 @@ from countersign.core.webhooks.model import (
     LOG_KEPT,
     RECOVERIES_MAX,
     RECOVERY_WAIT,
+    RESPONSES_KEPT,
     SCHEDULE,
     ClaimedDelivery,
     DeliveryStatus,
@@ -107,11 +108,7 @@ _SUCCEEDED: Final = (
     update(webhook_deliveries).where(_OWN).values(status=DeliveryStatus.SUCCEEDED, due_at=None)
 )
 # A stopped delivery stays stopped.
-_FAILED: Final = (
-    update(webhook_deliveries)
-    .where(_OWN, _d.due_at.is_not(None))
-    .values(status=bindparam("new_status"), due_at=bindparam("new_due_at"))
-)
+_FAILED: Final = update(webhook_deliveries).where(_OWN, _d.due_at.is_not(None))
 _RELEASED: Final = (
     update(webhook_deliveries)
     .where(_OWN, _d.due_at.is_not(None))
@@ -129,6 +126,7 @@ class FinishedDelivery(NamedTuple):
     attempt: WebhookAttempt | None
     status: DeliveryStatus
     due_at: datetime | None
+    response: bytes | None = None
 
 
 def find_work(connection: Connection, now: datetime) -> Sequence[tuple[Endpoint, bool, bool]]:
@@ -264,7 +262,7 @@ def finish(connection: Connection, items: Sequence[FinishedDelivery]) -> Sequenc
     """Write the results of claimed deliveries: a batched act."""
     rows: dict[Update, list[dict[str, object]]] = {_SUCCEEDED: [], _FAILED: [], _RELEASED: []}
     attempts: list[tuple[object, ...]] = []
-    for (endpoint_id, event, number, _), attempt, status, due_at in items:
+    for (endpoint_id, event, number, _), attempt, status, due_at, response in items:
         own = (endpoint_id, event.position.seq, number)
         key: dict[str, object] = dict(zip(("endpoint", "seq", "number"), own, strict=True))
         if attempt is None:
@@ -273,7 +271,7 @@ def finish(connection: Connection, items: Sequence[FinishedDelivery]) -> Sequenc
         if status is DeliveryStatus.SUCCEEDED:
             rows[_SUCCEEDED].append(key)
         else:
-            rows[_FAILED].append(key | {"new_due_at": due_at, "new_status": status})
+            rows[_FAILED].append(key | {"status": status, "due_at": due_at, "response": response})
         at, outcome = to_ms(attempt.attempted_at), attempt.outcome.value
         attempts.append((*own, at, attempt.duration_ms, outcome, attempt.http_status))
     for statement, own_rows in rows.items():
@@ -360,10 +358,13 @@ def resend(
 
 def list_deliveries(
     connection: Connection, webhooks: Webhooks, endpoint: Endpoint, query: DeliveriesQuery
-) -> Page[WebhookDelivery]:
-    """A page of the deliveries with their attempts, the newest events first."""
+) -> tuple[Page[WebhookDelivery], Mapping[str, bytes | None]]:
+    """A page of the deliveries with their attempts, the newest events first.
+
+    With it the sealed responses, by the identifier of the event.
+    """
     statement = (
-        select(_d.status.label("delivery_status"), _d.due_at, _d.event_seq, events)
+        select(_d.status.label("delivery_status"), _d.due_at, _d.event_seq, _d.response, events)
         .join_from(webhook_deliveries, events, holds(_d.event_seq))
         .where(_d.endpoint_id == endpoint.id)
         .order_by(_d.event_seq.desc())
@@ -391,10 +392,12 @@ def list_deliveries(
             status=DeliveryStatus(row.delivery_status),
             next_attempt_at=to_the_second(row.due_at),
             attempts=made[row.event_seq],
+            response=None,
         )
         for row in rows
     ]
-    return page_of(found, query.limit, lambda delivery: delivery.event.id)
+    sealed = {one.event.id: row.response for one, row in zip(found, rows, strict=True)}
+    return page_of(found, query.limit, lambda delivery: delivery.event.id), sealed
 
 
 def _delete_old_deliveries(
@@ -418,12 +421,14 @@ def _delete_old_deliveries(
 
 
 def delete_old(connection: Connection, now: datetime, limit: int) -> int:
-    """Delete events and finished deliveries that have served their time.
+    """Delete events, finished deliveries and their responses that have served their time.
 
     Deliveries that were tried for too long are ended. At most `limit` rows of each kind; returns
     the largest of the numbers.
     """
     largest, tried_since = 0, now - AGE_MAX
+    answered = and_(_d.response.is_not(None), _d.created_at < now - RESPONSES_KEPT)
+    connection.execute(update(webhook_deliveries).where(answered).values(response=None))
     known = select(webhook_endpoints.c.id, webhook_endpoints.c.deleted_at)
     for endpoint_id, deleted_at in connection.execute(known).all():
         kept = now - LOG_KEPT if deleted_at is None else tried_since

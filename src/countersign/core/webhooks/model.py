@@ -124,6 +124,8 @@ SECRETS_MAX: Final = 4
 """How many secrets sign at a time: with more rotations the oldest ends earlier."""
 LOG_KEPT: Final = timedelta(days=30)
 """How long finished deliveries are kept."""
+RESPONSES_KEPT: Final = timedelta(days=7)
+"""From the start of the delivery."""
 AGE_MAX: Final = timedelta(days=4)
 """No delivery is attempted for longer than this, however few attempts there were."""
 RECOVERY_WAIT: Final = timedelta(seconds=60)
@@ -241,6 +243,8 @@ class SendResult(NamedTuple):
     outcome: Outcome
     status: int | None = None
     retry_after: timedelta | None = None
+    body: bytes = b""
+    """The beginning of a refusal."""
 
 
 class ClaimedDelivery(NamedTuple):

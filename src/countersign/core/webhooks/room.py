@@ -91,6 +91,8 @@ class Webhooks:
     access: Access
     events: Events
     secrets: WebhookSecrets
+    responses: SealedColumn
+    """What endpoints returned; a row is named by its event."""
     sender: WebhookSender
     private: bool
     """Whether plain HTTP and private addresses are allowed."""
@@ -110,6 +112,7 @@ def open_webhooks(access: Access, events: Events, vault: Vault, settings: Settin
         access=access,
         events=events,
         secrets=WebhookSecrets(vault, access.clock, access.entropy),
+        responses=SealedColumn(vault, access.entropy, "webhook_deliveries", "response"),
         sender=WebhookSender(AddressGuard(private=private), timeout_seconds=timeout),
         private=private,
         timeout_seconds=timeout,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from sqlalchemy import Connection
+from msgspec.structs import replace
 
 from countersign.base.errors import NotFound, WebhookEndpointDisabled
 from countersign.base.http.schemas import EVENT_ID, Page
@@ -40,14 +40,20 @@ def _allow(attempt: Mapping[str, Any]) -> str:
         ),
     ),
 )
-def list_webhook_deliveries(
-    connection: Connection,
-    webhooks: Webhooks,
-    query: schemas.DeliveriesQuery,
-    endpoint: Endpoint,
+async def list_webhook_deliveries(
+    webhooks: Webhooks, query: schemas.DeliveriesQuery, endpoint: Endpoint
 ) -> Page[schemas.WebhookDelivery]:
     """The deliveries to a webhook endpoint, newest events first."""
-    return deliveries.list_deliveries(connection, webhooks, endpoint, query)
+    page, sealed = await webhooks.access.database.scan(
+        deliveries.list_deliveries, webhooks, endpoint, query
+    )
+    for at, one in enumerate(page.data):
+        if response := sealed[one.event.id]:
+            text = await webhooks.responses.open(
+                response, account=endpoint.account_id, row_id=one.event.id
+            )
+            page.data[at] = replace(one, response=text.decode(errors="replace"))
+    return page
 
 
 @WEBHOOKS.act(

@@ -169,6 +169,10 @@ class WebhookDelivery(Struct, frozen=True, kw_only=True):
     status: Annotated[DeliveryStatus, Meta(examples=[DeliveryStatus.SUCCEEDED])]
     next_attempt_at: Timestamp | None
     attempts: list[WebhookAttempt]
+    response: str | None
+    """At most 1,024 bytes of what the endpoint returned with the last attempt, if it refused.
+
+    For seven days, and until the account, or staff, erases any buyer."""
 
 
 def with_secret(endpoint: Endpoint, made: SharedSecret) -> NewWebhookEndpoint:

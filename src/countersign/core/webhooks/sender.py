@@ -22,6 +22,7 @@ from countersign.core.webhooks.model import Outcome, SendResult, TargetAddress
 
 CONNECT_SECONDS_MAX: Final = 5.0
 RESPONSE_BYTES_MAX: Final = 64 * 1024
+RESPONSE_BYTES_KEPT: Final = 1024
 IDLE_SECONDS_MAX: Final = 4.0
 """How long a connection is kept for the next message; many servers close theirs after five."""
 IDLE_MAX: Final = 32
@@ -193,20 +194,21 @@ class _Connection:
         parts.append(protocol.send(h11.EndOfMessage()))
         self._writer.write(b"".join(part for part in parts if part))
         await self._writer.drain()
-        response = await self._response()
+        response, beginning = await self._response()
         reusable = protocol.our_state is h11.DONE and protocol.their_state is h11.DONE
         if reusable:
             protocol.start_next_cycle()
-        return _sent(response), reusable
+        return _sent(response, beginning), reusable
 
-    async def _response(self) -> h11.Response:
-        """The response, when its body has ended or is longer than needed.
+    async def _response(self) -> tuple[h11.Response, bytes]:
+        """The response and the beginning of its body, which has ended or is longer than needed.
 
         All bytes that arrive are counted, whatever they are part of. EOFError: the other side
         closed the connection; ValueError: there is no response in as much as is read.
         """
         protocol = self._protocol
         response: h11.Response | None = None
+        beginning = b""
         received = interim = 0
         for _ in range(_EVENTS_MAX):
             event = protocol.next_event()
@@ -220,25 +222,27 @@ class _Connection:
                 await asyncio.sleep(0)
             elif isinstance(event, h11.Response):
                 response = event
-            elif isinstance(event, h11.InformationalResponse):
-                interim += 1
+            elif isinstance(event, h11.Data):
+                beginning += event.data[: RESPONSE_BYTES_KEPT - len(beginning)]
             elif isinstance(event, h11.ConnectionClosed):
                 raise EOFError
             elif isinstance(event, h11.EndOfMessage) and response is not None:
-                return response
+                return response, beginning
+            interim += isinstance(event, h11.InformationalResponse)
             if received > HEADER_BYTES_MAX + RESPONSE_BYTES_MAX or interim > _INTERIM_MAX:
                 break
         if response is None:
             raise ValueError("no response within the limits")
-        return response
+        return response, beginning
 
 
-def _sent(response: h11.Response) -> SendResult:
+def _sent(response: h11.Response, beginning: bytes) -> SendResult:
     status = response.status_code
     delivered = 200 <= status < 300
     named = None
     for name, value in response.headers:
         if name == b"retry-after" and _SECONDS.match(text := value.decode("latin-1").strip()):
             named = timedelta(seconds=int(text))
-    outcome = Outcome.DELIVERED if delivered else Outcome.REFUSED
-    return SendResult(outcome, status, None if delivered else named)
+    if delivered:
+        return SendResult(Outcome.DELIVERED, status)
+    return SendResult(Outcome.REFUSED, status, named, beginning)

@@ -1,0 +1,16 @@
+"""A delivery has the response of an endpoint that refused it."""
+
+from alembic import op
+
+revision = "0030_webhook_responses"
+down_revision = "0029_ends"
+
+
+def upgrade() -> None:
+    """Add the column; earlier deliveries have no response."""
+    kind = "BYTEA" if op.get_bind().dialect.name == "postgresql" else "BLOB"
+    op.execute(f"ALTER TABLE webhook_deliveries ADD COLUMN response {kind}")
+    op.execute(
+        "CREATE INDEX ix_webhook_deliveries_created_at ON webhook_deliveries (created_at) "
+        "WHERE response IS NOT NULL"
+    )
