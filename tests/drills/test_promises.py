@@ -13,7 +13,7 @@ from typing import Any, Final
 import httpx2
 import psycopg
 import pytest
-from sqlalchemy import LargeBinary, String, create_engine, delete, make_url
+from sqlalchemy import LargeBinary, String, create_engine, delete, make_url, update
 from sqlalchemy.types import Boolean, TypeEngine
 
 from countersign.base.config import load_settings
@@ -208,6 +208,12 @@ def delivered(owing: Owing) -> Iterator[None]:
     owing.run("webhooks", "delete", made["endpoint_id"], "--yes")
 
 
+def enabled(owing: Owing) -> Iterator[None]:
+    """A receiver has said that it is gone."""
+    owner = {"account_id": owing.account, "disabled_at": owing.now, "disabled_reason": "gone"}
+    yield from left(owing, tables.webhook_endpoints, **owner)
+
+
 def mailed(owing: Owing) -> Iterator[None]:
     """A mail waits, and nobody sends any."""
     yield from left(owing, tables.copy_mails, created_at=owing.now, due_at=owing.now)
@@ -216,6 +222,23 @@ def mailed(owing: Owing) -> Iterator[None]:
 def decided(owing: Owing) -> Iterator[None]:
     """A provider has not decided."""
     yield from left(owing, tables.pending_sessions, created_at=owing.now)
+
+
+def reviewed(owing: Owing) -> Iterator[None]:
+    """An account decided on a buyer, and not on the next one."""
+    of_account = {"account_id": owing.account, "mode": "live"}
+    buyer = {"cbid": "cbid_x", "status": "failed", "attempted_by": owing.account}
+    decided_on = {"id": "aud_x", "action": "buyer_review_dismissed"}
+    for waiting in (
+        row(tables.audit_log, **decided_on),
+        row(tables.audit_owners, entry_id="aud_x", **of_account),
+        row(tables.buyers, **buyer, **of_account),
+        row(tables.verifications, id="ver_x", cbid="cbid_x", at=owing.now, **of_account),
+    ):
+        owing.change(waiting)
+    owing.site.start()
+    yield
+    owing.change(update(tables.buyers).values(dismissed="ver_x"))
 
 
 def answered(owing: Owing) -> Iterator[None]:
@@ -297,8 +320,8 @@ def left(owing: Owing, table: Any, **values: object) -> Iterator[None]:  # noqa:
 BREAKS: Final[Mapping[str, Break]] = {
     one.__name__: one
     for one in (
-        *(sealed, published, time_stamped, event_visible, delivered, mailed, decided),
-        *(answered, retained, backed_up, restored, audited, checked, watched),
+        *(sealed, published, time_stamped, event_visible, delivered, enabled, mailed, decided),
+        *(reviewed, answered, retained, backed_up, restored, audited, checked, watched),
     )
 }
 
