@@ -16,7 +16,7 @@ ROOT: Final = Path(__file__).parents[1]
 _REF: Final = "#/components/"
 _OF_PEOPLE: Final = ("Countersign-Account", "Countersign-Mode", "Countersign-Reason")
 """Headers of people, for whom there is no client."""
-_PEOPLE: Final = ("staff", "members", "sessions")
+_PEOPLE: Final = ("staff", "members", "sessions", "alerts")
 """Resources of people, which no client has."""
 
 NAMES: Final = {
@@ -42,6 +42,8 @@ NAMES: Final = {
     "listOwnSessions": "sessions.list",
     "endOwnSession": "sessions.end",
     "endOwnSessions": "sessions.end_all",
+    "getAlerts": "alerts.get",
+    "changeAlerts": "alerts.change",
     "listNoticeLifecycles": "notices.list_lifecycles",
     "search": "orders.search",
     "erase": "erasures.create",

@@ -2069,6 +2069,20 @@ export interface SessionView {
   is_this: boolean;
 }
 
+/** Whether the person is told by mail what is late. */
+export interface AlertsView {
+  /** Whether the address is; null: there is none, and no alerts. */
+  is_proved: boolean | null;
+}
+
+/** An address or its code; neither: alerts end. */
+export interface AlertsChange {
+  /** Gets a code, in place of the address of before. */
+  email?: string | null | undefined;
+  /** That of the mail: alerts begin. */
+  code?: string | null | undefined;
+}
+
 /** How an account does in one mode. Nothing in it is personal. */
 export interface Today {
   /** The account. */

@@ -48,7 +48,7 @@ from countersign.core.privacy.room import Privacy, open_privacy
 from countersign.core.sandbox.room import SandboxRoom
 from countersign.core.vault.key_encryption import KeyRing, key_source
 from countersign.core.vault.key_file import key_file, make_first_key
-from countersign.core.vault.vault import VaultRoom, open_vault
+from countersign.core.vault.vault import SealedColumn, VaultRoom, open_vault
 from countersign.core.webhooks.room import Webhooks, open_webhooks
 from countersign.hosted.pages.mails import CopyMails, load_client
 from countersign.hosted.pages.room import HostedPages
@@ -245,6 +245,7 @@ async def open_deployment(
         )
         events = Events(access=access, ids=EventIds(secret.event_id_key()))
         privacy = open_privacy(access, log_room, settings)
+        mails = _copy_mails(settings)
         checkout = HostedPages(
             access=access,
             vault=vault,
@@ -257,7 +258,7 @@ async def open_deployment(
             public_url=settings.public_url,
             client_ip_header=settings.client_ip_header,
             trusted_proxies=settings.trusted_proxies,
-            mails=_copy_mails(settings),
+            mails=mails,
         )
         # Browsers allow no passkeys at an address in numbers.
         by_name = settings.public_url.replace("//127.0.0.1", "//localhost")
@@ -278,6 +279,8 @@ async def open_deployment(
                 provider=provider,
                 url=console_url,
                 is_on=settings.console,
+                addresses=SealedColumn(vault, entropy, "people", "address"),
+                mails=mails,
             ),
             vault=vault_room,
             log=log_room,

@@ -42,6 +42,7 @@ from countersign.server.manager import ALIVE, beat_seconds, notify
 from countersign.server.metrics import serve_metrics
 from countersign.server.stopping import stopper
 from countersign.server.workers import Worker
+from countersign.staff.people import alerts
 
 _CONNECTIONS_MAX: Final = 10_000
 """Beyond them, connections wait to be accepted. Idle connections without a header are closed."""
@@ -55,6 +56,7 @@ _METRICS_SECONDS: Final = 0.25
 """Maximum age of the other workers' counts in the metrics."""
 _SHOWN_SECONDS: Final = 1.0
 """How long after a request the other workers can show it."""
+_ALERTS_SECONDS: Final = 60.0
 _COLLECTOR_THRESHOLDS: Final = (20_000, 20, 50)
 _SWITCH_INTERVAL_SECONDS: Final = 0.0005
 
@@ -98,6 +100,8 @@ async def serve(
     loops["requests"] = partial(forever, "requests", app.requests.flush, _SHOWN_SECONDS)
     if worker is None or worker.in_background:
         loops["promises"] = app.watch.run
+        alert = partial(alerts.tell, deployment.people, app.watch.late)
+        loops["alerts"] = partial(forever, "alerts", alert, _ALERTS_SECONDS)
     if settings.metrics_port is not None:
         loops |= await _serve_metrics(app, settings.metrics_host, settings.metrics_port, worker)
     listening = open_socket()

@@ -2209,6 +2209,13 @@ class SessionView(Result, frozen=True, kw_only=True):
     """Whether this request was made with it."""
 
 
+class AlertsView(Result, frozen=True, kw_only=True):
+    """Whether the person is told by mail what is late."""
+
+    is_proved: bool | None
+    """Whether the address is; null: there is none, and no alerts."""
+
+
 class Today(Result, frozen=True, kw_only=True):
     """How an account does in one mode. Nothing in it is personal."""
 

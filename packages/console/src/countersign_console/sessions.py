@@ -8,6 +8,7 @@ from countersign_console.view import KEPT_SECONDS, ZONE, lead
 from countersign_console.visit import NOT_FOUND, Refused, Visit
 
 _PATH = "/v1/me/sessions"
+_ALERTS = "/v1/me/alerts"
 
 
 async def answer(visit: Visit) -> PageReply:
@@ -17,10 +18,27 @@ async def answer(visit: Visit) -> PageReply:
         kept = (chosen, KEPT_SECONDS) if chosen in zones() else ("", 0)
         return lead(f"{ROOT}/sessions?said=zone", visit.host.cookie(ZONE, *kept))
     if visit.request.method == "POST":
-        return await _end(visit)
-    found = await visit.all_of(_PATH)
-    title = visit.words["page_sessions"]
-    return visit.show("sessions.html", title, sessions=found, zones=zones())
+        return await (_alerts(visit) if "alerts" in visit.form else _end(visit))
+    found, is_proved = await visit.all_of(_PATH), None
+    may_ask = visit.person.may("", "deployment:read")
+    if may_ask:
+        is_proved = (await visit.call("GET", _ALERTS))["is_proved"]
+    return visit.show(
+        "sessions.html",
+        visit.words["page_sessions"],
+        sessions=found,
+        may_ask=may_ask,
+        is_proved=is_proved,
+        zones=zones(),
+    )
+
+
+async def _alerts(visit: Visit) -> PageReply:
+    """Ask for alerts at an address, prove it, or end them."""
+    body = {name: visit.form[name] for name in ("email", "code_sent") if visit.form.get(name)}
+    body = {name.removesuffix("_sent"): value for name, value in body.items()}
+    await visit.call("POST", _ALERTS, body=body)
+    return lead(f"{ROOT}/sessions?said=alerts_changed")
 
 
 async def _end(visit: Visit) -> PageReply:

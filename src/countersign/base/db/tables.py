@@ -1200,6 +1200,11 @@ people: Final = _of_deployment(
     Column("id", String(40), primary_key=True),
     Column("name", String(100), nullable=False, info=_personal("person")),
     Column("created_at", Instant, nullable=False),
+    # Where alerts go, sealed by the vault, and when the code that proves it was sent there.
+    _hidden("address", "person"),
+    Column("code_sent_at", Instant),
+    # When the person was told last; NULL: the address is not proved.
+    Column("told_at", Instant),
 )
 
 person_grants: Final = _of_account(

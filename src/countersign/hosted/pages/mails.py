@@ -14,6 +14,8 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from email.message import EmailMessage
+from email.policy import SMTP
+from email.utils import format_datetime
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -247,6 +249,18 @@ def load_client() -> None:
             "COUNTERSIGN_SMTP_URL is set, and the extra that mail needs is not installed: "
             "pip install 'countersign-service[mail]'."
         ) from None
+
+
+def composed(
+    mails: CopyMails, recipient: str, subject: str, text: str, at: datetime
+) -> EmailMessage:
+    """A mail of this server, which no machine answers (RFC 3834)."""
+    message = EmailMessage(policy=SMTP)
+    message["From"], message["To"], message["Subject"] = mails.sender, recipient, subject
+    message["Date"] = format_datetime(at)
+    message["Auto-Submitted"] = "auto-generated"
+    message.set_content(f"{text}\n", cte="quoted-printable")
+    return message
 
 
 class MailClient:

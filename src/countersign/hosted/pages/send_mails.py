@@ -9,8 +9,6 @@ from __future__ import annotations
 import asyncio
 from datetime import datetime, timedelta
 from email.message import EmailMessage
-from email.policy import SMTP
-from email.utils import format_datetime
 from typing import Final
 
 import structlog
@@ -30,6 +28,7 @@ from countersign.hosted.pages.mails import (
     CopyMails,
     MailClient,
     MailOutcome,
+    composed,
 )
 from countersign.hosted.pages.room import HostedPages
 from countersign.hosted.toolkit.screens import words_of
@@ -139,14 +138,9 @@ class SendMails:
             words["mail_not_you"],
             words["mail_operator"].replace("{operator}", brand.operator) if brand.operator else "",
         ]
-        message = EmailMessage(policy=SMTP)
-        message["From"], message["To"] = sender, recipient
-        message["Subject"] = words["mail_subject"]
-        message["Date"] = format_datetime(self._now)
+        text = "\n\n".join(filter(None, parts))
+        message = composed(self._mails, recipient, words["mail_subject"], text, self._now)
         # The same at each attempt, so a mailbox can recognise a duplicate.
         message["Message-ID"] = f"<{mail.id}@{sender.rpartition('@')[2]}>"
-        # No answer by a machine (RFC 3834).
-        message["Auto-Submitted"] = "auto-generated"
-        message.set_content("\n\n".join(filter(None, parts)) + "\n", cte="quoted-printable")
         message["Content-Language"] = mail.locale
         return message

@@ -62,6 +62,8 @@ class DeclaredPromise(msgspec.Struct, frozen=True):
     page: int | None = None
     query: str = ""
     postgresql: str = ""
+    mails: bool = False
+    """Whether staff who ask for it are told by mail."""
 
     def severity(self, age: timedelta) -> Severity:
         """How bad it is that something has been owed for so long."""
@@ -291,6 +293,17 @@ class PromiseWatch:
         pauses = {name: min(one.ticket / _PART, _AGAIN_SECONDS_MAX) for name, one in due.items()}
         self._look_at |= {name: now + pause for name, pause in pauses.items()}
         self._looked_at = self._clock.time_ns()
+
+    def late(self) -> list[tuple[datetime, str]]:
+        """What staff are told by mail: since when it is late, and what it is."""
+        now = from_ns(self._clock.time_ns())
+        return [
+            (one.since + timedelta(seconds=promise.ticket), f"{said.found}\n{said.what_to_do}")
+            for name, oldest in self._owed.items()
+            if (promise := PROMISES[name]).mails
+            for one in oldest
+            if (said := one.diagnosis(now)).severity is not Severity.FINE
+        ]
 
     def ages(self) -> dict[tuple[str, str], float]:
         """By promise and `of`: the seconds for which the oldest has been owed; 0: nothing is.

@@ -20,6 +20,7 @@ from countersign.base.http.schemas import (
     STORABLE,
     AccountId,
     Listing,
+    Opaque,
     Page,
     Request,
     Timestamp,
@@ -36,7 +37,7 @@ from countersign.core.gate.act import Acts
 from countersign.core.gate.route import Command
 from countersign.staff.acts.keys import KEY_ID
 from countersign.staff.acts.reach import of_deployment
-from countersign.staff.people import roles, sign_in
+from countersign.staff.people import alerts, roles, sign_in, sql
 from countersign.staff.people.model import Member
 from countersign.staff.people.room import People
 from countersign_evidence.cli.support import say
@@ -134,6 +135,22 @@ class EndedView(Struct, frozen=True, kw_only=True):
     person_id: _PersonId
     sessions: Annotated[int, Meta(examples=[2])]
     """How many."""
+
+
+class AlertsChange(Request, frozen=True, kw_only=True):
+    """An address or its code; neither: alerts end."""
+
+    email: Annotated[Opaque | None, Meta(examples=["ada@example.com"])] = None
+    """Gets a code, in place of the address of before."""
+    code: Annotated[Opaque | None, Meta(examples=["6Xo2kq0Lr5m3Zc8vT1b9Yw"])] = None
+    """That of the mail: alerts begin."""
+
+
+class AlertsView(Struct, frozen=True, kw_only=True):
+    """Whether the person is told by mail what is late."""
+
+    is_proved: bool | None
+    """Whether the address is; null: there is none, and no alerts."""
 
 
 class SessionView(Struct, frozen=True, kw_only=True):
@@ -371,6 +388,34 @@ def end_own_session(
 def end_own_sessions(connection: Connection, people: People, who: Principal) -> EndedView:
     """End all of the person's own sessions, also this one."""
     return view(EndedView, sign_in.end_sessions(connection, people, who.person_id))
+
+
+@OWN.act("GET /v1/me/alerts", "Get whether you are told by mail what is late")
+def get_alerts(connection: Connection, who: Principal) -> AlertsView:
+    """Whether the person gets mails about promises of the deployment that are late."""
+    return AlertsView(is_proved=alerts.is_proved(connection, who.person_id))
+
+
+@OWN.act(
+    "POST /v1/me/alerts",
+    "Ask for alerts by mail, prove their address, or end them",
+    request_examples={"an address": {"email": "ada@example.com"}, "neither": {}},
+    refusals=(PeopleRefused,),
+)
+async def change_alerts(people: People, who: Principal, wanted: AlertsChange) -> AlertsView:
+    """Change where a person of the staff is told what is late.
+
+    An address gets a code, and alerts once its code was entered. Alerts are about buyers who wait
+    for a decision, webhooks that are switched off, backups and checks of the log.
+    """
+    database = people.access.database
+    if wanted.code is not None:
+        await database.write(alerts.prove, people, who.person_id, wanted.code)
+    elif wanted.email is not None:
+        await alerts.ask(people, who.person_id, wanted.email)
+    else:
+        await database.write(sql.end_alerts, who.person_id)
+    return AlertsView(is_proved=await database.scan(alerts.is_proved, who.person_id))
 
 
 def _view(one: Member) -> PersonView:

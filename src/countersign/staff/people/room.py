@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from countersign.base.passkeys import RelyingParty
 from countersign.core.access.room import Access
+from countersign.core.vault.vault import SealedColumn
+from countersign.hosted.pages.mails import CopyMails
 
 if TYPE_CHECKING:
     from countersign.staff.people.provider import Provider
@@ -27,3 +29,7 @@ class People:
     url: str
     """The console's address, without a trailing slash."""
     is_on: bool
+    addresses: SealedColumn
+    """Where alerts go; a row is named by its person."""
+    mails: CopyMails | None
+    """None: no alerts are sent."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import Connection, delete, exists, func, select
+from sqlalchemy import Connection, delete, exists, func, select, update
 
 from countersign.base.db.statements import row, rows
 from countersign.base.db.tables import (
@@ -93,6 +93,12 @@ def is_last_owner(connection: Connection, member: Member, reach: Reach) -> bool:
         return False
     there = members_of(connection, reach)
     return [one.id for one in there if one.role is Role.OWNER] == [member.id]
+
+
+def end_alerts(connection: Connection, person_id: str) -> None:
+    """Forget where a person is told what is late."""
+    own = update(people).where(people.c.id == person_id)
+    connection.execute(own.values(address=None, told_at=None))
 
 
 def lock_out(connection: Connection, person_id: str) -> None:
