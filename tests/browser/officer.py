@@ -122,6 +122,8 @@ class Officer:
     """The buyer of many orders."""
     orders: int = 0
     """Their number."""
+    failed: str = ""
+    """The code of a request that failed."""
     presses: int = 0
     fields: int = 0
     decided: str = ""
@@ -354,6 +356,15 @@ def put_live(one: Officer) -> None:
     one.page = own
 
 
+def explain_failure(one: Officer) -> None:
+    """Why a developer's request failed: its code, and the page of the guide about it."""
+    one.page, own = one.colleague, one.page
+    one.begin()
+    one.go("requests")
+    one.follow(f"/docs/errors#{one.failed}")
+    one.page = own
+
+
 TASKS: Final[Mapping[str, tuple[Callable[[Officer], None], str]]] = {
     "Find an order": (find, "4"),
     "See what happened, and what is missing": (understand, "with the first"),
@@ -373,6 +384,7 @@ FURTHER: Final[Mapping[str, Callable[[Officer], None]]] = {
     "Hold three orders for a matter": hold_three,
     "A customer who was turned away": explain_refusal,
     "Put a notice live with two people": put_live,
+    "Why a developer's request failed": explain_failure,
 }
 """Tasks that each begin at the front page, in a shop with more orders."""
 
@@ -387,6 +399,7 @@ def fill(one: Officer, orders: int) -> None:
     shipping = {"shipping_zip": ZIP, "test_mode": True}
     who = {"provider_identity_session_id": "session-2", **shipping}
     one.buyer = post("/v1/buyers/verify", **who)["cbid"]
+    one.failed = one.shop.test.get("/v1/notices/ab1264").json()["error"]["code"]
     lines = len(one.shop.test.get("/v1/notices/ab1263").json()["bullets"])
     given = {"initials_per_line": ["JD"] * lines, "ip": "203.0.113.7"}
     named = [{"session_id": f"of-one-{n}", "cbid": one.buyer} for n in range(orders)]
