@@ -108,6 +108,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "vault rewrap": (),
     "vault rotate": ("--yes",),
     "erase": ("{ack_id}", "--yes"),
+    "subject export": ("{cbid}", "--output", "{dossier}.export"),
     "holds place": ("{account_id}", "--reason", "case 7"),
     "holds release": ("{hold_id}",),
     "holds list": (),
