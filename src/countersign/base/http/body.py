@@ -20,7 +20,8 @@ import msgspec
 from countersign.base.deadline import TimeLimit
 from countersign.base.errors import InvalidRequest, PayloadTooLarge
 from countersign.base.http.schemas import Request
-from countersign.base.values import parse_rfc3339
+from countersign.base.setting_values import expecting
+from countersign.base.values import digits, parse_rfc3339
 
 _MISTAKES_MAX: Final = 5
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
@@ -339,8 +340,11 @@ def _unstorable(value: object) -> list[str | int] | None:
 
 Q = TypeVar("Q", bound=Request)
 
+_PARAMETERS_MAX: Final = 50
 _DIGITS_MAX: Final = 16
 """Digits of an integer below 2^53, the largest that JSON keeps exactly."""
+_integer: Final = expecting("Expected an integer", lambda text: digits(text, _DIGITS_MAX))
+_time: Final = expecting(TIME_EXPECTED, parse_rfc3339)
 
 
 def read_query(query_string: bytes, kind: type[Q] | None) -> Q | None:
@@ -370,19 +374,8 @@ def parse_query(query_string: bytes, allowed: Collection[str]) -> dict[str, str]
     Raises:
         InvalidRequest: one is unknown, repeated, or not UTF-8 without U+0000.
     """
-    try:
-        pairs = parse_qsl(
-            query_string.decode("ascii"),
-            keep_blank_values=True,
-            strict_parsing=True,
-            encoding="utf-8",
-            errors="strict",
-            max_num_fields=50,
-        )
-    except ValueError:
-        raise InvalidRequest("The query string is not well formed.") from None
     query: dict[str, str] = {}
-    for name, value in pairs:
+    for name, value in form_pairs(query_string, _PARAMETERS_MAX, "query string"):
         if name not in allowed:
             known = ", ".join(allowed) or "none"
             raise InvalidRequest(f"Unknown query parameter {name[:64]!a}. Allowed: {known}.")
@@ -393,6 +386,21 @@ def parse_query(query_string: bytes, allowed: Collection[str]) -> dict[str, str]
             raise InvalidRequest(msg)
         query[name] = value
     return query
+
+
+def form_pairs(encoded: bytes, most: int, what: str) -> list[tuple[str, str]]:
+    """The names and texts of a query or a form; at most so many.
+
+    Raises:
+        InvalidRequest: `what` is not well formed.
+    """
+    try:
+        text = encoded.decode("ascii")
+        return parse_qsl(
+            text, keep_blank_values=True, strict_parsing=True, errors="strict", max_num_fields=most
+        )
+    except ValueError:
+        raise InvalidRequest(f"The {what} is not well formed.") from None
 
 
 @cache
@@ -419,16 +427,3 @@ def _within(kind: Any) -> Iterator[Any]:  # noqa: ANN401 - any annotation
     yield kind
     for inner in get_args(kind):
         yield from _within(inner)
-
-
-def _integer(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX):
-        raise ValueError("Expected an integer")
-    return int(text)
-
-
-def _time(text: str) -> datetime:
-    try:
-        return parse_rfc3339(text)
-    except ValueError:
-        raise ValueError(TIME_EXPECTED) from None

@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final, NamedTuple
-from urllib.parse import parse_qs, parse_qsl
+from urllib.parse import parse_qs
 
 from countersign.base.errors import (
     InvalidRequest,
@@ -23,7 +23,7 @@ from countersign.base.errors import (
     Retryable,
     UnsupportedMediaType,
 )
-from countersign.base.http.body import DOOR_BYTES_MAX
+from countersign.base.http.body import DOOR_BYTES_MAX, form_pairs
 from countersign.core.acknowledgments.model import Origin, resolve_browser
 from countersign.core.checkout.brand import FONTS, Brand
 from countersign.core.checkout.room import Checkout
@@ -352,16 +352,7 @@ async def read_form(call: Call, most: int, owners: Sequence[str]) -> Mapping[str
     media_type = call.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
     if media_type != _FORM_TYPE or call.read_body is None:
         raise UnsupportedMediaType
-    try:
-        fields = parse_qsl(
-            (await call.read_body(most, owners)).decode("ascii"),
-            keep_blank_values=True,
-            strict_parsing=True,
-            errors="strict",
-            max_num_fields=FIELDS_MAX,
-        )
-    except ValueError:
-        raise InvalidRequest("The form is not well formed.") from None
+    fields = form_pairs(await call.read_body(most, owners), FIELDS_MAX, "form")
     form = dict(fields)
     if len(form) != len(fields) or any("\x00" in value for value in form.values()):
         raise InvalidRequest("The form is not well formed.")
