@@ -174,21 +174,16 @@ def sign_in_options(room: People, session: str = "") -> tuple[dict[str, Any], st
 
 async def sign_in(room: People, state: str, response: str) -> SignedIn | None:
     """Sign in with a passkey; None: no one with a role has it, or the challenge is wrong."""
-    used = await _used(room, state, response, "")
-    if used is None:
+    if (used := await _used(room, state, response, "")) is None:
         return None
-    passkey, count = used
-    return await room.access.database.write(_sign_in, room, passkey, count, _now(room))
+    return await room.access.database.write(_sign_in, room, *used, _now(room))
 
 
 async def freshen(room: People, session: str, state: str, response: str) -> bool:
     """Use the passkey again before an irreversible act; False: another person's passkey."""
-    used = await _used(room, state, response, session)
-    if used is None:
+    if (used := await _used(room, state, response, session)) is None:
         return False
-    passkey, count = used
-    digest = _bound(room, session)
-    return await room.access.database.write(_freshen, digest, passkey, count, _now(room))
+    return await room.access.database.write(_freshen, _bound(room, session), *used, _now(room))
 
 
 async def signed_in(room: People, session: str) -> SignedInPerson | None:
@@ -269,9 +264,8 @@ def _come_in(
         return None
     sql.lock_out(connection, link.person_id)
     connection.execute(insert(person_passkeys), passkey)
-    return begin_session(
-        connection, room, Begun(link.person_id, AuditAction.PERSON_CAME_IN, now, now)
-    )
+    begun = Begun(link.person_id, AuditAction.PERSON_CAME_IN, now, now)
+    return begin_session(connection, room, begun)
 
 
 def _sign_in(
@@ -285,15 +279,12 @@ def _sign_in(
 
 
 def _freshen(
-    connection: Connection,
-    digest: bytes,
-    passkey: Row[*tuple[Any, ...]],
-    count: int,
-    now: datetime,
+    connection: Connection, digest: bytes, passkey: Row[*tuple[Any, ...]], count: int, now: datetime
 ) -> bool:
     session = session_at(connection, digest, now)
-    is_own = session is not None and session.person_id == passkey.person_id
-    if session is None or not is_own or not _use(connection, passkey, count, now):
+    if session is None or session.person_id != passkey.person_id:
+        return False
+    if not _use(connection, passkey, count, now):
         return False
     own = update(person_sessions).where(_s.id == session.id)
     connection.execute(own.values(passkey_at=now, last_used_at=now))
