@@ -39,7 +39,7 @@ from countersign.core.privacy.holds import (
     place,
     release,
 )
-from countersign.core.privacy.model import Hold, Matter
+from countersign.core.privacy.model import Hold
 from countersign.core.privacy.requests import carry_out_request, carry_out_waiting, requested
 from countersign.core.privacy.room import Privacy
 from countersign.staff.acts import order_sql
@@ -187,7 +187,7 @@ def place_hold(
     hold = place(
         connection, privacy, reach, wanted.subject, wanted.reason, matter_id=wanted.matter_id
     )
-    return _view(hold)
+    return view(HoldView, hold, hold_id=hold.id)
 
 
 @HOLDS.act(
@@ -211,7 +211,8 @@ def list_holds(connection: Connection, who: Principal, query: HoldsQuery) -> Pag
         after=query.after or "",
         limit=query.limit + 1,
     )
-    return page_of([_view(one) for one in found], query.limit, lambda one: one.hold_id)
+    views = [view(HoldView, one, hold_id=one.id) for one in found]
+    return page_of(views, query.limit, lambda one: one.hold_id)
 
 
 @HOLDS.act(
@@ -248,14 +249,14 @@ def open_matter(
     matter = begin_matter(connection, privacy, reach, wanted.name)
     for one in wanted.orders:
         place(connection, privacy, reach, one.subject, one.reason, matter_id=matter.id)
-    return _matter_view(matter, len(wanted.orders))
+    return view(MatterView, matter, matter_id=matter.id, holds=len(wanted.orders))
 
 
 @HOLDS.act("GET /v1/matters", "List the matters, oldest first")
 def list_matters(connection: Connection, reach: Reach, query: MattersQuery) -> Page[MatterView]:
     """The matters, oldest first."""
     found = find_matters(connection, reach, query.after or "", query.limit + 1)
-    views = [_matter_view(*one) for one in found]
+    views = [view(MatterView, one, matter_id=one.id, holds=holds) for one, holds in found]
     return page_of(views, query.limit, lambda one: one.matter_id)
 
 
@@ -285,14 +286,6 @@ async def _after(privacy: Privacy, reach: Reach, ended: Sequence[Hold]) -> Relea
         outcomes.append(WaitedErasure(cbid=one.cbid, outcome=outcome))  # type: ignore[arg-type] # its values
     erased = await carry_out_waiting(privacy, reach)
     return ReleasedHolds(hold_ids=[hold.id for hold in ended], erased=[*erased], requested=outcomes)
-
-
-def _view(hold: Hold) -> HoldView:
-    return view(HoldView, hold, hold_id=hold.id)
-
-
-def _matter_view(matter: Matter, holds: int) -> MatterView:
-    return view(MatterView, matter, matter_id=matter.id, holds=holds)
 
 
 ROUTES: Final = HOLDS.routes

@@ -166,7 +166,7 @@ def create_key(connection: Connection, access: Access, call: Call, wanted: KeyRe
         by_key=who.by_key,
         reason=_reason(call, scopes or VENDOR_SCOPES),
     )
-    return _made(made)
+    return _view(made.key, made.key.created_at, made.token)
 
 
 @KEYS.act(
@@ -233,7 +233,7 @@ def rotate_key(
         by_key=who.by_key,
         reason=_reason(call, key.scopes),
     )
-    return _made(made)
+    return _view(made.key, made.key.created_at, made.token)
 
 
 @KEYS.act(
@@ -292,10 +292,6 @@ def _reason(call: Call, scopes: frozenset[Scope]) -> str | None:
         raise Forbidden(f"You cannot give a key the scope {scope}: you lack it.", scope=scope)
     sees = who.person is None or who.person.sees_personal_data
     return None if sees or not scopes & READING_SCOPES else reason(call)
-
-
-def _made(new: keys.NewKey) -> KeyView:
-    return _view(new.key, new.key.created_at, new.token)
 
 
 def _view(key: ApiKey, now: datetime, token: str | UnsetType = UNSET) -> KeyView:
