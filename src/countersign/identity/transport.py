@@ -73,31 +73,28 @@ class Breaker:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._failures = 0
-        self._closed_again_at: float | None = None
+        self._closed_again_at = 0.0
         self._trying = False
 
     def lets_through(self) -> bool:
         """Whether a request may be sent now; each one must end in one of the methods below."""
         if self.is_open():
             return False
-        self._trying = self._closed_again_at is not None
+        self._trying = self._failures >= FAILURES
         return True
 
     def is_open(self) -> bool:
         """Whether no request may be sent now; asking this lets none through."""
-        if self._closed_again_at is None:
-            return False
-        return self._trying or self._clock.monotonic() < self._closed_again_at
+        waits = self._trying or self._clock.monotonic() < self._closed_again_at
+        return waits and self._failures >= FAILURES
 
     def seconds_left(self) -> int:
         """Whole seconds until the next try, at least 1."""
-        if self._closed_again_at is None:
-            return 1
         return max(1, int(self._closed_again_at - self._clock.monotonic()) + 1)
 
     def succeeded(self) -> None:
         """The provider responded."""
-        self._failures, self._closed_again_at, self._trying = 0, None, False
+        self._failures, self._trying = 0, False
 
     def failed(self) -> None:
         """The provider did not respond, or with an error of its server."""
