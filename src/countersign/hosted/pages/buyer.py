@@ -81,24 +81,18 @@ async def show(  # noqa: PLR0917 - what is kept of it
 
     def served(before: Session, now: datetime) -> Session:
         after = model.shown(before, now, text, surface, rendered_digest, locale)
-        same = (notice.digest, surface, locale)
-        return before if _was_shown_since(before, began, *same) else after
+        reading = None if before.content is None else before.content.reading
+        since = (
+            reading is not None
+            and (reading.notice_digest, reading.surface, reading.locale)
+            == (notice.digest, surface, locale)
+            and all(one.shown_at > began for one in reading.lines if one.initialed_at is None)
+        )
+        return before if since else after
 
     return await room.looks.join(
         (session.id, session.browser, notice.digest, surface, locale),
         lambda: store.change(room, session, served),
-    )
-
-
-def _was_shown_since(
-    session: Session, since: datetime, digest: str, surface: Surface, locale: str
-) -> bool:
-    """Whether this text was served on this surface and in this locale after that time."""
-    reading = None if session.content is None else session.content.reading
-    return (
-        reading is not None
-        and (reading.notice_digest, reading.surface, reading.locale) == (digest, surface, locale)
-        and all(one.shown_at > since for one in reading.lines if one.initialed_at is None)
     )
 
 
