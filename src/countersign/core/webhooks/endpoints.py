@@ -83,16 +83,12 @@ def get_endpoint(connection: Connection, reach: Reach, endpoint_id: str) -> Endp
 EndpointsQuery = Listing[Annotated[str, cursor("the id of that page's last endpoint", ENDPOINT_ID)]]
 
 
-def _find(webhooks: Webhooks, reach: Reach, endpoint_id: str) -> Awaitable[Endpoint]:
-    return webhooks.access.database.read(get_endpoint, reach, endpoint_id)
-
-
 def _named(webhooks: Webhooks, call: Call) -> Awaitable[Endpoint]:
-    return _find(webhooks, call.principal.reach, call.parameter)
+    return webhooks.access.database.read(get_endpoint, call.principal.reach, call.parameter)
 
 
 async def _owner(webhooks: Webhooks, endpoint_id: str) -> tuple[str, Mode]:
-    endpoint = await _find(webhooks, DEPLOYMENT, endpoint_id)
+    endpoint = await webhooks.access.database.read(get_endpoint, DEPLOYMENT, endpoint_id)
     return endpoint.account_id, endpoint.mode
 
 
