@@ -92,7 +92,9 @@ async def _owner(webhooks: Webhooks, endpoint_id: str) -> tuple[str, Mode]:
     return endpoint.account_id, endpoint.mode
 
 
-WEBHOOKS: Final = Acts("Webhooks", Webhooks, {Endpoint: _named}, scope=Scope.WEBHOOKS_MANAGE)
+WEBHOOKS: Final = Acts(
+    "Webhooks", Webhooks, {Endpoint: _named}, scope=Scope.WEBHOOKS_MANAGE, refusals=(NotFound,)
+)
 _SHOWN_ONCE: Final = (
     "Endpoint {endpoint_id}. Its secret for v1 signatures is shown only once;\n"
     "the public key for v1a signatures is {secrets[0][public_key]}"
@@ -156,6 +158,7 @@ async def create_webhook_endpoint(
 @WEBHOOKS.act(
     "GET /v1/webhook_endpoints",
     "List the webhook endpoints, oldest first",
+    refusals=(),
     commands=(
         Command(
             name="webhooks list",
@@ -176,7 +179,6 @@ def list_webhook_endpoints(
 @WEBHOOKS.act(
     "GET /v1/webhook_endpoints/{endpoint_id}",
     "Get one webhook endpoint",
-    refusals=(NotFound,),
     commands=(command(name="webhooks show"),),
 )
 async def get_webhook_endpoint(endpoint: Endpoint) -> WebhookEndpoint:
@@ -187,7 +189,6 @@ async def get_webhook_endpoint(endpoint: Endpoint) -> WebhookEndpoint:
 @WEBHOOKS.act(
     "PATCH /v1/webhook_endpoints/{endpoint_id}",
     "Change, disable or enable a webhook endpoint",
-    refusals=(NotFound,),
     request_examples={"disable": {"disabled": True}},
     commands=(
         change(
@@ -250,7 +251,6 @@ def change_webhook_endpoint(
     "DELETE /v1/webhook_endpoints/{endpoint_id}",
     "Delete a webhook endpoint",
     fresh=True,
-    refusals=(NotFound,),
     commands=(
         command(
             name="webhooks delete",
@@ -274,7 +274,6 @@ def delete_webhook_endpoint(
     "POST /v1/webhook_endpoints/{endpoint_id}/rotate_secret",
     "Give a webhook endpoint a new secret",
     secret=True,
-    refusals=(NotFound,),
     request_examples={"a day of overlap": {"overlap_seconds": 86400}},
     commands=(
         command(name="webhooks rotate-secret", says=_SHOWN_ONCE, shows=("endpoint_id", "secret")),

@@ -32,7 +32,6 @@ def _allow(attempt: Mapping[str, Any]) -> str:
 @WEBHOOKS.act(
     "GET /v1/webhook_endpoints/{endpoint_id}/deliveries",
     "List deliveries and their attempts, newest first",
-    refusals=(NotFound,),
     commands=(
         command(
             name="webhooks deliveries",
@@ -87,7 +86,6 @@ async def recover_webhooks(
 @WEBHOOKS.act(
     "POST /v1/webhook_endpoints/{endpoint_id}/send_example",
     "Send a signed example immediately",
-    refusals=(NotFound,),
     request_examples={"an acknowledgment": {"type": "acknowledgment.created"}},
     commands=(
         command(
