@@ -130,8 +130,8 @@ class ApiKey:
     lifetime: timedelta | None
     """The lifetime at creation; rotation moves `expires_at`, and leaves this as it is."""
     expires_at: datetime | None
-    revoked_at: datetime | None
-    last_used_at: datetime | None
+    revoked_at: datetime | None = None
+    last_used_at: datetime | None = None
     replaces: str | None
     made_by: str | None = None
     """The person (`per_…`); None: it was made on the machine."""

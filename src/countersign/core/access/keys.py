@@ -186,8 +186,6 @@ def _compose(
         created_at=now,
         lifetime=lifetime,
         expires_at=None if lifetime is None else now + lifetime,
-        revoked_at=None,
-        last_used_at=None,
         replaces=replaces,
         made_by=made_by,
         name=name,
