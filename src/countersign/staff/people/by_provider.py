@@ -17,7 +17,7 @@ import structlog
 from sqlalchemy import Connection, insert, select, update
 
 from countersign.base.db.tables import person_sessions, person_subjects
-from countersign.base.values import from_ms, from_ns, to_ms
+from countersign.base.values import digits, from_ms, from_ns, to_ms
 from countersign.core.access.account import lock_grants
 from countersign.core.access.audit import AuditAction
 from countersign.core.access.sessions import FRESH, session_at
@@ -136,13 +136,11 @@ def _noted(failed: ProviderFailed) -> ProviderRefusal:
 
 
 async def _read(room: People, text: str, session: str, link: str) -> _Flow | ProviderRefusal:
-    began, _, rest = text.partition(".")
-    use = rest.rpartition(".")[2]
-    is_time = began.isascii() and began.isdecimal() and len(text) <= _FLOW_LENGTH_MAX
-    if not is_time or use not in set(ProviderUse):
+    began, use = digits(text.partition(".")[0], _FLOW_LENGTH_MAX), text.rpartition(".")[2]
+    if began is None or len(text) > _FLOW_LENGTH_MAX or use not in set(ProviderUse):
         return ProviderRefusal.REFUSED
     now = to_ms(from_ns(room.access.clock.time_ns()))
-    if not 0 <= now - int(began) <= FLOW_LASTS // timedelta(milliseconds=1):
+    if not 0 <= now - began <= FLOW_LASTS // timedelta(milliseconds=1):
         return ProviderRefusal.REFUSED
     found, bound = None, b""
     if use == ProviderUse.LINK:
@@ -152,7 +150,7 @@ async def _read(room: People, text: str, session: str, link: str) -> _Flow | Pro
         bound = found.digest
     elif use == ProviderUse.AGAIN:
         bound = room.access.sessions.digest(session.encode()) or b""
-    return _Flow(text, from_ms(int(began)), ProviderUse(use), bound, found)
+    return _Flow(text, from_ms(began), ProviderUse(use), bound, found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
