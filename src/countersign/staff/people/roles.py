@@ -161,10 +161,8 @@ def remove(
     sql.end_alerts(connection, member.id)
     if not sql.places_of(connection, member.id):
         sql.lock_out(connection, member.id)
-    audit = room.access.audit.entry(
-        AuditAction.PERSON_REMOVED, member.id, place=reach.account_id or STAFF
-    )
-    write_audit(connection, audit)
+    entry, place = room.access.audit.entry, reach.account_id or STAFF
+    write_audit(connection, entry(AuditAction.PERSON_REMOVED, member.id, place=place))
     return replace(member, keys=[*made.values()])
 
 
@@ -183,10 +181,8 @@ def way_back(connection: Connection, room: People, who: str, reach: Reach, by: s
     places = sql.places_of(connection, member.id)
     if by and (len(places) > 1 or member.role is Role.OWNER):
         raise LinkOnMachine(_line("link", member.id, reach))
-    audit = room.access.audit.entry(
-        AuditAction.PERSON_LINK_MADE, member.id, place=reach.account_id or STAFF
-    )
-    write_audit(connection, audit)
+    entry, place = room.access.audit.entry, reach.account_id or STAFF
+    write_audit(connection, entry(AuditAction.PERSON_LINK_MADE, member.id, place=place))
     return _new_link(connection, room, member.id, LinkKind.WAY_BACK, WAY_BACK_LASTS)
 
 
