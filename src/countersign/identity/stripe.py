@@ -196,7 +196,9 @@ class Stripe(IdentityProvider[StripeCredentials]):
         live = read.flag(session, "livemode")
         if live is None:
             raise read.Unreadable("livemode")
-        report = _report(session)
+        name = "last_verification_report"
+        # It may be an identifier alone.
+        report = {} if isinstance(session.get(name), str) else read.mapping(session, name)
         code = read.word(read.value(session, "last_error.code"), _WORD)
         status, subject = read.text(session, "status"), self._subject(session)
         result = self._decided(response, status, code, live=live, subject=subject)
@@ -265,12 +267,6 @@ def _is_transient(reply: ProviderReply) -> bool:
     if advice in {"true", "false"}:
         return advice == "true"
     return reply.status == 409 or is_transient(reply)
-
-
-def _report(session: read.Object) -> read.Object:
-    """The report; empty if it is missing, or has only an identifier."""
-    name = "last_verification_report"
-    return {} if isinstance(session.get(name), str) else read.mapping(session, name)
 
 
 def _withholds_sensitive(session: read.Object, report: read.Object) -> bool:
