@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from sqlalchemy import Engine, event
 
 from countersign.base.errors import OnHold
-from countersign.base.values import rfc3339
-from countersign.core.access.reach import DEPLOYMENT
+from countersign.base.values import Mode, rfc3339
+from countersign.core.access.reach import DEPLOYMENT, AccountReach
 from countersign.core.buyers import admin
 from countersign.core.buyers.model import BuyerStatus
 from countersign.core.privacy.erase import erase_planned, plan_erasure
@@ -171,6 +172,33 @@ def test_simulated_verifications_are_never_due(tidy: Stage) -> None:
     assert len(tidy.rows("SELECT 1 FROM verifications")) == records
 
 
+@pytest.mark.one_engine
+def test_a_list_of_what_is_due_reads_records_of_its_kind_alone(tidy: Stage) -> None:
+    """Of an account and of the deployment: not the history of all orders."""
+    account, asked = insider(tidy).account_id, list[tuple[str, Any]]()
+
+    def note(*given: Any) -> None:  # noqa: ANN401 - SQLAlchemy's
+        asked.append((given[2], given[3]))
+
+    async def listed(opened: bootstrap.Deployment) -> None:
+        for reach in (DEPLOYMENT, AccountReach(account, Mode.LIVE)):
+            assert [one async for one in list_due(opened.privacy, reach)] == []
+
+    event.listen(Engine, "before_cursor_execute", note)
+    tidy.do(listed(tidy.opened))
+    event.remove(Engine, "before_cursor_execute", note)
+    asked = [one for one in asked if "LEFT OUTER JOIN erasures" in one[0]]
+    with tidy.engine.connect() as connection:
+        plans = [connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {s}", v).all() for s, v in asked]
+    steps = [next(step for *_, step in plan if " records USING" in step) for plan in plans]
+    assert [step.partition(" (")[2] for step in steps] == [
+        *("id>? AND id<?)", "id>? AND id<?)", "id>?)"),
+        *["account_id=? AND mode=? AND type=? AND id>? AND id<?)"] * 2,
+        "account_id=? AND mode=? AND type=? AND id>?)",
+    ]
+    assert [{"clr_", "ver_"} & {*values} for _, values in asked] == [set(), {"clr_"}, {"ver_"}] * 2
+
+
 # --- the command -------------------------------------------------------------------------------
 
 
@@ -208,7 +236,10 @@ def test_the_command_lists_and_erases_due_evidence(desk: Desk) -> None:
     assert evidence_left(stage) == {held, verification_of(stage, verified)}
     plain = bench.run("retention", "run", "--yes")
     assert plain.stdout == f"{held}  ended {ended}  on hold: {hold}\n"
-    assert plain.stderr == "1 are due, 1 of them on hold; 0 buyers have asked for it.\n"
+    assert plain.stderr == (
+        "1 are due, 1 of them on hold; 0 buyers have asked for it.\n"
+        "0 were erased, 0 could not be.\n"
+    )
     assert bench.read("buyers", "show", verified)["status"] == "verified"
     assert bench.read("buyers", "show", held_buyer)["status"] == "failed"
     [shown] = bench.read("buyers", "evidence", verified, "--reason", "case 7")["checks"]

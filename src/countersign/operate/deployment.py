@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Final
 
@@ -30,6 +31,7 @@ _IN_PROCESS: Final = (
 )
 """The checks of `countersign doctor` that need no network, and are quick."""
 _SECONDS: Final = 5.0
+_NOTHING: Final[Mapping[str, datetime | None]] = {"": None}
 _ORIGIN: Final = "evidence.example.com/v1/log/live/1"
 
 
@@ -131,32 +133,29 @@ async def get_findings() -> DoctorFindings:
 
 
 def _promises() -> list[PromiseStanding]:
-    look, found = Sight(os.environ, _SECONDS), list[PromiseStanding]()
+    look = Sight(os.environ, _SECONDS)
     try:
         every = owed(look)
     except UnseenError:
         raise StorageUnavailable from None
-    for name, oldest in every.items():
-        since: dict[str, datetime | None] = {one.of: one.since for one in oldest}
-        for of, at in (since or {"": None}).items():
-            promise = PROMISES[name]
-            standing = PromiseStanding(
-                promise=name,
-                of=of,
-                owed_since=None if at is None else at.replace(microsecond=0),
-                severity=promise.severity(look.now - (at or look.now)),
-                ticket_after_seconds=promise.ticket,
-                page_after_seconds=promise.page,
-            )
-            found.append(standing)
-    return found
+    return [
+        PromiseStanding(
+            promise=name,
+            of=of,
+            owed_since=None if at is None else at.replace(microsecond=0),
+            severity=PROMISES[name].severity(look.now - (at or look.now)),
+            ticket_after_seconds=PROMISES[name].ticket,
+            page_after_seconds=PROMISES[name].page,
+        )
+        for name, oldest in every.items()
+        for of, at in ({one.of: one.since for one in oldest} or _NOTHING).items()
+    ]
 
 
 def _open_sessions(connection: Connection) -> int:
-    open_ = select(func.count()).where(
-        checkout_sessions.c.mode == Mode.LIVE, checkout_sessions.c.expiry_due_at.is_not(None)
-    )
-    return connection.execute(open_).scalar_one()
+    c = checkout_sessions.c
+    open_ = c.mode == Mode.LIVE, c.expiry_due_at.is_not(None)
+    return connection.execute(select(func.count()).where(*open_)).scalar_one()
 
 
 ROUTES: Final = STANDING.routes

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from enum import Enum
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, TypeAlias
@@ -181,16 +181,21 @@ def open_engine(url: URL, purpose: Purpose) -> Engine:
     return engine
 
 
+def _connect_to_look(database: str) -> Any:  # noqa: ANN401 - a DBAPI connection
+    file = Path(database).absolute()
+    # Without a write-ahead log the database is not in use: then do not create files next to it.
+    is_used = file.with_name(f"{file.name}-wal").exists()
+    place = f"file:{quote(str(file))}?mode=ro{'' if is_used else '&immutable=1'}"
+    own: Any = {"uri": True, "timeout": 1.0, "check_same_thread": False, "isolation_level": None}
+    return sqlite_module().connect(place, **own)
+
+
+@lru_cache(maxsize=2)
 def _open_to_look(url: URL) -> Engine:
+    """Kept, for the statements that it has compiled; it keeps no connection."""
     if is_embedded(url):
-        file = Path(url.database or "").absolute()
-        # Without a write-ahead log the database is not in use: then do not create files next to it.
-        is_used = file.with_name(f"{file.name}-wal").exists()
-        place = f"file:{quote(str(file))}?mode=ro{'' if is_used else '&immutable=1'}"
-        driver = sqlite_module()
-        own = {"uri": True, "timeout": 1.0, "check_same_thread": False, "isolation_level": None}
-        made = partial(driver.connect, place, **own)
-        return create_engine("sqlite://", module=driver, creator=made, poolclass=NullPool)
+        made = partial(_connect_to_look, url.database or "")
+        return create_engine("sqlite://", module=sqlite_module(), creator=made, poolclass=NullPool)
     logging.getLogger("psycopg").setLevel(logging.CRITICAL)
     arguments = _POSTGRESQL_ARGUMENTS | {"connect_timeout": 3, "prepare_threshold": None}
     engine = create_engine(of_driver(url), connect_args=arguments, poolclass=NullPool)

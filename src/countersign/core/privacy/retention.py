@@ -83,7 +83,8 @@ async def list_due(
     kinds = [kind for kind in _WAYS if kind != BUYER or reach == DEPLOYMENT]
     begun = next((kind for kind in kinds if after.startswith(f"{kind}_")), ACKNOWLEDGMENT)
     for kind in kinds[kinds.index(begun) :]:
-        place: str | None = after if kind is begun else ""
+        # From the first of its kind: records of other kinds are not read.
+        place: str | None = after if kind is begun else f"{kind}_"
         while place is not None:
             found, place = await privacy.access.database.scan(
                 _due, privacy, now, kind=kind, after=place, reach=reach
@@ -186,18 +187,18 @@ def _acknowledgments(connection: Connection, _: Privacy, now: datetime) -> _Way:
 
 def _refusals(_: Connection, __: Privacy, now: datetime) -> _Way:
     """Refused clearances that belong to no acknowledgment, and so to no order."""
-    c, old = clearances.c, records.c.at < now - BUYERS_KEPT
+    c, oldest = clearances.c, earliest_id(CLEARANCE, to_ms(now - BUYERS_KEPT))
     alone = select(c.id).where(c.id == records.c.id, c.kid.is_(None), ~sql.of_own(clearances))
-    found = _DISCLOSED.where(records.c.type == RecordType.CLEARANCE, old, alone.exists())
-    return found, lambda row: row.at + BUYERS_KEPT
+    found = _DISCLOSED.where(records.c.type == RecordType.CLEARANCE, records.c.id < oldest)
+    return found.where(alone.exists()), lambda row: row.at + BUYERS_KEPT
 
 
 def _evidence(_: Connection, privacy: Privacy, now: datetime) -> _Way:
     """Verifications with evidence past its retention."""
     v, kept = verifications.c, privacy.kept
     verified = v.status == BuyerStatus.VERIFIED
-    found = sql.SELECT_ERASABLE.add_columns(verified.label("verified"))
-    found = found.join(verifications, v.id == records.c.id)
+    found = sql.SELECT_ERASABLE.where(records.c.type == RecordType.VERIFICATION)
+    found = found.add_columns(verified.label("verified")).join(verifications, v.id == records.c.id)
     found = found.join(verification_evidence, verification_evidence.c.record_id == v.id)
     ended = (verified & (v.at < now - kept.verified)) | (~verified & (v.at < now - kept.other))
     return found.where(ended), lambda row: row.at + (kept.verified if row.verified else kept.other)
