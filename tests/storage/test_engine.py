@@ -60,6 +60,27 @@ def is_mapped(file: Path) -> bool:
     return maps.exists() and f"{file}\n" in maps.read_text()
 
 
+@pytest.mark.one_engine
+def test_a_look_sees_what_was_written_since_the_look_before(tmp_path: Path) -> None:
+    """Also where no file of a write-ahead log was there at the first look."""
+    url = database_url(None, tmp_path)
+    schema.upgrade(url)
+
+    def looked() -> list[str]:
+        with schema.connected(url, Purpose.LOOK) as connection:
+            return [row.name for row in all_accounts(connection)]
+
+    assert not (tmp_path / f"{SQLITE_FILE}-wal").exists()
+    assert looked() == []
+    account = items.account()
+    with schema.connected(url, Purpose.WRITE) as connection:
+        with connection.begin():
+            add_account(connection, account)
+        assert (tmp_path / f"{SQLITE_FILE}-wal").exists()
+        assert looked() == [account.name]
+    assert looked() == [account.name]
+
+
 # --- opening -------------------------------------------------------------------------------------
 
 
