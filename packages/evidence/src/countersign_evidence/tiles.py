@@ -155,9 +155,7 @@ class TileReader:
         found = dict(zip(wanted, self._read(list(wanted)), strict=True))
         for tile, hashes in found.items():
             if len(hashes) != tile.width * HASH_BYTES:
-                raise EvidenceError(
-                    f"tile {tile_path(tile.level, tile.index, tile.width)} is not complete"
-                )
+                raise EvidenceError(f"tile {tile.path} is not complete")
         return [self._hash(node, found[self._tile(node)]) for node in nodes]
 
     def _tile(self, node: Node) -> TileId:

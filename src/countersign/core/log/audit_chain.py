@@ -33,13 +33,6 @@ _c: Final = audit_chain.c
 _LOCK: Final = text("SELECT pg_advisory_xact_lock(hashtext('countersign audit_chain'))")
 
 
-class _Head(msgspec.Struct):
-    head: str
-
-
-_read_head: Final = msgspec.json.Decoder(_Head).decode
-
-
 def entry_of(row: Row[*tuple[Any, ...]]) -> Entry:
     """An entry as its digest covers it. Its row may contain anything."""
     return Entry(row.id, rfc3339_ms(row.at), row.actor, row.action, row.subject, row.details)
@@ -61,7 +54,7 @@ def _seal(connection: Connection, room: LogRoom, *, now_too: bool) -> str | None
     if last is not None and now < last.at + SEALED_EVERY and not now_too:
         return None
     head = _chain(connection, room.access.entropy).hex()
-    sealed = FIRST.hex() if last is None else _read_head(last.body).head
+    sealed = FIRST.hex() if last is None else msgspec.json.decode(last.body)["head"]
     if head == sealed:
         return None
     record = room.recorder.of_deployment(RecordType.AUDIT_HEAD, Mode.LIVE, {"head": head})
@@ -72,7 +65,9 @@ def _seal(connection: Connection, room: LogRoom, *, now_too: bool) -> str | None
 def sealed_head(connection: Connection) -> tuple[str, str]:
     """The head that was sealed last, in hex, and when; "", "": none was."""
     last = _last_sealed(connection)
-    return ("", "") if last is None else (_read_head(last.body).head, rfc3339_ms(last.at))
+    return (
+        ("", "") if last is None else (msgspec.json.decode(last.body)["head"], rfc3339_ms(last.at))
+    )
 
 
 def _last_sealed(connection: Connection) -> Row[*tuple[Any, ...]] | None:
@@ -108,7 +103,7 @@ async def check_audit(room: LogRoom) -> AsyncIterator[tuple[str, bool]]:
     ahead. More than clocks may differ is no remark: it was dated back.
     """
     found = (await room.database.scan(_head_records)).items()
-    heads = {_read_head(body).head: id_ for id_, body in found}
+    heads = {msgspec.json.decode(body)["head"]: id_ for id_, body in found}
     before, after, latest = FIRST, 0, None
     while page := await room.database.scan(_page, after):
         for link in page:

@@ -35,11 +35,6 @@ _insert_shred_keys: Final = BulkInsert(shred_keys, "record_id", "key")
 _insert_pending: Final = BulkInsert(log_pending, "record_id", "mode", "digest")
 
 
-class _Erased(msgspec.Struct):
-    erased: tuple[str, ...] = ()
-
-
-_read_erased: Final = msgspec.json.Decoder(_Erased).decode
 _CREATED: Final = {
     RecordType.ACKNOWLEDGMENT: EventType.ACKNOWLEDGMENT_CREATED,
     RecordType.CLEARANCE: EventType.CLEARANCE_CREATED,
@@ -107,6 +102,6 @@ def _events_of(record: NewRecord) -> list[NewEvent]:
     erased = EventType.ACKNOWLEDGMENT_ERASED
     return [
         NewEvent(record.account_id, record.mode, erased, id_, record.at)
-        for id_ in _read_erased(record.body).erased
+        for id_ in msgspec.json.decode(record.body)["erased"]
         if is_id(ACKNOWLEDGMENT, id_)
     ]

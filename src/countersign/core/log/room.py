@@ -74,12 +74,10 @@ async def open_log(vault: VaultRoom, settings: Settings) -> LogRoom:
     )
 
     async def times() -> Mapping[str, float]:
-        own = (
-            {}
-            if is_embedded(database.url)
-            else {"the database": await database.read(database_time)}
-        )
-        return own | await anchor.times()
+        found = await anchor.times()
+        if not is_embedded(database.url):
+            found["the database"] = await database.read(database_time)
+        return found
 
     guard = ClockGuard(clock, times)
     sequencer.why_no_time = guard.why_not

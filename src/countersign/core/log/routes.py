@@ -30,13 +30,6 @@ _IMMUTABLE: Final[Header] = (b"cache-control", b"public, max-age=31536000, immut
 _OPEN: Final[Header] = (b"access-control-allow-origin", b"*")
 
 
-class _Typed(msgspec.Struct):
-    type: str
-
-
-_read_type: Final = msgspec.json.Decoder(_Typed).decode
-
-
 class PolicyQuery(Request, frozen=True, kw_only=True):
     """The mode of the log."""
 
@@ -80,7 +73,7 @@ async def _beginning(room: LogRoom, log: Log) -> Reply:
     if await room.seal.tiles_up_to(log):
         ((record_id, _),) = await scan(tree_sql.entries, log.id, 0, 1)
         body = (await scan(tree_sql.record_bodies, [record_id])).get(record_id, b"")
-        if body and _read_type(body).type == RecordType.EPOCH:
+        if body and msgspec.json.decode(body)["type"] == RecordType.EPOCH:
             return Reply(body, (JSON, _IMMUTABLE, _OPEN))
     raise NotFound
 
