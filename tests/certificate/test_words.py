@@ -15,7 +15,7 @@ from pypdf import PdfReader
 
 from countersign.core.dossiers.words import said_of, said_rows
 from countersign_evidence.canonical import canonical_json
-from countersign_evidence.dossier import Dossier, DossierRecord, Stamped
+from countersign_evidence.dossier import Dossier, DossierRecord
 from tests.certificate.facts import (
     ACK_ID,
     PERSONAL,
@@ -33,7 +33,7 @@ from tests.support.hosted import PROCESS_JSON
 
 NOON = 1_795_262_400
 """2026-11-21 12:00:00 UTC."""
-STAMPED = Stamped("timestamps/tsa.tsr", "2026-11-22T04:05:06Z")
+STAMPED = ("timestamps/tsa.tsr", "2026-11-22T04:05:06Z")
 
 
 def test_a_certificate_gives_the_source_of_everything_shown() -> None:
@@ -277,7 +277,7 @@ def test_a_statement_of_several_lines_has_its_line_breaks() -> None:
 
 def test_the_timeline_is_in_order_and_names_the_clock_of_each_event() -> None:
     """In UTC and in Pacific time, also where a day or a summer begins."""
-    at = Stamped("timestamps/tsa.tsr", "2026-07-02T03:00:00Z")
+    at = ("timestamps/tsa.tsr", "2026-07-02T03:00:00Z")
     words = words_of(make_certificate(made_dossier(timestamps=(at,))))
     stamped = "2026-07-02 03:00:00 UTC 2026-07-01 20:00:00 PDT The checkpoint was time-stamped"
     assert f"{stamped} by the clock of timestamps/tsa.tsr, a time-stamp authority" in words

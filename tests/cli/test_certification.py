@@ -247,8 +247,8 @@ def _facts(name: str, **changed: Any) -> CertificationFacts:  # noqa: ANN401 - a
         digest=sha256(body).hexdigest(), shown={}, position=0,
     )  # fmt: skip
     dossier = Dossier(
-        records=(subject,), notice=None, joins=(), missing=(), remarks=(),
-        origin="evidence.example.com/v1/log/live/1", size=1, root=bytes(32), checkpoint=b"",
+        records=(subject,), notice=None, order={}, remarks=(),
+        origin="evidence.example.com/v1/log/live/1", size=1, root=bytes(32),
         cosigned=(), timestamps=(), key_fingerprint="0" * 64,
     )  # fmt: skip
     return CertificationFacts(subject, dossier, from_ms(0), None)

@@ -24,8 +24,8 @@ def test_one_file_has_all_records_of_an_order(orders: Orders) -> None:
     data = orders.dossier(one.who, one.clearance_id)
     assert kinds(data) == WHOLE
     dossier = said(data)
-    assert dossier.missing == ("the time of the shipment", "a report of the delivery")
-    assert len(dossier.joins) == 9
+    assert dossier.order["missing"] == ["the time of the shipment", "a report of the delivery"]
+    assert len(dossier.order["joins"]) == 9
     assert verify_file(data).outcome is Conclusion.CONSISTENT
     (clearance,) = dossier.of("clearance")
     (check,) = dossier.of("verification")
@@ -55,7 +55,7 @@ def test_a_later_record_leaves_the_dossier_at_a_given_size_unchanged(orders: Ord
     """A dossier given to a court can be made again after the order was fulfilled."""
     one = orders.order(orders.vendor(), fulfilled=False)
     before = orders.dossier(one.who, one.clearance_id)
-    assert said(before).missing == ("a report of fulfilment",)
+    assert said(before).order["missing"] == ["a report of fulfilment"]
     orders.desk.fulfil(one.who, one.clearance_id, carrier="a carrier", tracking_number="1Z")
     assert kinds(orders.dossier(one.who, one.clearance_id)) == WHOLE
     assert orders.dossier(one.who, one.clearance_id, size=said(before).size) == before
@@ -108,7 +108,7 @@ def test_only_requested_fields_are_shown(
     assert ("verification" in kinds(data)) is check
     assert set(said(data).of("acknowledgment")[0].shown) == shown
     withheld = "an identity check: which one the clearance relied on is withheld or erased"
-    assert (withheld in said(data).missing) is not check
+    assert (withheld in said(data).order["missing"]) is not check
 
 
 def test_an_unknown_field_is_refused(orders: Orders) -> None:
@@ -134,7 +134,7 @@ def test_an_acknowledgment_alone_shows_the_newest_check_of_its_buyer(orders: Ord
     data = orders.dossier(who, orders.desk.acknowledge(who, "ab1263", "sess_alone", cbid))
     dossier = said(data)
     assert dossier.of("verification")[0].shown["cbid"] == cbid
-    assert "a clearance" in dossier.missing
+    assert "a clearance" in dossier.order["missing"]
 
 
 def test_a_refused_order_has_a_dossier(orders: Orders) -> None:
@@ -145,7 +145,7 @@ def test_a_refused_order_has_a_dossier(orders: Orders) -> None:
     assert not decision.cleared
     dossier = said(orders.dossier(who, decision.clearance_id))
     assert [record.id for record in dossier.of("acknowledgment")] == [one.ack_id]
-    assert [join.split()[-2:] for join in dossier.joins if "DIFFERENT" in join] == [
+    assert [join.split()[-2:] for join in dossier.order["joins"] if "DIFFERENT" in join] == [
         ["DIFFERENT", "cbid"],
         ["DIFFERENT", "session_id"],
     ]

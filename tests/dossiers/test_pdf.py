@@ -12,7 +12,7 @@ import pytest
 
 from countersign.core.dossiers.pdf import maker
 from countersign_evidence.canonical import canonical_json
-from countersign_evidence.dossier import TYPES, Dossier, DossierRecord, Stamped
+from countersign_evidence.dossier import TYPES, Dossier, DossierRecord
 from tests.certificate.facts import ACK_ID, made_dossier, make_certificate
 from tests.certificate.reader import pages_of, words_of
 
@@ -76,15 +76,16 @@ def an_order(mode: str = "live", **changed: Any) -> Dossier:  # noqa: ANN401
     return Dossier(
         records=tuple(one._replace(record={**one.record, "mode": mode}) for one in records),
         notice=MappingProxyType(notice),
-        joins=(f"{CLR} names {ACK_ID} as its acknowledgment",),
+        order={
+            "joins": [f"{CLR} names {ACK_ID} as its acknowledgment"],
+            "missing": ["events of the notice, such as its review"],
+        },
         remarks=(),
-        missing=("events of the notice, such as its review",),
         origin="log.example/v1/log/live/1",
         size=42,
         root=sha256(b"root").digest(),
-        checkpoint=b"",
         cosigned=(("witness.example/w1", 1_795_300_000),),
-        timestamps=(Stamped("timestamps/1.tsr", "2026-11-20T21:31:10Z"),),
+        timestamps=(("timestamps/1.tsr", "2026-11-20T21:31:10Z"),),
         key_fingerprint=sha256(b"key").hexdigest(),
     )
 
@@ -147,7 +148,7 @@ def test_a_dossier_agrees_with_the_certificate_of_its_acknowledgment() -> None:
 
 def test_a_dossier_without_gaps_claims_no_more_than_it_can_name() -> None:
     """No reader can know whether anything else was left out."""
-    words = words_of(make_certificate(replace(an_order(), missing=())))
+    words = words_of(make_certificate(replace(an_order(), order={"joins": [], "missing": []})))
     assert "Nothing that a dossier can name is missing." in words
 
 
@@ -172,7 +173,7 @@ def test_a_dossier_of_one_record_names_the_missing_ones(kept: str) -> None:
         whole,
         records=tuple(one for one in whole.records if one.type == kept),
         notice=whole.notice if kept == "acknowledgment" else None,
-        joins=(), missing=("a clearance",), cosigned=(), timestamps=(),
+        order={"joins": [], "missing": ["a clearance"]}, cosigned=(), timestamps=(),
     )  # fmt: skip
     words = words_of(make_certificate(alone))
     assert "nothing to join to it" in words

@@ -41,7 +41,7 @@ def by_the_service(data: bytes) -> Judged:
     if verdict.dossier is None:
         return verdict.name, [*verdict.summary], [], [], []
     found = verdict.dossier
-    return None, [*verdict.summary], list(found.joins), list(found.missing), list(found.remarks)
+    return None, [*verdict.summary], found.order["joins"], found.order["missing"], [*found.remarks]
 
 
 def vectors() -> dict[str, bytes]:
@@ -99,7 +99,12 @@ def test_the_page_shows_joins_and_missing_parts(page: Page) -> None:
     shown = page.locator("main").inner_text()
     dossier = verify_file(path.read_bytes()).dossier
     assert dossier
-    for words in (*dossier.joins, *dossier.missing, "The record: fulfilment", "The notice"):
+    for words in (
+        *dossier.order["joins"],
+        *dossier.order["missing"],
+        "The record: fulfilment",
+        "The notice",
+    ):
         assert words in shown
     assert page.locator("#line").inner_text().startswith("CONSISTENT, KEY NOT CHECKED: one order")
 

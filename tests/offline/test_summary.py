@@ -151,9 +151,11 @@ def test_equal_missing_parts_are_listed_once() -> None:
     assert "neither operator nor vendor had described itself" in alone[3]
     dossier = verify_file((DOSSIERS / "good" / "erased.zip").read_bytes()).dossier
     assert dossier
-    fields = [line for line in dossier.missing if line.startswith("personal fields of ack_")]
+    fields = [
+        line for line in dossier.order["missing"] if line.startswith("personal fields of ack_")
+    ]
     assert len(fields) == 1
-    assert len(set(dossier.missing)) == len(dossier.missing)
+    assert len(set(dossier.order["missing"])) == len(dossier.order["missing"])
 
 
 @every("name", EXPECTED)

@@ -514,7 +514,9 @@ class Orders(RuleBasedStateMachine):
             assert checks <= {one.id for one in order.parts}
         wrong = {one.corrects for one in reports}
         dated = {(f, p.id) for p in reports if p.id not in wrong for f in p.facts.keys() & DATED}
-        assert {(f["kind"], f["id"]) for f in dossier.timeline if f["kind"] in DATED} == dated
+        assert {
+            (f["kind"], f["id"]) for f in dossier.order["timeline"] if f["kind"] in DATED
+        } == dated
         two = any(TWO_CLIENTS in remark for remark in dossier.remarks)
         assert two is (ack.clients > 1 and not ack.erased)
 

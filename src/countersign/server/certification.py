@@ -121,7 +121,7 @@ def _facts(record: Mapping[str, Any], facts: CertificationFacts) -> Iterator[tup
     yield "checkpoint_made_at", f"{rfc3339(facts.checkpoint_at)} by the clock of the service"
     yield "log_key_fingerprint", proved.key_fingerprint
     seen = [(name, "cosigned", cosigned_at(at)) for name, at in proved.cosigned]
-    seen += [(one.name, "time-stamped", parse_rfc3339(one.at)) for one in proved.timestamps]
+    seen += [(name, "time-stamped", parse_rfc3339(at)) for name, at in proved.timestamps]
     others = [f"{how} by {name}" + (f" at {rfc3339(at)}" if at else "") for name, how, at in seen]
     yield "time_by_others", "; ".join(others) or "none: only the clock of the service"
     yield "software", f"Countersign {__version__}"

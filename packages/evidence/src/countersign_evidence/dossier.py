@@ -56,13 +56,6 @@ DossierRecord: TypeAlias = rules.Placed
 """A checked record: the log contains it, and it binds the shown data."""
 
 
-class Stamped(NamedTuple):
-    """A time-stamp of the checkpoint: its file, and the time in it (RFC 3339, UTC)."""
-
-    name: str
-    at: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dossier:
     """A checked dossier; nothing else in the file was checked."""
@@ -70,25 +63,18 @@ class Dossier:
     records: tuple[DossierRecord, ...]
     notice: Mapping[str, Any] | None
     """The notice that was acknowledged; None without an acknowledgment."""
-    joins: tuple[str, ...]
-    """In words: which record belongs to which, and by what."""
-    missing: tuple[str, ...]
-    """Text: parts of an order that this dossier lacks."""
+    order: Mapping[str, Any]
+    """The order for programs, as `verify.py` prints it: what joins the records, what is missing."""
     remarks: tuple[str, ...]
     """Text: oddities that are no failure."""
     origin: str
     size: int
     root: bytes
-    checkpoint: bytes
-    """The signed note, with its cosignatures."""
     cosigned: tuple[tuple[str, int], ...]
     """Witnesses whose cosignature was checked: name, and time in Unix seconds."""
-    timestamps: tuple[Stamped, ...]
+    timestamps: tuple[tuple[str, str], ...]
+    """Time-stamps of the checkpoint: file, and the time in it (RFC 3339, UTC)."""
     key_fingerprint: str
-    timeline: tuple[Mapping[str, Any], ...] = ()
-    """The dated facts, earliest first (evidence-format, section 17.1)."""
-    broken_rules: tuple[int, ...] = ()
-    """The numbers of the rules that they break."""
     words: tuple[str, ...] = ()
     """The records, their links and gaps, for people."""
     summary: tuple[str, ...] = ()

@@ -13,7 +13,6 @@ from typing import Any, Final, TypeAlias
 from countersign_evidence.dossier import (
     POLICY,
     Dossier,
-    Stamped,
     read_container,
 )
 from countersign_evidence.encoding import readable
@@ -154,25 +153,20 @@ def _facts(report: rules.Report) -> dict[str, Any]:
 
 def _dossier(report: rules.Report, facts: Mapping[str, Any]) -> Dossier:
     """A dossier that was verified, with its types."""
-    order, checkpoint = report.order, report.note
+    order = report.order
     assert order is not None  # noqa: S101 - only of a dossier
-    view = order.as_json()
     return Dossier(
         records=tuple(order.records),
         notice=report.notice if order.acknowledgment else None,
-        joins=tuple(order.joins),
-        missing=tuple(order.missing),
-        timeline=tuple(view["timeline"]),
-        broken_rules=tuple(view["broken_rules"]),
+        order=order.as_json(),
         words=tuple(rules.explain_order(order)),
         summary=tuple(rules.summary(report, paper=True)),
         remarks=tuple(report.remarks),
         origin=facts["log"],
         size=facts["size"],
-        root=checkpoint_of(checkpoint).root,
-        checkpoint=checkpoint,
+        root=checkpoint_of(report.note).root,
         cosigned=tuple((one["name"], one["time"]) for one in facts["cosigned"]),
-        timestamps=tuple(Stamped(*one) for one in report.stamps.items()),
+        timestamps=tuple(report.stamps.items()),
         key_fingerprint=facts["key_fingerprint"],
     )
 

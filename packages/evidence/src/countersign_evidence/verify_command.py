@@ -263,11 +263,10 @@ def _view(dossier: Dossier | None) -> dict[str, Any] | None:
     if dossier is None:
         return None
     records = [
-        {"index" if name == "position" else name: value for name, value in one._asdict().items()}
-        for one in dossier.records
+        {"index" if name == "position" else name: value for name, value in one.items()}
+        for one in dossier.order["records"]
     ]
-    names = ("joins", "missing", "timeline", "broken_rules")
-    return {"records": records} | {name: getattr(dossier, name) for name in names}
+    return {**dossier.order, "records": records}
 
 
 def _read(place: Path) -> bytes:

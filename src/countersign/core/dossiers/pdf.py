@@ -65,7 +65,7 @@ def timeline(dossier: Dossier) -> list[dict[str, str]]:
         for fact in facts
     ]
     witnesses = tuple((name, cosigned_at(time)) for name, time in dossier.cosigned)
-    stamps = tuple((stamp.name, parse_rfc3339(stamp.at)) for stamp in dossier.timestamps)
+    stamps = tuple((name, parse_rfc3339(at)) for name, at in dossier.timestamps)
     events += seen_events(witnesses, stamps)
     return [moment(*event) for event in sorted(events, key=lambda event: event[0])]
 
@@ -152,8 +152,8 @@ def _words(dossier: Dossier) -> dict[str, Any]:
         "parties": [*parties, *closing_rows(buyers)],
         "clock": SENTENCES["clocks"]["own"],
         "timeline": timeline(dossier),
-        "joins": list(dossier.joins),
-        "missing": list(dossier.missing),
+        "joins": dossier.order["joins"],
+        "missing": dossier.order["missing"],
         "remarks": list(dossier.remarks),
         "notice_rows": _notice_rows(dossier, acknowledgment),
         "captured": _captured(dossier, acknowledgment),
@@ -340,7 +340,7 @@ def _value(value: Any) -> str:  # noqa: ANN401 - any JSON value
 def _seal(dossier: Dossier) -> list[dict[str, Any]]:
     alone, tokens = alone_in_time(seen=_seen(dossier)), _WORDS["stamped"]
     witnesses = [f"{name}, {_witnessed(time)}" for name, time in dossier.cosigned]
-    stamps = [f"{stamp.name}, {time_text(stamp.at)}" for stamp in dossier.timestamps]
+    stamps = [f"{name}, {time_text(at)}" for name, at in dossier.timestamps]
     return [
         row("Log", dossier.origin, mono=True),
         row("Checkpoint", _many(dossier.size, "entry", "entries")),
