@@ -169,36 +169,28 @@ def _serve(settings: Settings, *, demo: bool) -> None:
     lock = only_server(settings.data_dir, serves=True) if embedded else nullcontext()
     ready = partial(_say_ready, settings.public_url)
 
-    async def begin(deployment: Deployment, *, begins_server: bool) -> None:
-        if demo and begins_server:
-            await _greet(deployment)
-        if begins_server:
-            await _refuse_overwritable(deployment)
-            await _say_anchors(deployment)
-        with suppress(CountersignError):  # it asks again soon
-            await deployment.log.clock_guard.look()
-        if was_broken_off:
-            await _look_for_damage(deployment)
-
-    async def run() -> None:
-        async with open_deployment(settings) as deployment:
-            await begin(deployment, begins_server=True)
-            await serve_http(deployment, ready)
-
-    async def run_as(worker: Worker) -> None:
+    async def run(worker: Worker | None) -> None:
         # Processes share the concurrency that the server is allowed.
         share = max(1, settings.provider_concurrency // settings.workers)
         own = replace(settings, provider_concurrency=share)
-        async with open_deployment(own, turn=worker.turn, writes=worker.shared.writes) as served:
-            await begin(served, begins_server=worker.begins_server)
-            await serve_http(served, worker.say_ready, worker)
+        turn, writes = (worker.turn, worker.shared.writes) if worker else (None, None)
+        async with open_deployment(own, turn=turn, writes=writes) as deployment:
+            if worker is None or worker.begins_server:
+                if demo:
+                    await _greet(deployment)
+                await _refuse_overwritable(deployment)
+                await _say_anchors(deployment)
+            with suppress(CountersignError):  # it asks again soon
+                await deployment.log.clock_guard.look()
+            if was_broken_off:
+                await _look_for_damage(deployment)
+            await serve_http(deployment, worker.say_ready if worker else ready, worker)
 
     with lock as was_broken_off, lent_space(settings.data_dir):
-        if settings.workers == 1:
-            uvloop.run(run())
-        else:
+        worker = None
+        if settings.workers > 1:
             worker = fork_workers(settings.workers, settings.host, settings.port, ready)
-            uvloop.run(run_as(worker))
+        uvloop.run(run(worker))
 
 
 def _say_ready(public_url: str, host: str, port: int) -> None:
