@@ -45,8 +45,10 @@ def sync(path: Path) -> None:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[int]:
+def locked(path: Path, *, waits: bool = False) -> Iterator[int]:
     """Hold the lock of a file, and give its descriptor. It dies with its process.
+
+    `waits`: until another process lets go of it.
 
     Raises:
         BlockingIOError: another process holds it.
@@ -54,7 +56,7 @@ def locked(path: Path) -> Iterator[int]:
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
         yield descriptor
     finally:
         os.close(descriptor)

@@ -7,7 +7,6 @@ the other place for them: `log.head_store`.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 from abc import ABC, abstractmethod
@@ -20,7 +19,7 @@ from countersign.base.errors import EvidenceRefused, HeadUnavailable
 from countersign.base.values import Mode
 from countersign.core.log.model import PublishedHead
 from countersign_evidence.errors import EvidenceError
-from countersign_evidence.files import draft, replace_file
+from countersign_evidence.files import draft, locked, replace_file
 from countersign_evidence.note import Checkpoint, checkpoint_of
 
 _PLACE: Final = "place"
@@ -169,14 +168,14 @@ class HeadFiles(Heads):
             raise HeadUnavailable(f"{path} cannot be read: {error.strerror}.") from error
 
     def _swap(self, name: str, content: bytes, over: bytes | None) -> bool:
-        with self._locked():
-            if self._get(name) != over:
-                return False
-            try:
+        try:
+            with self._locked():
+                if self._get(name) != over:
+                    return False
                 replace_file(self._directory / name, content)
-            except OSError as error:
-                raise self._unavailable(error) from error
-            return True
+        except OSError as error:
+            raise self._unavailable(error) from error
+        return True
 
     def accept(self, mode: Mode, log_id: int, size: int) -> None:
         """Note this size.
@@ -210,16 +209,9 @@ class HeadFiles(Heads):
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Among processes that share the directory, one at a time."""
-        try:
-            self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-            descriptor = os.open(self._directory / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError as error:
-            raise self._unavailable(error) from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with locked(self._directory / ".lock", waits=True):
             yield
-        finally:
-            os.close(descriptor)
 
     def _unavailable(self, error: OSError) -> HeadUnavailable:
         return HeadUnavailable(
