@@ -125,7 +125,7 @@ def _write_proposal(connection: Connection, room: LogRoom, stored: StoredProposa
     roster = approvals_sql.roster(connection)
     connection.execute(insert(log_proposals), asdict(stored))
     if not roster.threshold:
-        return _carry_out(connection, room, stored, roster, None)
+        return _carry_out(connection, room, stored, roster, ())
     _audit(connection, room, AuditAction.LOG_CHANGE_PROPOSED, stored)
     return Change(stored.text, (), roster.threshold)
 
@@ -157,8 +157,7 @@ def _approve(connection: Connection, room: LogRoom, note: bytes) -> Change:
     approvals = approvals_sql.approvals_of(connection, stored.id, roster)
     if len(approvals) < roster.threshold:
         return Change(stored.text, [key for key, _ in approvals], roster.threshold)
-    signed = stored.text + b"\n" + b"".join(line for _, line in approvals)
-    return _carry_out(connection, room, stored, roster, signed)
+    return _carry_out(connection, room, stored, roster, approvals)
 
 
 def _why_closed(connection: Connection, room: LogRoom, stored: StoredProposal) -> str | None:
@@ -186,11 +185,12 @@ def _carry_out(
     room: LogRoom,
     stored: StoredProposal,
     roster: Roster,
-    signed: bytes | None,
+    approvals: Sequence[tuple[str, bytes]],
 ) -> Change:
     proposal, now = parse_proposal(stored.text), from_ns(room.clock.time_ns())
     members: dict[str, Json] = {"log": proposal.origin}
-    if signed is not None:
+    if approvals:
+        signed = stored.text + b"\n" + b"".join(line for _, line in approvals)
         members |= {"approval": signed.decode(), "threshold": roster.threshold}
     keys = [
         replace(key, log_id=stored.log_id, created_at=now, retires_at=None)
@@ -222,11 +222,7 @@ def _carry_out(
     if keys:
         logs_sql.count_key_change(connection, stored.log_id)
     _audit(connection, room, action, stored, new_keys=[key.vkey for key in keys])
-    by = (
-        []
-        if signed is None
-        else [key for key, _ in approvals_sql.approvals_of(connection, stored.id, roster)]
-    )
+    by = [key for key, _ in approvals]
     return Change(stored.text, by, roster.threshold, keys, carried_out=True)
 
 
