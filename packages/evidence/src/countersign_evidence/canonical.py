@@ -45,7 +45,10 @@ def _check(value: object, levels: int) -> None:
     if value is None or isinstance(value, bool):
         return
     if isinstance(value, str):
-        _check_text(value)
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise _Fault("a lone surrogate cannot be encoded") from error
     elif isinstance(value, int):
         if abs(value) >= _LARGEST:
             raise _Fault("an integer must be below 2^53 in magnitude")
@@ -53,32 +56,17 @@ def _check(value: object, levels: int) -> None:
         raise _Fault(f"{type(value).__name__} is not allowed in evidence")
     elif not levels:
         raise _Fault(f"more than {DEPTH_MAX} nested arrays and objects")
-    elif isinstance(value, dict):
-        _check_members(value, levels - 1)
     else:
-        for index, item in enumerate(value):
-            try:
-                _check(item, levels - 1)
-            except _Fault as fault:
-                fault.path.append(f"[{index}]")
-                raise
+        _check_items(value, levels - 1)
 
 
-def _check_members(value: dict[Any, Any], levels: int) -> None:
-    for key, item in value.items():
-        if not isinstance(key, str) or not key.isascii():
+def _check_items(value: list[Any] | tuple[Any, ...] | dict[Any, Any], levels: int) -> None:
+    has_names = isinstance(value, dict)
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+        if has_names and not (isinstance(key, str) and key.isascii()):
             raise _Fault(f"keys must be ASCII strings, not {key!r}")
         try:
             _check(item, levels)
         except _Fault as fault:
-            fault.path.append(f".{key}")
+            fault.path.append(f".{key}" if has_names else f"[{key}]")
             raise
-
-
-def _check_text(value: str) -> None:
-    if value.isascii():
-        return
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise _Fault("a lone surrogate cannot be encoded") from error
