@@ -147,10 +147,8 @@ class AnchorLog:
         return [known[name].url for name in names if name in known]
 
     async def _cosign_newest(self) -> None:
-        if not self._witnesses:
-            return
         async with self._cosigning:
-            newest = await self._newest()
+            newest = await self._newest() if self._witnesses else None
             for witness in self._witnesses if newest is not None else ():
                 assert newest is not None  # noqa: S101 - for the type checker
                 if self._may_ask(witness.key_name, ASK_SECONDS):
@@ -236,8 +234,7 @@ class AnchorLog:
                 continue
             if ends_at is None or old.ends_at is None or ends_at <= old.ends_at:
                 continue
-            renews = old.digest
-            await self._keep(old, TIMESTAMP, authority, body, renews=renews, ends_at=ends_at)
+            await self._keep(old, TIMESTAMP, authority, body, renews=old.digest, ends_at=ends_at)
             return
 
     async def _request_stamp(self, authority: str, data: bytes) -> tuple[bytes, datetime | None]:

@@ -13,8 +13,6 @@ from countersign.base.db.tables import log_approvals, log_proposals, log_rosters
 from countersign_evidence.approval import Roster, make_roster
 from countersign_evidence.note import SignatureLine
 
-_NONE = Roster(0, ())
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredProposal:
@@ -32,7 +30,7 @@ def roster(connection: Connection) -> Roster:
     row = connection.execute(
         select(log_rosters).order_by(log_rosters.c.number.desc()).limit(1)
     ).first()
-    return _NONE if row is None else make_roster(row.threshold, row.approvers.split())
+    return Roster(0, ()) if row is None else make_roster(row.threshold, row.approvers.split())
 
 
 def add_roster(connection: Connection, made: Roster, proposal_id: str, at: datetime) -> None:

@@ -16,6 +16,7 @@ from sqlalchemy import Connection
 
 from countersign.base.db.engine import is_damage
 from countersign.base.db.schema import put_value, value_of
+from countersign.base.db.tables import ended_records
 from countersign.base.errors import HeadUnavailable, InternalError, StorageUnavailable
 from countersign.base.values import Mode, from_ms, to_ms
 from countersign.core.log import logs_sql, tree_sql
@@ -23,7 +24,7 @@ from countersign.core.log.audit_chain import check_audit
 from countersign.core.log.check_records import check_records
 from countersign.core.log.fork_guard import guard
 from countersign.core.log.model import Log, StoredCheckpoint
-from countersign.core.log.record import ended
+from countersign.core.log.record import among
 from countersign.core.log.room import LogRoom
 from countersign_evidence.entry import leaves_of
 from countersign_evidence.errors import EvidenceError
@@ -177,7 +178,7 @@ async def _grow(
             return
         bodies = await scan(tree_sql.record_bodies, [record_id for record_id, _ in rows])
         missing = [record_id for record_id, _ in rows if record_id not in bodies]
-        gone = await scan(ended, missing)
+        gone = await scan(among, ended_records.c.record_id, missing)
         for record_id, digest in rows:
             body = bodies.get(record_id)
             if record_id in gone:

@@ -80,8 +80,7 @@ class ClockGuard:
         return (
             f"This machine's clock has jumped by {_of(moved, 'ahead', 'back')}, and there is no "
             f"other clock to compare with. If that is not right, set it right within "
-            f"{HOLD_SECONDS:.0f} seconds: "
-            "sealing continues then."
+            f"{HOLD_SECONDS:.0f} seconds: sealing continues then."
         )
 
     async def look(self) -> None:

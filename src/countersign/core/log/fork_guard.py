@@ -125,10 +125,15 @@ def why_not(connection: Connection, mode: Mode, note: bytes | None) -> str | Non
     Without one, only an empty log begins.
     """
     newest = newest_log(connection, mode)
-    if newest is None:
+    if newest is None or (note is None and newest.size == 0):
         return None
     if note is None:
-        return _missing(newest)
+        return (
+            f"{newest.origin} has {newest.size} entries, and the file of its last published "
+            "checkpoint is missing. Without it, the server cannot detect whether the database was "
+            "restored or lost its latest entries. Put it back at COUNTERSIGN_LOG_HEAD_DIR, or set "
+            f"that to the place where the other servers of this database keep it. {_WAYS_OUT}"
+        )
     published = checkpoint_of(note)
     named = {"mode": mode, "origin": published.origin}
     log = connection.execute(_OF_ORIGIN, named).one_or_none()
@@ -182,17 +187,6 @@ def holds(connection: Connection, log_id: int, published: Checkpoint) -> bool:
         with suppress(EvidenceError):
             root = tree_at(connection, log_id, published.size).root()
     return root is not None and bytes(root) == published.root
-
-
-def _missing(newest: Row[int, int, str, int]) -> str | None:
-    if newest.size == 0:
-        return None
-    return (
-        f"{newest.origin} has {newest.size} entries, and the file of its last published "
-        "checkpoint is missing. Without it, the server cannot detect whether the database was "
-        "restored or lost its latest entries. Put it back at COUNTERSIGN_LOG_HEAD_DIR, or set "
-        f"that to the place where the other servers of this database keep it. {_WAYS_OUT}"
-    )
 
 
 def _unsigned(connection: Connection, log_id: int, note: bytes) -> str | None:

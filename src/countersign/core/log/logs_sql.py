@@ -91,7 +91,7 @@ def add_log(connection: Connection, log: Log, keys: Sequence[LogKey], note: byte
         return False
     id_ = connection.execute(select(func.coalesce(func.max(logs.c.id), 0))).scalar_one() + 1
     own = {"mode": log.mode, "epoch": log.epoch, "origin": log.origin}
-    connection.execute(insert(logs), own | {"id": id_, "created_at": log.created_at})
+    connection.execute(insert(logs), own | {"id": id_, "created_at": log.at})
     head = {"log_id": id_, "size": 0, "root": log.root, "at": log.at}
     connection.execute(insert(log_heads), head | {"keys_revision": 1})
     connection.execute(insert(checkpoints), head | {"note": note})

@@ -24,7 +24,6 @@ class Log:
     mode: Mode
     epoch: int
     origin: str
-    created_at: datetime
     size: int
     root: bytes
     at: datetime

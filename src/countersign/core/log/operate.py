@@ -91,7 +91,6 @@ async def _begin(
         mode=mode,
         epoch=epoch,
         origin=origin,
-        created_at=now,
         size=0,
         root=EMPTY_ROOT,
         at=now,
@@ -152,9 +151,8 @@ def _cited(
         raise InvalidArgument(
             f"The published head belongs to another log than {old.origin}, the log that ends now."
         )
-    last = published or kept
-    if published is not None and kept is not None:
-        last = max(published, kept, key=lambda head: _place(old.mode, head.checkpoint))
+    heads = [head for head in (published, kept) if head is not None]
+    last = max(heads, key=lambda head: _place(old.mode, head.checkpoint), default=None)
     return {
         "previous_log": old.origin,
         "previous_size": old.size,

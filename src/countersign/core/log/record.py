@@ -170,11 +170,6 @@ async def open_disclosures(
     return tuple(b64url_each(opened.splitlines()[1:])) if opened[:1] == b"\n" else _decode(opened)
 
 
-def ended(connection: Connection, record_ids: Sequence[str]) -> frozenset[str]:
-    """The records among these whose evidence has ended; their entries in the log stay."""
-    return among(connection, ended_records.c.record_id, record_ids)
-
-
 def among(connection: Connection, column: Column[str], values: Sequence[str]) -> frozenset[str]:
     """Those of these values that the column has."""
     queries = [select(column).where(column.in_(chunk)) for chunk in chunks(values)]

@@ -63,6 +63,8 @@ class SealLog:
     ) -> None:
         self._database = database
         self._sequencer = sequencer
+        self.suspended: Mapping[Mode, str] = sequencer.suspended
+        """Why the records of a mode are not sealed at the moment."""
         self._heads = heads
         self._keys = keys
         self._clock = clock
@@ -84,11 +86,6 @@ class SealLog:
         self.gauges: Mapping[Mode, tuple[int, int]] = {}
         """For each mode, as last seen: entries in the newest log, and waiting records."""
         self._sealed_soon = SharedQuestion(self._places, _POLL_SECONDS)
-
-    @property
-    def suspended(self) -> Mapping[Mode, str]:
-        """Why the records of a mode are not sealed at the moment."""
-        return self._sequencer.suspended
 
     @property
     def heads_at(self) -> Mapping[Mode, datetime]:
@@ -137,7 +134,7 @@ class SealLog:
         """The state of the newest log of each mode."""
         queues = await self._database.read(logs_sql.queues)
         return [
-            LogState(log, self._sequencer.suspended.get(mode), *queues.get(mode, (0, None)))
+            LogState(log, self.suspended.get(mode), *queues.get(mode, (0, None)))
             for mode, log in (await self.current(refresh=True)).items()
         ]
 
@@ -191,7 +188,7 @@ class SealLog:
                 self._lost[mode] = log.id
             if kept is not None and _covers(kept, log, checkpoint):
                 break
-            if refusal or is_held or mode in self._sequencer.suspended:
+            if refusal or is_held or mode in self.suspended:
                 raise EvidencePending(retry_after=_RETRY_SECONDS)
             if self._covered.get(log.id, -1) < checkpoint.size:
                 # Another process has sealed it, or the outcome of this process's commit is unknown.
@@ -206,7 +203,7 @@ class SealLog:
         """Release the newest checkpoint of each mode whose sealing is not suspended."""
         for mode, log in (await self.current()).items():
             newest = await self._database.read(logs_sql.latest, log.id)
-            if newest is not None and mode not in self._sequencer.suspended:
+            if newest is not None and mode not in self.suspended:
                 with suppress(EvidencePending):  # which was logged; the other mode continues
                     await self.release(log, newest)
 
