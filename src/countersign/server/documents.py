@@ -66,14 +66,8 @@ def _site() -> dict[str, Reply]:
     site = {guide.path: _html("guide.html", guide=guide, groups=groups) for guide in guides}
     found = json.dumps(search_index(guides), ensure_ascii=False).encode()
     site["/docs/search.json"] = _plain(JSON, found)
-    return (
-        site
-        | _reference()
-        | {
-            path: _plain((b"content-type", b"image/png"), picture)
-            for path, picture in images().items()
-        }
-    )
+    png: Header = (b"content-type", b"image/png")
+    return site | _reference() | {path: _plain(png, data) for path, data in images().items()}
 
 
 def _openapi() -> dict[str, Any]:

@@ -10,7 +10,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import attrgetter
 from pathlib import Path
 from posixpath import join, normpath
 from typing import Any, Final
@@ -59,10 +60,7 @@ def read_guides() -> tuple[Guide, ...]:
 
 def grouped(guides: Sequence[Guide]) -> dict[str, list[Guide]]:
     """The guides by their group, without the index."""
-    found: dict[str, list[Guide]] = {}
-    for guide in guides[1:]:
-        found.setdefault(guide.group, []).append(guide)
-    return found
+    return {group: list(own) for group, own in groupby(guides[1:], attrgetter("group"))}
 
 
 def images() -> dict[str, bytes]:

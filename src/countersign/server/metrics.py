@@ -87,10 +87,9 @@ class Metrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """The current values."""
-        answered = dict(self._responses)
+        found = dict(self._responses).items()
         yield _counter(
-            "http_answers",
-            {(what or "none", str(status)): n for (what, status), n in answered.items()},
+            "http_answers", {(what or "none", str(code)): n for (what, code), n in found}
         )
         histogram = _family(HistogramMetricFamily, "operation_seconds")
         for what, (*numbers, seconds) in dict(self._taken).items():
@@ -107,14 +106,9 @@ class Metrics(Collector):
         yield _counter("rate_limit_leases", self._leases)
         yield _counter("loops_ended", self.loops_ended)
         yield _gauge("promise_age_seconds", self._watch.ages())
-        limits = (
-            ("ticket", {n: one.ticket for n, one in PROMISES.items()}),
-            ("page", {n: one.page for n, one in PROMISES.items() if one.page}),
-        )
-        yield _gauge(
-            "promise_limit_seconds",
-            {(name, severity): seconds for severity, of in limits for name, seconds in of.items()},
-        )
+        limits = {(name, "ticket"): one.ticket for name, one in PROMISES.items()}
+        limits |= {(name, "page"): one.page for name, one in PROMISES.items() if one.page}
+        yield _gauge("promise_limit_seconds", limits)
         yield from self._machine()
         yield from self._logs()
         yield _counter("webhook_attempts", self._webhooks.attempts)

@@ -46,7 +46,6 @@ SchemaParts: TypeAlias = Mapping[str, Mapping[str, str]]
 FOLDER: Final = Path(__file__).parent
 """For each engine it has `schema.ENGINE.sql`, which reads the parts, and `schema.ENGINE.json`."""
 
-_VERSIONS_NAME: Final = "alembic_version"
 _CONSTRAINT: Final = re.compile(
     r"CONSTRAINT (\w+) ((?:[^(),]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*)"
 )
@@ -74,7 +73,7 @@ def parts_of(connection: Connection) -> SchemaParts:
         else:
             restored = engine == "postgresql" and part.startswith(_EXPRESSIONS)
             parts[part] = _tidy(_CASTS.sub("", definition) if restored else definition)
-    found.pop(_VERSIONS_NAME, None)
+    found.pop(_VERSIONS.name, None)
     return found
 
 

@@ -171,18 +171,16 @@ class BulkInsert:
         self, dialect: Dialect, rows: Sequence[tuple[object, ...]]
     ) -> tuple[str, Sequence[object]]:
         # A connection's dialect knows the types; callers without a connection need not load it.
-        self._from_arrays = self._from_arrays or self._arrays_for(dialect)
+        if not self._from_arrays:
+            # Without its length: a text that is too long is to be refused, not cut.
+            types = [type_.compile(dialect).partition("(")[0] for type_ in self._types]
+            self._from_arrays = self._arrays % ", ".join(f"%b::{type_}[]" for type_ in types)
         return self._from_arrays, [*map(list, zip(*rows, strict=True))]
-
-    def _arrays_for(self, dialect: Dialect) -> str:
-        # Without its length: a text that is too long is to be refused, not cut.
-        types = [type_.compile(dialect).partition("(")[0] for type_ in self._types]
-        return self._arrays % ", ".join(f"%b::{type_}[]" for type_ in types)
 
 
 def _execute(
     connection: Connection, text: str, values: Sequence[Any], *, many: bool = False
-) -> Any:  # noqa: ANN401 - a cursor
+) -> None:
     """Run it past SQLAlchemy, whose own work for a statement takes longer than the database's.
 
     Raises:
@@ -193,7 +191,6 @@ def _execute(
         (cursor.executemany if many else cursor.execute)(text, values)
     except connection.dialect.loaded_dbapi.Error as error:
         raise _wrapped(connection, error) from error
-    return cursor
 
 
 def _wrapped(connection: Connection, error: Exception) -> Exception:
