@@ -110,7 +110,8 @@ def test_records_sealed_by_acts_are_published_at_the_next_check(
             log = (await service.log.seal.current(refresh=True))[Mode.TEST]
             await acknowledge(service, account)
             await service.log.seal._seal()
-            kept = HeadFiles(embedded.data_dir / "heads").path(Mode.TEST).read_bytes()
+            kept = HeadFiles(embedded.data_dir / "heads").stored(Mode.TEST)
+            assert kept is not None
             assert checkpoint_of(kept).size >= log.size > 0
 
     assert said_while(embedded, act) == []

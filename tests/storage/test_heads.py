@@ -58,11 +58,11 @@ def test_how_much_was_accepted_only_grows_until_the_operator_decides(tmp_path: P
 def test_a_damaged_file_is_not_replaced(tmp_path: Path) -> None:
     """Only the operator can know its content, and names it."""
     heads = HeadFiles(tmp_path)
-    heads.path(Mode.LIVE).write_bytes(b"no checkpoint")
+    (tmp_path / "live.checkpoint").write_bytes(b"no checkpoint")
     with pytest.raises(HeadUnavailable):
         heads.read(Mode.LIVE)
     assert not heads.advance(Mode.LIVE, note(1, 6), None)
-    assert heads.path(Mode.LIVE).read_bytes() == b"no checkpoint"
+    assert heads.stored(Mode.LIVE) == b"no checkpoint"
     assert heads.advance(Mode.LIVE, note(1, 6), heads.stored(Mode.LIVE))
     assert heads.read(Mode.LIVE) == note(1, 6)
 

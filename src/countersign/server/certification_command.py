@@ -71,7 +71,9 @@ async def certification(room: Acknowledgments, id_: str, *, kind: str, file: Pat
 
 async def _exhibit(room: Acknowledgments, mode: Mode, id_: str, file: Path) -> Exhibit:
     """The file, if this deployment's keys verify it and it holds the record."""
-    data = _read(file)
+    data = read_file(file, CONTAINER_BYTES_MAX)
+    if len(data) > CONTAINER_BYTES_MAX:
+        raise InvalidArgument(f"{file} has more than {CONTAINER_BYTES_MAX:,} bytes.")
     # By the keys alone: the quorum of today may be later than the exhibit.
     verdict = verify_file(data, await room.log.policy.without_quorum(mode))
     if not verdict.ok:
@@ -84,13 +86,6 @@ async def _exhibit(room: Acknowledgments, mode: Mode, id_: str, file: Path) -> E
         held = ", ".join(one.id for one in records)
         raise InvalidArgument(f"{file} does not hold {id_}, but {held}.")
     return Exhibit(file.name, sha256(data).hexdigest(), len(data), verdict.line(), records)
-
-
-def _read(file: Path) -> bytes:
-    data = read_file(file, CONTAINER_BYTES_MAX)
-    if len(data) > CONTAINER_BYTES_MAX:
-        raise InvalidArgument(f"{file} has more than {CONTAINER_BYTES_MAX:,} bytes.")
-    return data
 
 
 def _records(data: bytes, verdict: Verdict) -> list[ExhibitRecord]:

@@ -108,8 +108,7 @@ async def check_records(room: LogRoom) -> AsyncIterator[tuple[Mode | None, str]]
             wrong = f"says that {record_id} was erased, but it is not"
             yield _finding(named[record_id], wrong)
     for record_id in await scan(_unrecorded_erasures):
-        message = f"the record {record_id} counts as erased, but no erasure record names it"
-        yield None, message
+        yield None, f"the record {record_id} counts as erased, but no erasure record names it"
     for mode, message in [*await scan(unmatched_events), *await scan(unmatched_rows)]:
         yield mode, message
 

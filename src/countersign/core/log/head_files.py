@@ -154,10 +154,6 @@ class HeadFiles(Heads):
         self._directory = directory
         self._accepted = {mode: directory / f"{mode.value}.accepted" for mode in Mode}
 
-    def path(self, mode: Mode) -> Path:
-        """The place of this mode's last published checkpoint."""
-        return self._directory / _name(mode)
-
     def _get(self, name: str) -> bytes | None:
         path = self._directory / name
         try:
