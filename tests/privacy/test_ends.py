@@ -285,3 +285,19 @@ def test_a_revoked_buyer_who_asks_is_erased_by_the_role_of_retention(
 
 async def _note(secret: DeploymentSecret, cbid: str) -> str:
     return erased_name(secret, cbid, DEPLOYMENT)
+
+
+def test_a_refusal_about_an_erased_acknowledgment_ends_too(
+    operator: Operator, shops: tuple[Shop, Shop], person: Person
+) -> None:
+    """It came after the erasure, so it is no order's, and keeps no buyer."""
+    bought = buy(operator, shops, person)
+    for ack_id in bought.ack_ids:
+        erase(operator, ack_id)
+    order = {"ack_id": bought.ack_ids[0], "cbid": bought.cbid, "session_id": bought.sessions[0]}
+    order |= {"order_reference": "late", "shipping_zip": bought.person.shipping_zip}
+    late = shops[0].client.post("/v1/clearances", json=order | {"product_class": "accessory"})
+    assert "acknowledgment_erased" in late.json()["reasons"]
+    pass_time(operator, 10 * 365 * DAY)
+    assert operator.rows("SELECT record_id FROM disclosures") == []
+    assert operator.rows("SELECT cbid FROM buyers") == []

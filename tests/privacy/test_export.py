@@ -291,3 +291,44 @@ def test_the_command_writes_the_file_and_the_audit(
     assert json.loads(read_zip(target.read_bytes())["data.json"])["cbid"] == bought.cbid
     [*_, last] = operator.act(lambda opened: opened.database.read(find_audit, bought.cbid))
     assert last.action is AuditAction.SUBJECT_EXPORTED
+
+
+def test_initials_without_a_buyer_are_given_and_erased_with_the_buyer_of_their_clearance(
+    operator: Operator, shops: tuple[Shop, Shop]
+) -> None:
+    """An acknowledgment may name no buyer until its order is cleared."""
+    vendor, post = shops[0].vendor, shops[0].client.post
+    played = vendor.part("verified")
+    cbid = vendor.verified(played)
+    named = {"session_id": "unnamed", "initials_per_line": ["QX"] * 3}
+    ack_id = post("/v1/notices/law/acknowledge", json=named).json()["ack_id"]
+    order = {"ack_id": ack_id, "cbid": cbid, "session_id": "unnamed", "product_class": "accessory"}
+    order |= {"order_reference": "unnamed", "shipping_zip": played.shipping_zip}
+    cleared = post("/v1/clearances", json=order).json()
+    assert cleared["cleared"], cleared
+    sent = {"carrier": "UPS", "tracking_number": "1ZUNNAMED"}
+    post(f"/v1/clearances/{cleared['clearance_id']}/fulfilment", json=sent).raise_for_status()
+    found = json.dumps(exported(operator, cbid))
+    assert "QX" in found
+    assert "1ZUNNAMED" in found
+    erase(operator, cbid, naming=True)
+    assert operator.rows("SELECT record_id FROM disclosures") == []
+
+
+def test_a_text_of_a_vendor_in_the_form_of_a_buyer_hides_nothing(
+    operator: Operator, shops: tuple[Shop, Shop], person: Person
+) -> None:
+    bought = buy(operator, shops, person)
+    named = {"session_id": f"cart cbid_{'0' * 26}", "cbid": bought.cbid}
+    body = named | {"initials_per_line": ["QX"] * 3}
+    ack_id = shops[0].client.post("/v1/notices/law/acknowledge", json=body).json()["ack_id"]
+    assert ack_id in json.dumps(exported(operator, bought.cbid))
+
+
+def test_the_whole_response_of_a_provider_is_given(
+    operator: Operator, shops: tuple[Shop, Shop]
+) -> None:
+    vendor = shops[0].vendor
+    cbid = vendor.verify(vendor.part("underage")).json()["cbid"]
+    (check,) = exported(operator, cbid)["checks"]
+    assert "date_of_birth" in check["response"]["text"] or "dob" in check["response"]["text"]

@@ -189,7 +189,7 @@ def test_an_outdated_cookie_hides_no_offer(person: Person, shop: Shop) -> None:
 def test_only_a_signed_in_buyer_can_sign_out(person: Person, shop: Shop) -> None:
     person.send(form_of(verify_in(person, shop.session()), "cookie"))
     acts = [form.fields["act"] for form in person.open("/buyer").forms]
-    assert acts == ["remove", "erase"]
+    assert acts == ["remove", "erase", "export"]
 
 
 def test_signing_out_ends_it_on_the_server(person: Person, another: Person, shop: Shop) -> None:

@@ -137,3 +137,20 @@ def test_a_live_buyer_saves_what_all_shops_have(
     assert {*found["vendors"]} == {shop.vendor.account_id for shop in shops}
     assert other not in text
     assert zip_ in text
+
+
+def test_what_exported_is_still_listed_and_counted_when_it_is_removed(
+    operator: Operator, live_shop: Callable[..., Shop], person: Person, another: Person
+) -> None:
+    """Whoever has a buyer's cookie cannot hide an export, nor begin to count again."""
+    cbid, _ = verified_at(live_shop().vendor)
+    for who in (person, another):
+        remembered(operator, who, cbid)
+    for _ in range(3):
+        [form] = _offered(another.open("/buyer"))
+        _data(another.post(form))
+    own = [form for form in another.open("/buyer").forms if form.fields.get("act") == "remove"]
+    another.send(own[0])
+    page = person.open("/buyer")
+    assert EN["remembered_exports_title"] in page.text
+    assert EN["remembered_says_enough"] in person.send(_offered(page)[0]).text

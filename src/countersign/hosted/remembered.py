@@ -192,10 +192,25 @@ def all_of(connection: Connection, cbids: Sequence[str], now: datetime) -> list[
 def uses_of(connection: Connection, cbids: Sequence[str], limit: int) -> list[Use]:
     """Uses of these buyers' verification, newest first."""
     u = remembered_uses.c
-    columns = select(u.account_id, u.kind, u.verified, u.at).where(u.cbid.in_(cbids))
+    columns = select(u.account_id, u.kind, u.verified, u.at)
+    columns = columns.where(u.cbid.in_(cbids), u.kind != _EXPORT)
     return statements.rows(connection, columns.order_by(u.id.desc()).limit(limit), Use)
 
 
+def note_export(connection: Connection, known: KnownBy, id_: str, at: datetime) -> None:
+    """Note that the buyer exported everything: it stays when the passkey or cookie is removed."""
+    row = {"id": id_, "mode": known.mode.value, "cbid": known.cbid, "account_id": "", "at": at}
+    connection.execute(insert(remembered_uses), row | {"kind": _EXPORT, "verified": True})
+
+
+def exports_of(connection: Connection, cbids: Sequence[str]) -> Sequence[datetime]:
+    """When someone exported everything with a passkey or cookie of the buyer."""
+    u = remembered_uses.c
+    exports = select(u.at).where(u.cbid.in_(cbids), u.kind == _EXPORT).order_by(u.at)
+    return connection.execute(exports).scalars().all()
+
+
+_EXPORT: Final = "export"
 _BYTES: Final = 32
 _LENGTH_MAX: Final = 64
 

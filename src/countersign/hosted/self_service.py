@@ -16,7 +16,7 @@ from countersign.base.errors import OriginNotAllowed
 from countersign.base.http.body import DOOR_BYTES_MAX
 from countersign.base.passkeys import TIMEOUT_MS, assertion_options
 from countersign.base.values import Mode, from_ms, from_ns, to_ms
-from countersign.core.access.audit import AuditAction, AuditEntry, find_audit, write_audit
+from countersign.core.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.buyers.sql import buyers_by_cbid
 from countersign.core.checkout.brand import brand_of
@@ -37,13 +37,7 @@ from countersign.hosted.pages.page import saved_file
 from countersign.hosted.pages.remembered_page import asked_ms
 from countersign.hosted.pages.room import HostedPages
 from countersign.hosted.pages.visits import chosen_locale
-from countersign.hosted.remembered import (
-    KnownBy,
-    NotKnown,
-    Use,
-    assert_passkey,
-    by_cookie,
-)
+from countersign.hosted.remembered import KnownBy, NotKnown, Use, assert_passkey, by_cookie
 from countersign.hosted.toolkit.screens import (
     lead,
     preferred,
@@ -239,7 +233,8 @@ def _with(visit: BuyerVisit, form: Mapping[str, str]) -> BuyerVisit:
 
 async def _page(visit: BuyerVisit) -> Reply:
     room, known, party = visit.room.checkout, visit.known, visit.room.checkout.remembered.party
-    kept, uses, exports = list[KnownBy](), list[dict[str, Any]](), list[datetime]()
+    kept, uses = list[KnownBy](), list[dict[str, Any]]()
+    exports: Sequence[datetime] = ()
     if known is not None:
         kept, uses, exports = await room.access.database.read(_all_of, known.cbid, visit.now)
     partial = known is not None and is_partial(known, kept)
@@ -274,12 +269,12 @@ async def _page(visit: BuyerVisit) -> Reply:
 
 def _all_of(
     connection: Connection, cbid: str, now: datetime
-) -> tuple[list[KnownBy], list[dict[str, Any]], list[datetime]]:
+) -> tuple[list[KnownBy], list[dict[str, Any]], Sequence[datetime]]:
     cbids = identifiers_of(connection, cbid)
     uses: Sequence[Use] = remembered.uses_of(connection, cbids, _USES_SHOWN)
     names = {id_: brand_of(connection, id_).name for id_ in {use.account_id for use in uses}}
     shown = [{**asdict(use), "vendor": names[use.account_id]} for use in uses]
-    exports = _exports_of(connection, cbids, now)
+    exports = remembered.exports_of(connection, cbids)
     return remembered.all_of(connection, cbids, now), shown, exports
 
 
@@ -342,26 +337,21 @@ async def _export(visit: BuyerVisit, known: KnownBy) -> Reply:
     if not visit.is_proved:
         return _lead(visit)
     entry = access.audit.entry(AuditAction.SUBJECT_EXPORTED, known.id, by="buyer")
-    if not await access.database.write(_note_export, known.cbid, entry):
+    if not await access.database.write(_note_export, known, entry):
         return _lead(visit, "enough")
     found = await all_about(visit.room.privacy, known.cbid, DEPLOYMENT)
     return saved_file(await packed(found, visit.locale), b"application/zip", "countersign.zip")
 
 
-def _note_export(connection: Connection, cbid: str, entry: AuditEntry) -> bool:
+def _note_export(connection: Connection, known: KnownBy, entry: AuditEntry) -> bool:
     """Note an export, unless the buyer had those of a day."""
-    buyers_by_cbid(connection, [cbid], to_change=True)  # one at a time
-    had = _exports_of(connection, identifiers_of(connection, cbid), entry.at)
-    is_free = len([at for at in had if at > entry.at - timedelta(days=1)]) < _EXPORTS_MAX
-    write_audit(connection, entry if is_free else None)
-    return is_free
-
-
-def _exports_of(connection: Connection, cbids: Sequence[str], now: datetime) -> list[datetime]:
-    """When someone exported everything with a passkey or cookie of the buyer."""
-    kept = remembered.all_of(connection, cbids, now)
-    noted = [entry for one in kept for entry in find_audit(connection, one.id)]
-    return sorted(one.at for one in noted)
+    buyers_by_cbid(connection, [known.cbid], to_change=True)  # one at a time
+    had = remembered.exports_of(connection, identifiers_of(connection, known.cbid))
+    if len([at for at in had if at > entry.at - timedelta(days=1)]) >= _EXPORTS_MAX:
+        return False
+    remembered.note_export(connection, known, entry.id, entry.at)
+    write_audit(connection, entry)
+    return True
 
 
 def _lead(visit: BuyerVisit, says: str = "", *headers: tuple[bytes, bytes]) -> Reply:

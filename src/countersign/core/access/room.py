@@ -41,12 +41,7 @@ class Access:
 
 
 def open_access(
-    database: Database,
-    secret: DeploymentSecret,
-    *,
-    operator: str,
-    clock: Clock,
-    entropy: Entropy,
+    database: Database, secret: DeploymentSecret, *, operator: str, clock: Clock, entropy: Entropy
 ) -> Access:
     """The room over an open database; `operator` is the user at the command line."""
 

@@ -168,11 +168,7 @@ async def accept(
 
 
 async def dismiss(
-    room: Buyers,
-    principal: Principal,
-    cbid: str,
-    reason: str,
-    entry: Remember[bytes] = None,
+    room: Buyers, principal: Principal, cbid: str, reason: str, entry: Remember[bytes] = None
 ) -> VerifyResult:
     """Take a buyer out of the queue until the next attempt; the status stays as it is.
 
@@ -250,10 +246,7 @@ def count_waiting(connection: Connection, reach: Reach, mode: Mode, most: int) -
 
 
 def _query(
-    reach: Reach,
-    mode: Mode,
-    statuses: Collection[BuyerStatus],
-    *rest: ColumnElement[bool],
+    reach: Reach, mode: Mode, statuses: Collection[BuyerStatus], *rest: ColumnElement[bool]
 ) -> Select[Any]:
     """Each buyer with the newest attempt of the account that sees its reasons."""
     # A verified buyer with reasons is contradicted by an account's own attempt.

@@ -50,16 +50,8 @@ from countersign.core.buyers.session_evidence import (
     write_verification,
     zip_index,
 )
-from countersign.core.buyers.sessions_sql import (
-    SessionSubject,
-    link,
-    person_to_change,
-)
-from countersign.core.buyers.sql import (
-    encoded_reasons,
-    write_buyer,
-    write_status_event,
-)
+from countersign.core.buyers.sessions_sql import SessionSubject, link, person_to_change
+from countersign.core.buyers.sql import encoded_reasons, write_buyer, write_status_event
 from countersign.core.buyers.started_sql import StartedCheck, of_session, settle
 from countersign.core.buyers.zips import ZipSubject, count_zip, proved_zip_index
 from countersign.core.vault.vault import NONCE_BYTES
@@ -85,10 +77,7 @@ class _Found(NamedTuple):
 
 
 def write_evaluation(
-    connection: Connection,
-    room: Buyers,
-    work: Evaluation,
-    entry: Remember[bytes],
+    connection: Connection, room: Buyers, work: Evaluation, entry: Remember[bytes]
 ) -> VerifyResult | CountersignError | None:
     """Find the buyer, and write the verification with all that belongs to it."""
     polled = work.polled

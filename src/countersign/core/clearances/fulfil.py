@@ -78,11 +78,7 @@ FULFILMENTS: Final = Acts("Clearances", Clearances, scope=Scope.CLEARANCES_CREAT
     ),
 )
 async def fulfil_order(
-    room: Clearances,
-    who: Principal,
-    clearance_id: str,
-    reported: FulfilmentRequest,
-    write: Writing,
+    room: Clearances, who: Principal, clearance_id: str, reported: FulfilmentRequest, write: Writing
 ) -> FulfilmentReceipt:
     """Report the fulfilment of an order, in one step or in several.
 
@@ -246,10 +242,7 @@ def _refuse_erased(stored: StoredClearance, facts: Mapping[str, Json]) -> None:
 
 
 def _compared(
-    every: list[Fulfilment],
-    facts: Mapping[str, Json],
-    corrects: str | None,
-    clearance_id: str,
+    every: list[Fulfilment], facts: Mapping[str, Json], corrects: str | None, clearance_id: str
 ) -> tuple[list[Fulfilment], Fulfilment | None]:
     """The earlier reports that count, and the one that this one repeats."""
     own = [one.fulfilment_id for one in every if one.clearance_id == clearance_id]

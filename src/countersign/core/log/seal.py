@@ -54,12 +54,7 @@ class SealLog:
     """Seals what is queued, and publishes checkpoints."""
 
     def __init__(
-        self,
-        database: Database,
-        sequencer: Sequencer,
-        heads: Heads,
-        keys: LogKeys,
-        clock: Clock,
+        self, database: Database, sequencer: Sequencer, heads: Heads, keys: LogKeys, clock: Clock
     ) -> None:
         self._database = database
         self._sequencer = sequencer

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Row, delete, select, update
 
 from countersign.base.db.database import Database
 from countersign.base.db.tables import (
+    acknowledgment_uses,
     buyers,
     deployment,
     disclosures,
@@ -116,7 +117,11 @@ def _naming(
     connection: Connection, secret: DeploymentSecret, cbids: Sequence[str], reach: Reach
 ) -> list[Erasable]:
     """The acknowledgments that name the buyer, and the clearances and fulfilments after them."""
+    # Also those that were made without the buyer, and bound when their order was cleared.
+    u = acknowledgment_uses.c
+    bound = select(u.ack_id).where(u.cbid.in_(cbids), reach.rows(acknowledgment_uses))
     named = sql.find_naming(connection, secret, cbids, reach)
+    named = [*named, *sql.find_records(connection, reach, records.c.id.in_(bound))]
     acks = [r.record_id for r in named if is_id(ACKNOWLEDGMENT, r.record_id)]
     orders = sql.find_order_records(connection, acks, reach)
     return [*{record.record_id: record for record in (*named, *orders)}.values()]

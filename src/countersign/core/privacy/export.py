@@ -10,15 +10,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, get_args
 
 import msgspec
-from sqlalchemy import (
-    Boolean,
-    Connection,
-    LargeBinary,
-    Table,
-    literal_column,
-    or_,
-    select,
-)
+from sqlalchemy import Boolean, Connection, LargeBinary, Table, literal_column, or_, select
 
 from countersign.base.db.statements import chunks
 from countersign.base.db.tables import (
@@ -33,10 +25,11 @@ from countersign.base.db.tables import (
     personal_columns,
     records,
     shred_keys,
+    verification_evidence,
 )
 from countersign.base.errors import DatabasePermissionDenied, UnknownSubject
 from countersign.base.values import from_ns
-from countersign.core.access.audit import BUYER_NAMED, find_audit
+from countersign.core.access.audit import find_audit
 from countersign.core.access.reach import DEPLOYMENT, Reach, mode_of_buyer
 from countersign.core.buyers.admin import readable
 from countersign.core.buyers.model import BuyerStatus
@@ -171,14 +164,16 @@ async def _opened(privacy: Privacy, table: Table, row: Mapping[str, Any]) -> dic
         elif key and declared and not declared.fields:
             place = Place(table=table.name, column=name, account=row["account_id"], row_id=id_)
             opened = await vault.open(value, shred_key=key, **place)
-            shown[name] = (
-                _cut(msgspec.json.decode(opened)) if opened[:1] == b"{" else str(opened, "utf-8")
-            )
+            read: Any = msgspec.json.decode(opened) if opened[:1] == b"{" else str(opened, "utf-8")
+            is_response = name == "response" and table is verification_evidence
+            shown[name] = readable(read) if is_response else _cut(read)
     return shown
 
 
-def _cut(value: dict[str, Any]) -> dict[str, Any]:
+def _cut(value: Any) -> Any:  # noqa: ANN401 - a text stays as it is
     """What a sealed value has of the buyer."""
+    if isinstance(value, str):
+        return value
     kept = {name: inner for name, inner in value.items() if name in _SHOWN and inner is not None}
     nested = {name: _cut(kept[name]) for name in ("reading", "identity") if name in kept}
     return kept | nested | ({"answer": readable(kept["answer"])} if "answer" in kept else {})
@@ -189,6 +184,12 @@ def _id(row: Mapping[str, Any]) -> str:
     return next((row[name] for name in ("record_id", "id", "ack_id") if name in row), "")
 
 
+def _named(row: Mapping[str, Any]) -> set[str]:
+    """The buyers that fields name: what a vendor writes elsewhere may look like one."""
+    inner = [_named(value) for value in row.values() if isinstance(value, dict)]
+    return {row[name] for name in ("cbid", "same_as") if row.get(name)}.union(*inner)
+
+
 def _joined(
     connection: Connection, privacy: Privacy, plan: Plan, known: Known, rows: Rows
 ) -> dict[str, Any]:
@@ -197,11 +198,9 @@ def _joined(
     for table, row in rows:
         if _id(row) in known.ids:
             parts.setdefault(_id(row), {"id": _id(row)}).update(row)
-        elif {*BUYER_NAMED.findall(str(row))} <= known.names:
+        elif _named(row) <= known.names:
             found.setdefault(table, []).append(row)
-    parts = {
-        id_: part for id_, part in parts.items() if {*BUYER_NAMED.findall(str(part))} <= known.names
-    }
+    parts = {id_: part for id_, part in parts.items() if _named(part) <= known.names}
     held = find_held(connection, privacy.access.secret, [*parts], plan.reach)
     years, kept = sql.find_retention_years(connection), privacy.kept
     ends = {one.record_id: sql.kept_until(one, years) for one in plan.records}

@@ -6,16 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final, TypeAlias
 
-from sqlalchemy import (
-    Connection,
-    and_,
-    func,
-    insert,
-    select,
-    text,
-    true,
-    update,
-)
+from sqlalchemy import Connection, and_, func, insert, select, text, true, update
 
 from countersign.base.db.statements import SelectAmong, chunks, of_row, row, rows
 from countersign.base.db.tables import (

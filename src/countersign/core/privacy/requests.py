@@ -258,8 +258,9 @@ def requested(
     owners = {name: by_cbid[cbid] for cbid, known in names.items() for name in known}
     ties = {tie.cbid for tie in find_ties(connection, secret, owners, reach)}
     own = {owners[cbid].cbid: owners[cbid]._replace(cbid=cbid) for cbid in sorted(ties)}
+    days = connection.execute(select(of.request_days).where(of.id == reach.account_id)).scalar_one()
     return [
-        one._replace(account_id=reach.account_id)
+        one._replace(account_id=reach.account_id, days=days)
         for one in own.values()
         if any(part.older != [] for part in _parts(connection, secret, one.cbid, reach))
     ]

@@ -41,12 +41,7 @@ from countersign.core.buyers.model import BuyerStatus
 from countersign.core.buyers.review import queue
 from countersign.core.log.record import RecordType
 from countersign.core.privacy import erase_sql as sql
-from countersign.core.privacy.erase import (
-    destroy_copies,
-    erase_as_planned,
-    plan_erasure,
-    refusal,
-)
+from countersign.core.privacy.erase import destroy_copies, erase_as_planned, plan_erasure, refusal
 from countersign.core.privacy.held import find_held
 from countersign.core.privacy.holds import take_turn
 from countersign.core.privacy.model import Due, ErasureReason, years_after
@@ -188,7 +183,9 @@ def _acknowledgments(connection: Connection, _: Privacy, now: datetime) -> _Way:
 def _refusals(_: Connection, __: Privacy, now: datetime) -> _Way:
     """Refused clearances that belong to no acknowledgment, and so to no order."""
     c, oldest = clearances.c, earliest_id(CLEARANCE, to_ms(now - BUYERS_KEPT))
-    alone = select(c.id).where(c.id == records.c.id, c.kid.is_(None), ~sql.of_own(clearances))
+    # One that was erased, or has ended, is no order's any more.
+    kept = sql.of_own(clearances) & c.ack_id.in_(select(disclosures.c.record_id))
+    alone = select(c.id).where(c.id == records.c.id, c.kid.is_(None), ~kept)
     found = _DISCLOSED.where(records.c.type == RecordType.CLEARANCE, records.c.id < oldest)
     return found.where(alone.exists()), lambda row: row.at + BUYERS_KEPT
 

@@ -21,19 +21,10 @@ from countersign.core.acknowledgments.acknowledge import (
 )
 from countersign.core.acknowledgments.find import find_one
 from countersign.core.acknowledgments.make import NewAcknowledgment
-from countersign.core.acknowledgments.model import (
-    Client,
-    Origin,
-    Submission,
-)
+from countersign.core.acknowledgments.model import Client, Origin, Submission
 from countersign.core.checkout import model, store
 from countersign.core.checkout.brand import Brand, brands_of
-from countersign.core.checkout.model import (
-    Collected,
-    Session,
-    Status,
-    require_open,
-)
+from countersign.core.checkout.model import Collected, Session, Status, require_open
 from countersign.core.checkout.order import Reading
 from countersign.core.checkout.sessions import cleared, order_of, principal_of, with_decisions
 from countersign.core.clearances.clear import PreparedOrder

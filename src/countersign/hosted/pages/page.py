@@ -30,25 +30,14 @@ from countersign.core.acknowledgments.model import ALL_FIELDS, INITIALS_LENGTH_M
 from countersign.core.acknowledgments.schemas import Acknowledgment
 from countersign.core.checkout import model, store
 from countersign.core.checkout.brand import kind_of_logo, read_logo
-from countersign.core.checkout.model import (
-    CLAIMS_MAX,
-    Collected,
-    Status,
-    require_open,
-)
+from countersign.core.checkout.model import CLAIMS_MAX, Collected, Status, require_open
 from countersign.core.checkout.order import ClaimedEvent, Reading
 from countersign.core.checkout.sessions import principal_of, return_url, session_of_token
 from countersign.core.dossiers.dossier import DossierQuery, dossier, pdf_of
 from countersign.core.gate.route import Call, Reply, Route, grouped
 from countersign.core.notices.model import NoticeEdition
 from countersign.hosted.pages import buyer, identity_page, initials_page, mail_page, remembered_page
-from countersign.hosted.pages.cookies import (
-    COPY,
-    browser_of,
-    code,
-    new_browser,
-    set_cookie,
-)
+from countersign.hosted.pages.cookies import COPY, browser_of, code, new_browser, set_cookie
 from countersign.hosted.pages.initials_page import (
     FORM,
     NOT_TAKEN,
@@ -62,13 +51,7 @@ from countersign.hosted.pages.initials_page import (
     wrong_in,
 )
 from countersign.hosted.pages.room import HostedPages
-from countersign.hosted.pages.visits import (
-    Visit,
-    VisitHandler,
-    begun,
-    visit_of,
-    with_form,
-)
+from countersign.hosted.pages.visits import Visit, VisitHandler, begun, visit_of, with_form
 from countersign.hosted.toolkit.packed import packed
 from countersign.hosted.toolkit.screens import FIELDS_MAX, LOCALES, PRIVATE, browser, words_of
 from countersign_evidence.process import Surface, Viewport

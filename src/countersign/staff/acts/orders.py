@@ -58,12 +58,7 @@ _YesNo = Literal["true", "false"]
 _Part = Literal["checkout_session", "acknowledgment", "verification", "clearance", "fulfilment"]
 
 
-class OrdersQuery(
-    Listing[Annotated[str, _CURSOR]],
-    NamesOrder,
-    frozen=True,
-    kw_only=True,
-):
+class OrdersQuery(Listing[Annotated[str, _CURSOR]], NamesOrder, frozen=True, kw_only=True):
     """Which orders to list: by what names them, or the newest."""
 
     session_id: GivenSession | None = None
