@@ -301,3 +301,20 @@ def test_a_refusal_about_an_erased_acknowledgment_ends_too(
     pass_time(operator, 10 * 365 * DAY)
     assert operator.rows("SELECT record_id FROM disclosures") == []
     assert operator.rows("SELECT cbid FROM buyers") == []
+
+
+def test_a_buyer_who_cannot_be_read_keeps_no_other_data(
+    operator: Operator, shops: tuple[Shop, Shop]
+) -> None:
+    """Neither the buyers on the same page, nor whole responses whose time is over."""
+    vendor = shops[0].vendor
+    broken = vendor.verify(vendor.part("underage")).json()["cbid"]
+    other = vendor.verified(vendor.part("verified"))
+    with operator.transaction() as connection:
+        damaged = text("UPDATE buyers SET reasons = '[' WHERE cbid = :cbid")
+        connection.execute(damaged, {"cbid": broken})
+    done = retained(operator, 40 * DAY)
+    assert "the review queue" in done.failed
+    whole = "SELECT record_id FROM verification_evidence WHERE response IS NOT NULL"
+    assert operator.rows(whole) == []
+    assert other in retained(operator, 3650 * DAY).erased

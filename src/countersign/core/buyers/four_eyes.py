@@ -68,10 +68,7 @@ def refuse_alone(connection: Connection, account_id: str) -> SecondPersonRequire
 
 
 def propose(
-    connection: Connection,
-    before: KeptProposal | None,
-    entry: AuditEntry,
-    **decided: str,
+    connection: Connection, before: KeptProposal | None, entry: AuditEntry, **decided: str
 ) -> KeptProposal | SecondPersonRequired | None:
     """The proposal that a decision is; None: the decision is final, and no proposal is left.
 

@@ -224,11 +224,7 @@ async def get_checkout_session(
     ),
 )
 async def cancel_checkout_session(
-    room: Checkout,
-    reach: Reach,
-    checkout_session_id: str,
-    _: schemas.Cancellation,
-    write: Writing,
+    room: Checkout, reach: Reach, checkout_session_id: str, _: schemas.Cancellation, write: Writing
 ) -> CheckoutSession:
     """Cancel an open checkout session: its link collects nothing any more."""
     session = await store.find(room, reach, checkout_session_id)

@@ -77,7 +77,9 @@ async def all_about(privacy: Privacy, cbid: str, reach: Reach) -> dict[str, Any]
         except DatabasePermissionDenied:  # of servers on PostgreSQL, to providers' responses
             unreadable.append(str(table.name))
             continue
-        rows += [(str(table.name), await _opened(privacy, table, row)) for row in found]
+        for row in found:
+            rows.append((str(table.name), await _opened(privacy, table, row)))
+            await asyncio.sleep(0)  # other requests go on beside a large export
     return await scan(_joined, privacy, plan, known, rows) | {"unreadable": unreadable}
 
 

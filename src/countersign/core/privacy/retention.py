@@ -67,12 +67,17 @@ _Way: TypeAlias = tuple[Select[Any], Callable[[Any], datetime | None]]
 
 
 async def list_due(
-    privacy: Privacy, reach: Reach, until: datetime | None = None, after: str = ""
+    privacy: Privacy,
+    reach: Reach,
+    until: datetime | None = None,
+    after: str = "",
+    failed: dict[str, Exception] | None = None,
 ) -> AsyncIterator[Due]:
     """Records in reach past their retention, on hold or not.
 
     Acknowledgments, then refused clearances without one, then checks, each oldest first; then, for
-    the deployment, buyers. `until`: due at that time; `after`: only those after this one.
+    the deployment, buyers. `until`: due at that time; `after`: only those after this one. `failed`
+    gets what cannot be read; without it, that is raised.
     """
     now = until or from_ns(privacy.access.clock.time_ns())
     kinds = [kind for kind in _WAYS if kind != BUYER or reach == DEPLOYMENT]
@@ -82,7 +87,7 @@ async def list_due(
         place: str | None = after if kind is begun else f"{kind}_"
         while place is not None:
             found, place = await privacy.access.database.scan(
-                _due, privacy, now, kind=kind, after=place, reach=reach
+                _due, privacy, now, failed, kind=kind, after=place, reach=reach
             )
             for due in found:
                 yield due
@@ -115,14 +120,14 @@ async def retain(privacy: Privacy, *, pause: float = 0) -> Retained:
     """
     access, now = privacy.access, from_ns(privacy.access.clock.time_ns())
     outcomes, failed = dict[str, ErasureOutcome](), dict[str, Exception]()
-    with alone("whole responses", failed):
-        for some in chunks(await access.database.scan(_to_cut, now)):
+    for some in chunks(await access.database.scan(_to_cut, now, failed)):
+        with alone("whole responses", failed):
             await access.database.write(_cut, access.secret, some)
     erased = await carry_out_waiting(privacy, DEPLOYMENT, failed=failed)
     for one in await access.database.scan(requested, access.secret, DEPLOYMENT):
         with alone(one.cbid, failed):
             outcomes[one.cbid] = await carry_out_request(privacy, one.cbid, DEPLOYMENT)
-    async for due in list_due(privacy, DEPLOYMENT):
+    async for due in list_due(privacy, DEPLOYMENT, failed=failed):
         # Erased meanwhile, put on hold, or checked again: what is new is not in the plan.
         with alone(due.record_id, failed):
             plan = await plan_erasure(privacy, due.record_id, DEPLOYMENT)
@@ -136,14 +141,17 @@ async def retain(privacy: Privacy, *, pause: float = 0) -> Retained:
     return Retained(erased, outcomes, failed)
 
 
-def _to_cut(connection: Connection, now: datetime) -> list[str]:
+def _to_cut(connection: Connection, now: datetime, failed: dict[str, Exception]) -> list[str]:
     """The checks with a whole response whose time is over, or that no review needs any more."""
     e, a = verification_evidence.c, accounts.c
     keeps = a.responses_until.is_not(None) & (a.responses_until > now)
     wanted = select(e.record_id, e.whole_until).join(accounts, a.id == e.account_id)
     wanted = wanted.where(e.whole_until.is_not(None), (e.whole_until <= now) | ~keeps)
-    waiting = {one.verification_id for mode in Mode for one in queue(connection, DEPLOYMENT, mode)}
-    return [id_ for id_, end in connection.execute(wanted) if end <= now or id_ not in waiting]
+    found = {row.record_id: row.whole_until for row in connection.execute(wanted)}
+    waiting = {*found}
+    with alone("the review queue", failed):
+        waiting = {one.verification_id for m in Mode for one in queue(connection, DEPLOYMENT, m)}
+    return [id_ for id_, end in found.items() if end <= now or id_ not in waiting]
 
 
 def _cut(connection: Connection, secret: DeploymentSecret, ids: Sequence[str]) -> None:
@@ -156,14 +164,24 @@ def _cut(connection: Connection, secret: DeploymentSecret, ids: Sequence[str]) -
 
 
 def _due(
-    connection: Connection, privacy: Privacy, now: datetime, *, kind: str, after: str, reach: Reach
+    connection: Connection,
+    privacy: Privacy,
+    now: datetime,
+    failed: dict[str, Exception] | None,
+    *,
+    kind: str,
+    after: str,
+    reach: Reach,
 ) -> tuple[Sequence[Due], str | None]:
     """What is due on the page after a record, and the record to continue after; None: the last."""
     (query, end_of), secret = _WAYS[kind](connection, privacy, now), privacy.access.secret
     id_: Column[str] = buyers.c.cbid if kind == BUYER else records.c.id
     query = query.where(reach.rows(id_.table), id_ > after).order_by(id_).limit(_PAGE)
-    page = [(row[0], row.account_id, end_of(row)) for row in connection.execute(query).all()]
-    found = [(name, of, end) for name, of, end in page if end is not None and end <= now]
+    page, found = connection.execute(query).all(), list[tuple[str, str, datetime]]()
+    for row in page:
+        with alone(row[0], failed):
+            if (end := end_of(row)) is not None and end <= now:
+                found.append((row[0], row.account_id, end))
     held = find_held(connection, secret, [name for name, *_ in found], reach)
     due = [
         Due(record_id=name, account_id=of, retention_ended_at=end, hold=held.get(name, (None,))[0])

@@ -95,10 +95,7 @@ async def get_test_clock(room: SandboxRoom, account_id: Sandbox) -> schemas.Test
 @SANDBOX.act(
     "POST /v1/test/clock/advance",
     "Advance the test clock",
-    request_examples={
-        "by a day": {"seconds": 86400},
-        "to a time": {"to": "2027-01-01T00:00:00Z"},
-    },
+    request_examples={"by a day": {"seconds": 86400}, "to a time": {"to": "2027-01-01T00:00:00Z"}},
     response_examples={"a day ahead": {"now": "2026-11-21T21:31:00Z", "ahead_seconds": 86400}},
     commands=(
         _command(

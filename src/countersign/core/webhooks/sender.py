@@ -41,11 +41,7 @@ class WebhookSender:
     """Posts messages, never to an address that the guard refuses."""
 
     def __init__(
-        self,
-        guard: AddressGuard,
-        *,
-        timeout_seconds: float,
-        tls: ssl.SSLContext | None = None,
+        self, guard: AddressGuard, *, timeout_seconds: float, tls: ssl.SSLContext | None = None
     ) -> None:
         """`tls` is how certificates are checked; None: the system's authorities."""
         self._guard = guard
