@@ -57,8 +57,8 @@ async def told(console: Console, *late: tuple[datetime, str]) -> None:
     await tell(console.deployment.people, found)
 
 
-def test_what_became_late_is_told_once(tmp_path: Path) -> None:
-    """At the proved address alone, and nothing that was late before."""
+def test_what_became_late_is_told_and_each_day_what_still_is(tmp_path: Path) -> None:
+    """At the proved address alone, and on the first day nothing that was late before."""
 
     async def work(console: Console, mails: MailServer) -> None:
         before = now(console) - timedelta(hours=1), "nobody makes a backup"
@@ -74,6 +74,10 @@ def test_what_became_late_is_told_once(tmp_path: Path) -> None:
         assert mail.recipients == [ADDRESS]
         assert "a buyer waits" in mail.text
         assert "backup" not in mail.text
+        console.clock.seconds += 86400
+        await told(console, before)
+        assert "backup" in mails.mails[-1].text
+        assert len(mails.mails) == 3
 
     with mail_server() as mails:
         in_console(tmp_path, lambda console: work(console, mails), **settings(mails))

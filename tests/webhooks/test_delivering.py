@@ -209,6 +209,25 @@ def test_a_refusal_is_kept_sealed_for_a_week(
     run(scenario())
 
 
+def test_a_refusal_goes_when_the_receiver_accepts(
+    service: Service, database: Database, run: Run
+) -> None:
+    async def scenario() -> None:
+        async with running_receiver() as receiver:
+            endpoint, _ = await service.endpoint(receiver.url)
+            for status, body in ((500, b"No customer Ann"), (200, b"")):
+                receiver.answers(Answer(status=status, body=body))
+                if status == 500:
+                    await service.happen()
+                await service.deliver.settle()
+                service.clock.advance(3600)
+            [delivery] = await service.log(endpoint)
+            assert delivery.status is DeliveryStatus.SUCCEEDED
+            assert await database.scan(responses) == [None]
+
+    run(scenario())
+
+
 def test_an_erasure_of_an_account_destroys_its_refusals(
     service: Service, database: Database, run: Run
 ) -> None:

@@ -15,7 +15,7 @@ from zipfile import ZipFile
 from markupsafe import Markup
 
 from countersign.server.console_host import PageReply
-from countersign_console.visit import Visit
+from countersign_console.visit import Refused, Visit
 from countersign_evidence.dossier import VERIFY_HTML, VERIFY_PY, read_container, verifier
 from countersign_evidence.verification import verify_file
 
@@ -60,10 +60,18 @@ async def show(visit: Visit, order: Any, look: str, reason: str) -> PageReply:  
 
 
 async def dossiers(visit: Visit, orders: Sequence[Any], reason: str) -> PageReply:
-    """One ZIP file with the dossier of each order that was acknowledged. Raises Refused."""
-    packed = BytesIO()
+    """One ZIP file with the dossier of each order that was acknowledged, and a list of the others.
+
+    Raises Refused.
+    """
+    packed, known = BytesIO(), [order["ack_id"] for order in orders if order["ack_id"]]
+    if not known:
+        raise Refused(422, "none_ticked", visit.words["none_acknowledged"])
+    left = "".join(f"{order['order_id']}\n" for order in orders if not order["ack_id"])
     with ZipFile(packed, "w") as target:
-        for ack_id in (order["ack_id"] for order in orders if order["ack_id"]):
+        if left:
+            target.writestr("without-acknowledgment.txt", left)
+        for ack_id in known:
             path = f"/v1/acknowledgments/{ack_id}/dossier"
             data = await visit.call("GET", path, reason=reason)
             target.writestr(f"{ack_id}-dossier.zip", data)

@@ -35,7 +35,8 @@ async def answer(visit: Visit) -> PageReply:
 
 async def _alerts(visit: Visit) -> PageReply:
     """Ask for alerts at an address, prove it, or end them."""
-    body = {name: visit.form[name] for name in ("email", "code_sent") if visit.form.get(name)}
+    sent = visit.request.form
+    body = {name: visit.form[name] for name in ("email", "code_sent") if name in sent}
     body = {name.removesuffix("_sent"): value for name, value in body.items()}
     await visit.call("POST", _ALERTS, body=body)
     return lead(f"{ROOT}/sessions?said=alerts_changed")

@@ -104,9 +104,8 @@ _OWN: Final = and_(
     # A result is ignored if the lease has expired and another process has claimed the delivery.
     _d.attempts == bindparam("number"),
 )
-_SUCCEEDED: Final = (
-    update(webhook_deliveries).where(_OWN).values(status=DeliveryStatus.SUCCEEDED, due_at=None)
-)
+_DONE: Final = {"status": DeliveryStatus.SUCCEEDED, "due_at": None, "response": None}
+_SUCCEEDED: Final = update(webhook_deliveries).where(_OWN).values(_DONE)
 # A stopped delivery stays stopped.
 _FAILED: Final = update(webhook_deliveries).where(_OWN, _d.due_at.is_not(None))
 _RELEASED: Final = (

@@ -21,7 +21,8 @@ from countersign.hosted.pages.mails import Attempt, MailClient, MailOutcome, com
 from countersign.staff.people.room import People
 from countersign_evidence.disclosure import b64url
 
-_CODE_LASTS: Final = timedelta(days=1)
+_DAY: Final = timedelta(days=1)
+"""How long a code lasts, and the time between mails while the same is late."""
 _CODE_BYTES: Final = 16
 _AGAIN: Final = timedelta(minutes=10)
 _p: Final = people.c
@@ -43,8 +44,8 @@ async def ask(room: People, person_id: str, email: str) -> None:
     Raises PeopleRefused: nothing can be sent there, or it was done a moment ago.
     """
     time_ns, address = room.access.clock.time_ns(), mail_address(email)
-    if address is None:
-        raise PeopleRefused("This is no e-mail address.")
+    if address is None or room.mails is None:
+        raise PeopleRefused("This is no e-mail address, or this server sends no mail.")
     sealed = await room.addresses.seal(
         address.encode(), account=DEPLOYMENT, row_id=person_id, time_ns=time_ns
     )
@@ -54,8 +55,8 @@ async def ask(room: People, person_id: str, email: str) -> None:
     values = {"address": sealed, "code_sent_at": now, "told_at": None}
     if not await room.access.database.write(_changed, own.values(values)):
         raise PeopleRefused("Alerts are for staff, who get one code in ten minutes.")
-    text = f"Under *Your settings*, enter this code:\n\n{_code(room, person_id, sealed)}"
-    said = await _send(room, address, "Code for alerts", text)
+    place, code = f"{room.url}/console/sessions", _code(room, person_id, sealed)
+    said = await _send(room, address, "Code for alerts", f"Enter this code at {place}:\n\n{code}")
     if said.outcome is not MailOutcome.SENT:
         raise PeopleRefused(f"The mail server did not take the code (at {said.step}).")
 
@@ -63,7 +64,7 @@ async def ask(room: People, person_id: str, email: str) -> None:
 def prove(connection: Connection, room: People, person_id: str, code: str) -> None:
     """Begin alerts at the address whose code this is; raises PeopleRefused."""
     now = from_ns(room.access.clock.time_ns())
-    own = and_(_p.id == person_id, _p.code_sent_at > now - _CODE_LASTS)
+    own = and_(_p.id == person_id, _p.code_sent_at > now - _DAY)
     sealed = connection.execute(select(_p.address).where(own)).scalar()
     known = "" if sealed is None else _code(room, person_id, sealed)
     if not (known and compare_digest(known.encode(), code.strip().encode())):
@@ -75,8 +76,9 @@ async def tell(room: People, late: Callable[[], Sequence[tuple[datetime, str]]])
     """Mail each person what became late since the last mail, at these times."""
     found, database = late(), room.access.database
     for person_id, sealed, told_at in await database.scan(_who_asked):
-        text = "\n\n".join(words for at, words in found if at > told_at)
         now, own = from_ns(room.access.clock.time_ns()), _p.told_at == told_at
+        is_old = now >= told_at + _DAY
+        text = "\n\n".join(words for at, words in found if is_old or at > told_at)
         claim = update(people).where(_p.id == person_id, own).values(told_at=now)
         # Another server may tell the same; who dies meanwhile has told nothing.
         if not text or not await database.write(_changed, claim):
@@ -105,6 +107,5 @@ async def _send(room: People, address: str, subject: str, text: str) -> Attempt:
     if room.mails is None:
         return Attempt(MailOutcome.POSTPONED, step="COUNTERSIGN_SMTP_URL")
     text += f"\n\n{room.url}/console/all/state"
-    now = from_ns(room.access.clock.time_ns())
-    message = composed(room.mails, address, subject, text, now)
+    message = composed(room.mails, address, subject, text, from_ns(room.access.clock.time_ns()))
     return await MailClient(room.mails).send(message, address)

@@ -158,7 +158,8 @@ def remove(
         made[key_id] = revoke_key(connection, room.access, key_id)
     here = g.account_id.is_not_distinct_from(reach.account_id)
     connection.execute(delete(person_grants).where(g.person_id == member.id, here))
-    sql.end_alerts(connection, member.id)
+    if reach.account_id is None:
+        sql.end_alerts(connection, member.id)
     if not sql.places_of(connection, member.id):
         sql.lock_out(connection, member.id)
     entry, place = room.access.audit.entry, reach.account_id or STAFF
