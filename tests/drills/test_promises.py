@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +15,7 @@ import httpx2
 import psycopg
 import pytest
 from sqlalchemy import (
+    Connection,
     LargeBinary,
     String,
     Table,
@@ -69,20 +71,22 @@ class Owing:
         assert not check or done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    def change(self, statement: Any, **values: object) -> None:  # noqa: ANN401 - SQL
-        """Change a row as a process that was killed leaves it."""
+    @contextmanager
+    def connected(self) -> Iterator[Connection]:
         engine = create_engine(url_of(load_settings(self.site.deployment.environment)))
         with engine.begin() as connection:
-            connection.execute(statement, values)
+            yield connection
         engine.dispose()
+
+    def change(self, statement: Any, **values: object) -> None:  # noqa: ANN401 - SQL
+        """Change a row as a process that was killed leaves it."""
+        with self.connected() as connection:
+            connection.execute(statement, values)
 
     def number_of(self, table: Table) -> int:
         """How many rows a table has."""
-        engine = create_engine(url_of(load_settings(self.site.deployment.environment)))
-        with engine.connect() as connection:
-            number = connection.execute(select(func.count()).select_from(table)).scalar_one()
-        engine.dispose()
-        return number
+        with self.connected() as connection:
+            return connection.execute(select(func.count()).select_from(table)).scalar_one()
 
     @property
     def now(self) -> datetime:

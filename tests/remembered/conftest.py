@@ -21,7 +21,7 @@ from countersign.hosted.remembered import remember_cookie
 from tests.checkout.buyer import SHOP
 from tests.checkout.surfer import Form, Page, check_headers
 from tests.http.backstage import Operator, another_deployment, make_client
-from tests.remembered.device import ORIGIN
+from tests.remembered.device import ORIGIN, Passkey
 from tests.support.acts import done
 from tests.support.engines import ENGINES, Once, engine_server, kept
 from tests.support.moved_clock import VARIABLE, MovedClock
@@ -146,6 +146,20 @@ def verify_in(person: Person, session: dict[str, Any]) -> Page:
 
 
 here = pytest.fixture(scope="package")(kept)
+
+
+def kept_by_passkey(person: Person, shop: Shop, device: Passkey | None = None) -> Passkey:
+    """A passkey that a buyer keeps at the end of an identity check."""
+    device = device or Passkey()
+    done = verify_in(person, shop.session())
+    person.send(form_of(done, "passkey"), credential=device.create(options_of(done)))
+    return device
+
+
+def sign_in(person: Person, device: Passkey) -> Page:
+    """`/buyer` after a sign-in with a passkey."""
+    page = person.open("/buyer")
+    return person.send(form_of(page, "sign_in", "act"), credential=device.sign(options_of(page)))
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from tests.remembered.conftest import (
     Person,
     Shop,
     form_of,
+    kept_by_passkey,
     link,
     options_of,
     remembered,
@@ -38,17 +39,10 @@ EN = WORDS["en"]
 NOTHING_SAID: dict[str, object] = {"status": "open", "cbid": None, "reasons": []}
 
 
-def _with_passkey(person: Person, shop: Shop) -> Passkey:
-    device = Passkey()
-    done = verify_in(person, shop.session())
-    person.send(form_of(done, "passkey"), credential=device.create(options_of(done)))
-    return device
-
-
 @pytest.fixture
 def device(person: Person, shop: Shop) -> Passkey:
     """Give the device that keeps the passkey of this browser's buyer."""
-    return _with_passkey(person, shop)
+    return kept_by_passkey(person, shop)
 
 
 def _asked(person: Person, shop: Shop, **changes: object) -> tuple[dict[str, Any], Page]:
@@ -71,7 +65,7 @@ def _is_refused(person: Person, shop: Shop, session: dict[str, Any], page: Page)
 
 def test_an_assertion_counts_once(person: Person, shop: Shop) -> None:
     """Not again in its own session, whatever the result, nor in another one."""
-    device = _with_passkey(person, shop)
+    device = kept_by_passkey(person, shop)
     refused, page = _asked(person, shop, shipping_zip="10001")
     signed = device.sign(options_of(page), step=0)
     form = form_of(page, "passkey")
@@ -109,7 +103,7 @@ def test_an_assertion_for_another_page_is_refused(
 def test_an_assertion_of_another_session_is_refused(
     person: Person, another: Person, shop: Shop
 ) -> None:
-    device = _with_passkey(person, shop)
+    device = kept_by_passkey(person, shop)
     _, elsewhere = _asked(person, shop)
     session, page = _asked(person, shop)
     signed = device.sign(options_of(elsewhere))
@@ -120,7 +114,7 @@ def test_a_copied_authenticator_is_refused_and_removed(
     person: Person, shop: Shop, operator: Operator
 ) -> None:
     """A counter that goes back shows two devices, and not which one is the buyer's."""
-    device = _with_passkey(person, shop)
+    device = kept_by_passkey(person, shop)
     device.count = 5
     _, page = _asked(person, shop)
     person.post(form_of(page, "passkey"), credential=device.sign(options_of(page)))
@@ -434,7 +428,7 @@ def test_one_sandbox_never_meets_another(
 
 
 def test_two_tabs_with_one_assertion_pass_once(person: Person, shop: Shop) -> None:
-    device = _with_passkey(person, shop)
+    device = kept_by_passkey(person, shop)
     session, page = _asked(person, shop)
     form, signed = form_of(page, "passkey"), device.sign(options_of(page))
     left = [person.post(form, credential=signed).headers["location"] for _ in range(2)]

@@ -19,9 +19,11 @@ from tests.remembered.conftest import (
     Person,
     Shop,
     form_of,
+    kept_by_passkey,
     link,
     options_of,
     remembered,
+    sign_in,
     verified_at,
     verify_in,
 )
@@ -42,18 +44,6 @@ def _act(page: Page, what: str) -> Form:
 
 def _cookie(person: Person, shop: Shop) -> None:
     person.send(form_of(verify_in(person, shop.session()), "cookie"))
-
-
-def _passkey(person: Person, shop: Shop) -> Passkey:
-    device = Passkey()
-    done = verify_in(person, shop.session())
-    person.send(form_of(done, "passkey"), credential=device.create(options_of(done)))
-    return device
-
-
-def _sign_in(person: Person, device: Passkey) -> Page:
-    page = person.open("/buyer")
-    return person.send(_act(page, "sign_in"), credential=device.sign(options_of(page)))
 
 
 def _use(person: Person, shop: Shop) -> None:
@@ -90,8 +80,8 @@ def test_cookies_have_128_random_bits(person: Person, another: Person, shop: Sho
 
 
 def test_a_passkey_signs_in_for_a_while(person: Person, another: Person, shop: Shop) -> None:
-    device = _passkey(person, shop)
-    page = _sign_in(another, device)
+    device = kept_by_passkey(person, shop)
+    page = sign_in(another, device)
     assert EN["remembered_kind_passkey"] in page.text
     assert EN["remembered_kind_passkey"] in another.open("/buyer").text
     out = another.send(_act(page, "sign_out"))
@@ -102,7 +92,7 @@ def test_a_passkey_signs_in_for_a_while(person: Person, another: Person, shop: S
 def test_an_assertion_signs_in_once_and_in_one_browser(
     person: Person, another: Person, shop: Shop
 ) -> None:
-    device = _passkey(person, shop)
+    device = kept_by_passkey(person, shop)
     page, other = another.open("/buyer"), person.open("/buyer")
     signed = device.sign(options_of(page), step=0)
     stolen = person.send(_act(other, "sign_in"), credential=signed)
@@ -120,7 +110,7 @@ def test_an_assertion_signs_in_once_and_in_one_browser(
 @pytest.fixture
 def device(person: Person, shop: Shop) -> Passkey:
     """Give the device that keeps the passkey of this browser's buyer."""
-    return _passkey(person, shop)
+    return kept_by_passkey(person, shop)
 
 
 @every("asked", ["", "x", "-1", "0", "9" * 14, "9" * 30, "²"])
@@ -141,7 +131,7 @@ def test_a_passkey_hides_the_list_from_other_users_of_the_browser(
     _use(person, shop)
     cookie = person.client.cookies["cs-remembered-test"]
     person.client.cookies.delete("cs-remembered-test")
-    device = _passkey(person, shop)
+    device = kept_by_passkey(person, shop)
     person.client.cookies.set("cs-remembered-test", cookie)
     # In the sandbox, each session simulates a separate person.
     operator.execute("UPDATE remembered SET cbid = (SELECT cbid FROM remembered_uses)")
@@ -273,7 +263,7 @@ def test_expired_rows_are_deleted(person: Person, shop: Shop, operator: Operator
     _cookie(person, shop)
     _use(person, shop)
     person.client.cookies.clear()
-    _passkey(person, shop)
+    kept_by_passkey(person, shop)
     for after, left in (
         (COOKIE_KEPT - timedelta(hours=1), (2, 1)),
         (COOKIE_KEPT + timedelta(hours=1), (1, 1)),

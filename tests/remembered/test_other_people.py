@@ -12,16 +12,17 @@ import pytest
 
 from countersign.hosted.toolkit.screens import WORDS
 from countersign.operate import bootstrap
-from tests.checkout.surfer import Page, held_back
+from tests.checkout.surfer import held_back
 from tests.http.backstage import Operator
 from tests.remembered.conftest import (
     READ,
     Person,
     Shop,
     form_of,
+    kept_by_passkey,
     link,
-    options_of,
     remembered,
+    sign_in,
     verified_at,
     verify_in,
 )
@@ -39,19 +40,6 @@ def _identity_session(shop: Shop, **changes: object) -> tuple[str, str]:
     """The path of the link and the id of a session that collects the identity alone."""
     session = shop.session(**changes)
     return link(session), session["checkout_session_id"]
-
-
-def _passkey(person: Person, shop: Shop, device: Passkey | None = None) -> Passkey:
-    device = device or Passkey()
-    done = verify_in(person, shop.session())
-    person.send(form_of(done, "passkey"), credential=device.create(options_of(done)))
-    return device
-
-
-def _signed_in(person: Person, device: Passkey) -> Page:
-    page = person.open("/buyer")
-    form = form_of(page, "sign_in", "act")
-    return person.send(form, credential=device.sign(options_of(page)))
 
 
 @pytest.mark.parametrize("path", ["start", "identity"])
@@ -173,7 +161,7 @@ def test_while_a_provider_decides_the_cookie_of_a_session_lasts_a_day(
 
 def test_another_person_of_the_device_can_be_remembered(person: Person, shop: Shop) -> None:
     """A browser that only knows about a passkey forgets it, too."""
-    _passkey(person, shop)
+    kept_by_passkey(person, shop)
     session = shop.session()
     check = person.send(form_of(person.open(link(session)), "forget"))
     assert check.heading == EN["identity_title"]
@@ -194,9 +182,9 @@ def test_only_a_signed_in_buyer_can_sign_out(person: Person, shop: Shop) -> None
 
 def test_signing_out_ends_it_on_the_server(person: Person, another: Person, shop: Shop) -> None:
     """A copy of the cookie is useless then; the next sign-in has a new one."""
-    device = _passkey(person, shop)
+    device = kept_by_passkey(person, shop)
     person.client.cookies.delete("cs-passkey-test")
-    page = _signed_in(person, device)
+    page = sign_in(person, device)
     copied = person.client.cookies["cs-buyer"]
     another.client.cookies.set("cs-buyer", copied)
     assert EN["remembered_kind_passkey"] in another.open("/buyer").text
@@ -204,7 +192,7 @@ def test_signing_out_ends_it_on_the_server(person: Person, another: Person, shop
     another.client.cookies.clear()
     another.client.cookies.set("cs-buyer", copied)
     assert EN["remembered_no_cookie"] in another.open("/buyer").text
-    assert EN["remembered_kind_passkey"] in _signed_in(person, device).text
+    assert EN["remembered_kind_passkey"] in sign_in(person, device).text
     assert EN["remembered_kind_passkey"] in person.open("/buyer").text
     another.client.cookies.clear()
     another.client.cookies.set("cs-buyer", copied)
@@ -215,7 +203,7 @@ def test_signing_out_works_although_the_clock_is_behind_that_of_the_sign_in(
     person: Person, another: Person, shop: Shop, operator: Operator
 ) -> None:
     """Servers have clocks of their own; here the sign-in was by one that is a minute ahead."""
-    page = _signed_in(person, _passkey(person, shop))
+    page = sign_in(person, kept_by_passkey(person, shop))
     token, id_, ms, _ = person.client.cookies["cs-buyer"].split(".")
     then = str(int(ms) + 60_000)
 
@@ -236,7 +224,7 @@ def test_signing_out_works_although_the_clock_is_behind_that_of_the_sign_in(
 def test_erasing_needs_a_freshly_used_passkey(
     person: Person, shop: Shop, operator: Operator
 ) -> None:
-    page = _signed_in(person, _passkey(person, shop))
+    page = sign_in(person, kept_by_passkey(person, shop))
     form = form_of(page, "erase", "act")
     token, id_, ms, _ = person.client.cookies["cs-buyer"].split(".")
     then = str(int(ms) - 301_000)
@@ -254,10 +242,10 @@ def test_erasing_needs_a_freshly_used_passkey(
 
 
 def test_signing_in_gives_the_browser_another_token(person: Person, shop: Shop) -> None:
-    device = _passkey(person, shop)
+    device = kept_by_passkey(person, shop)
     person.open("/buyer")
     before = person.client.cookies["cs-buyer"]
-    _signed_in(person, device)
+    sign_in(person, device)
     assert person.client.cookies["cs-buyer"].partition(".")[0] != before
 
 
@@ -289,7 +277,7 @@ def test_links_to_the_list_keep_the_language(person: Person, shop: Shop) -> None
 def test_the_id_of_a_passkey_has_a_greatest_length(
     person: Person, shop: Shop, operator: Operator, length: int, kept: int
 ) -> None:
-    _passkey(person, shop, Passkey(credential_id=bytes(length)))
+    kept_by_passkey(person, shop, Passkey(credential_id=bytes(length)))
     assert len(operator.rows("SELECT * FROM remembered")) == kept
 
 

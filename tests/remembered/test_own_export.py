@@ -20,13 +20,13 @@ from tests.remembered.conftest import (
     Shop,
     clock_of,
     form_of,
+    kept_by_passkey,
     link,
-    options_of,
     remembered,
+    sign_in,
     verified_at,
     verify_in,
 )
-from tests.remembered.device import Passkey
 from tests.support.service import Server
 
 EN = WORDS["en"]
@@ -44,25 +44,12 @@ def _data(answer: httpx2.Response) -> dict[str, Any]:
     return found
 
 
-def _passkey(person: Person, shop: Shop) -> Passkey:
-    device = Passkey()
-    done = verify_in(person, shop.session())
-    person.send(form_of(done, "passkey"), credential=device.create(options_of(done)))
-    return device
-
-
-def _sign_in(person: Person, device: Passkey) -> Page:
-    page = person.open("/buyer")
-    form = form_of(page, "sign_in", "act")
-    return person.send(form, credential=device.sign(options_of(page)))
-
-
 def test_a_passkey_used_just_now_saves_everything(
     person: Person, another: Person, shop: Shop, server: Server
 ) -> None:
     """In the page's language; later it is asked for again."""
-    device = _passkey(person, shop)
-    page = _sign_in(another, device)
+    device = kept_by_passkey(person, shop)
+    page = sign_in(another, device)
     [form] = _offered(page)
     found = _data(another.post(form))
     assert found["checks"] or found["orders"]
@@ -74,7 +61,7 @@ def test_a_passkey_used_just_now_saves_everything(
     assert not _offered(later)
     assert EN["remembered_export_again"] in later.text
     assert another.post(form).status_code == 303
-    assert _offered(_sign_in(another, device))
+    assert _offered(sign_in(another, device))
 
 
 def test_a_new_identity_check_saves_everything(person: Person, shop: Shop, server: Server) -> None:
@@ -102,8 +89,8 @@ def test_three_a_day_are_noted_and_shown(
     person: Person, shop: Shop, server: Server, operator: Operator
 ) -> None:
     """The audit has each by the passkey, and the buyer sees when."""
-    device = _passkey(person, shop)
-    page = _sign_in(person, device)
+    device = kept_by_passkey(person, shop)
+    page = sign_in(person, device)
     for _ in range(3):
         [form] = _offered(page)
         _data(person.post(form))
@@ -118,7 +105,7 @@ def test_three_a_day_are_noted_and_shown(
     assert [json.loads(row["details"]) for row in noted] == [{"by": "buyer"}] * 3
     assert {row["subject"].partition("_")[0] for row in noted} == {"rem"}
     clock_of(server).ahead(timedelta(days=1))
-    _data(person.post(_offered(_sign_in(person, device))[0]))
+    _data(person.post(_offered(sign_in(person, device))[0]))
 
 
 def test_a_live_buyer_saves_what_all_shops_have(
