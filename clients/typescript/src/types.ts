@@ -2069,17 +2069,17 @@ export interface SessionView {
   is_this: boolean;
 }
 
-/** Whether the person is told by mail what is late. */
+/** The alerts by e-mail of a person. */
 export interface AlertsView {
   /** Whether the address is; null: there is none, and no alerts. */
   is_proved: boolean | null;
 }
 
-/** An address or its code; neither: alerts end. */
+/** An address or its code; neither: alerts are turned off. */
 export interface AlertsChange {
-  /** Gets a code, in place of the address of before. */
+  /** Gets a code, and replaces the previous address. */
   email?: string | null | undefined;
-  /** That of the mail: alerts begin. */
+  /** The code in the mail: turns alerts on. */
   code?: string | null | undefined;
 }
 

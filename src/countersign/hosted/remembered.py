@@ -200,7 +200,7 @@ def uses_of(connection: Connection, cbids: Sequence[str], limit: int) -> list[Us
 def note_export(connection: Connection, known: KnownBy, id_: str, at: datetime) -> None:
     """Note that the buyer exported everything: it stays when the passkey or cookie is removed."""
     row = {"id": id_, "mode": known.mode.value, "cbid": known.cbid, "account_id": "", "at": at}
-    connection.execute(insert(remembered_uses), row | {"kind": _EXPORT, "verified": True})
+    connection.execute(insert(remembered_uses), row | {"kind": _EXPORT, "verified": False})
 
 
 def exports_of(connection: Connection, cbids: Sequence[str]) -> Sequence[datetime]:

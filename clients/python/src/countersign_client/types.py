@@ -2210,7 +2210,7 @@ class SessionView(Result, frozen=True, kw_only=True):
 
 
 class AlertsView(Result, frozen=True, kw_only=True):
-    """Whether the person is told by mail what is late."""
+    """The alerts by e-mail of a person."""
 
     is_proved: bool | None
     """Whether the address is; null: there is none, and no alerts."""

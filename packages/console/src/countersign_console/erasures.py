@@ -1,4 +1,4 @@
-"""People's requests: all that is stored about one; or erasing, after what it would erase."""
+"""Requests of buyers: an export of all data, and an erasure after its preview."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import quote
 from countersign.server.console_host import PageReply
 from countersign_console import times
 from countersign_console.acts import Act, Effect, Field, Item, Page
-from countersign_console.evidence import ZIP
+from countersign_console.evidence import ZIP, saved
 from countersign_console.view import lead
 from countersign_console.visit import Visit
 
@@ -76,7 +76,7 @@ async def _erase(visit: Visit, item: Item) -> str:
 
 
 async def _exported(visit: Visit) -> PageReply:
-    """All that is stored about a buyer, in the chosen language. Raises Refused."""
+    """The export of a buyer, in the chosen language. Raises Refused."""
     cbid, language = visit.form.get("subject", "").strip(), visit.form.get("language", "en")
     data = await visit.call(
         "GET",
@@ -84,14 +84,7 @@ async def _exported(visit: Visit) -> PageReply:
         query={"language": language},
         reason=visit.form.get("reason", "").strip(),
     )
-    return PageReply(
-        body=data,
-        headers=[
-            ("content-type", ZIP),
-            ("content-disposition", f'attachment; filename="{cbid}.zip"'),
-            ("cache-control", "no-store"),
-        ],
-    )
+    return saved(data, ZIP, f"{cbid}.zip")
 
 
 ERASE: Final = Act(

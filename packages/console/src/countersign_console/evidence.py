@@ -54,7 +54,7 @@ async def show(visit: Visit, order: Any, look: str, reason: str) -> PageReply:  
     ack_id, name = order["ack_id"], "certificate" if look == "certificate" else "dossier"
     data = await visit.call("GET", f"/v1/acknowledgments/{ack_id}/{name}", reason=reason)
     if look == "certificate":
-        return _file(data, "application/pdf", f"{ack_id}.pdf")
+        return saved(data, "application/pdf", f"{ack_id}.pdf")
     dossier = Dossier(name=f"{ack_id}-dossier.zip", data=data)
     return await (_check(visit, dossier) if look == "check" else _cover(visit, order, dossier))
 
@@ -75,10 +75,11 @@ async def dossiers(visit: Visit, orders: Sequence[Any], reason: str) -> PageRepl
             path = f"/v1/acknowledgments/{ack_id}/dossier"
             data = await visit.call("GET", path, reason=reason)
             target.writestr(f"{ack_id}-dossier.zip", data)
-    return _file(packed.getvalue(), ZIP, "dossiers.zip")
+    return saved(packed.getvalue(), ZIP, "dossiers.zip")
 
 
-def _file(data: bytes, kind: str, name: str) -> PageReply:
+def saved(data: bytes, kind: str, name: str) -> PageReply:
+    """A file for the browser to save."""
     named = ("content-disposition", f'attachment; filename="{name}"')
     return PageReply(
         body=data, headers=[("content-type", kind), named, ("cache-control", "no-store")]

@@ -73,7 +73,7 @@ async def certificate(
 
 @click.group()
 def subject() -> None:
-    """What is stored about one buyer."""
+    """Data subject access requests of buyers."""
 
 
 @subject.command("export")
@@ -85,9 +85,9 @@ def subject() -> None:
 async def export(
     privacy: Privacy, cbid: str, *, reason: str, language: str, output: Path | None
 ) -> None:
-    """Write all that is stored about a buyer, of every account, into a ZIP file for the buyer.
+    """Export all data of a buyer, of every account, to a ZIP file for the buyer.
 
-    It has a page to read, index.html, and the same for programs, data.json. The audit notes it.
+    It has a page to read, index.html, and the same data as JSON, data.json. The audit notes it.
     """
     data = await packed(await all_about(privacy, cbid, DEPLOYMENT), language)
     await privacy.access.audit.note(AuditAction.SUBJECT_EXPORTED, cbid, reason=reason)

@@ -63,7 +63,7 @@ class DeclaredPromise(msgspec.Struct, frozen=True):
     query: str = ""
     postgresql: str = ""
     mails: bool = False
-    """Whether staff who ask for it are told by mail."""
+    """Whether it raises alerts by e-mail, for staff who subscribed."""
 
     def severity(self, age: timedelta) -> Severity:
         """How bad it is that something has been owed for so long."""
@@ -295,7 +295,7 @@ class PromiseWatch:
         self._looked_at = self._clock.time_ns()
 
     def late(self) -> list[tuple[datetime, str]]:
-        """What staff are told by mail: since when it is late, and what it is."""
+        """Overdue promises that raise alerts: since when, and the text."""
         now = from_ns(self._clock.time_ns())
         return [
             (one.since + timedelta(seconds=promise.ticket), f"{said.found}\n{said.what_to_do}")

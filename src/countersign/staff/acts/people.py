@@ -138,16 +138,16 @@ class EndedView(Struct, frozen=True, kw_only=True):
 
 
 class AlertsChange(Request, frozen=True, kw_only=True):
-    """An address or its code; neither: alerts end."""
+    """An address or its code; neither: alerts are turned off."""
 
     email: Annotated[Opaque | None, Meta(examples=["ada@example.com"])] = None
-    """Gets a code, in place of the address of before."""
+    """Gets a code, and replaces the previous address."""
     code: Annotated[Opaque | None, Meta(examples=["6Xo2kq0Lr5m3Zc8vT1b9Yw"])] = None
-    """That of the mail: alerts begin."""
+    """The code in the mail: turns alerts on."""
 
 
 class AlertsView(Struct, frozen=True, kw_only=True):
-    """Whether the person is told by mail what is late."""
+    """The alerts by e-mail of a person."""
 
     is_proved: bool | None
     """Whether the address is; null: there is none, and no alerts."""
@@ -390,20 +390,20 @@ def end_own_sessions(connection: Connection, people: People, who: Principal) -> 
     return view(EndedView, sign_in.end_sessions(connection, people, who.person_id))
 
 
-@OWN.act("GET /v1/me/alerts", "Get whether you are told by mail what is late")
+@OWN.act("GET /v1/me/alerts", "Get the state of your alerts")
 def get_alerts(connection: Connection, who: Principal) -> AlertsView:
-    """Whether the person gets mails about promises of the deployment that are late."""
+    """Whether the person gets alerts by e-mail about overdue promises of the deployment."""
     return AlertsView(is_proved=alerts.is_proved(connection, who.person_id))
 
 
 @OWN.act(
     "POST /v1/me/alerts",
-    "Ask for alerts by mail, prove their address, or end them",
+    "Turn alerts on, confirm their address, or turn them off",
     request_examples={"an address": {"email": "ada@example.com"}, "neither": {}},
     refusals=(PeopleRefused,),
 )
 async def change_alerts(people: People, who: Principal, wanted: AlertsChange) -> AlertsView:
-    """Change where a person of the staff is told what is late.
+    """Turn on alerts by e-mail for a person of the staff, or turn them off.
 
     An address gets a code, and alerts once its code was entered. Alerts are about buyers who wait
     for a decision, webhooks that are switched off, backups and checks of the log.

@@ -1,6 +1,6 @@
-"""Mails to staff about promises that are late: to those who ask, at an address that they proved.
+"""Alerts by e-mail about overdue promises, for staff who subscribed with a confirmed address.
 
-What is owed is the queue: it is asked about again until the mail server took the mail.
+There is no queue: an overdue promise is the pending alert, until the mail server accepts the mail.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from countersign.staff.people.room import People
 from countersign_evidence.disclosure import b64url
 
 _DAY: Final = timedelta(days=1)
-"""How long a code lasts, and the time between mails while the same is late."""
+"""Lifetime of a code, and the interval of reminders about the same overdue promise."""
 _CODE_BYTES: Final = 16
 _AGAIN: Final = timedelta(minutes=10)
 _p: Final = people.c
@@ -73,14 +73,14 @@ def prove(connection: Connection, room: People, person_id: str, code: str) -> No
 
 
 async def tell(room: People, late: Callable[[], Sequence[tuple[datetime, str]]]) -> None:
-    """Mail each person what became late since the last mail, at these times."""
+    """Mail each subscriber the promises overdue since the last mail, and once a day all of them."""
     found, database = late(), room.access.database
     for person_id, sealed, told_at in await database.scan(_who_asked):
         now, own = from_ns(room.access.clock.time_ns()), _p.told_at == told_at
         is_old = now >= told_at + _DAY
         text = "\n\n".join(words for at, words in found if is_old or at > told_at)
         claim = update(people).where(_p.id == person_id, own).values(told_at=now)
-        # Another server may tell the same; who dies meanwhile has told nothing.
+        # Another server may send the same. After a crash here, the daily reminder has it.
         if not text or not await database.write(_changed, claim):
             continue
         address = await room.addresses.open(sealed, account=DEPLOYMENT, row_id=person_id)

@@ -96,7 +96,7 @@ def is_last_owner(connection: Connection, member: Member, reach: Reach) -> bool:
 
 
 def end_alerts(connection: Connection, person_id: str) -> None:
-    """Forget where a person is told what is late."""
+    """Delete the address for a person's alerts."""
     own = update(people).where(people.c.id == person_id)
     connection.execute(own.values(address=None, told_at=None))
 
