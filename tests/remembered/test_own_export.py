@@ -135,7 +135,10 @@ def test_what_exported_is_still_listed_and_counted_when_it_is_removed(
         remembered(operator, who, cbid)
     for _ in range(3):
         [form] = _offered(another.open("/buyer"))
-        _data(another.post(form))
+        found = _data(another.post(form))
+    # Listed as what it is, and not as a vendor that learned something.
+    exports = {(one["kind"], one["verified"]) for one in found["remembered_uses"]}
+    assert exports == {("export", False)}
     own = [form for form in another.open("/buyer").forms if form.fields.get("act") == "remove"]
     another.send(own[0])
     page = person.open("/buyer")
