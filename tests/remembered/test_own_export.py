@@ -126,13 +126,14 @@ def test_a_live_buyer_saves_what_all_shops_have(
     assert zip_ in text
 
 
-def test_what_exported_is_still_listed_and_counted_when_it_is_removed(
+def test_an_export_is_listed_and_counted_after_its_cookie_is_removed(
     operator: Operator, live_shop: Callable[..., Shop], person: Person, another: Person
 ) -> None:
     """Whoever has a buyer's cookie cannot hide an export, nor begin to count again."""
     cbid, _ = verified_at(live_shop().vendor)
     for who in (person, another):
         remembered(operator, who, cbid)
+    found: dict[str, Any] = {}
     for _ in range(3):
         [form] = _offered(another.open("/buyer"))
         found = _data(another.post(form))
