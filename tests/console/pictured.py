@@ -198,6 +198,9 @@ def staffed(directory: Path) -> Iterator[Staffed]:
             base_url=url, headers={"Authorization": f"Bearer {found.session}"}
         ) as it:
             wait_until(lambda: _is_sealed(it), "everything is sealed")
+            findings = it.get("/v1/deployment/findings").raise_for_status().json()
+            # A nearly full disk, say, would be in the pictures.
+            assert findings["severity"] == "fine", f"mend this machine first: {findings}"
         yield found
 
 

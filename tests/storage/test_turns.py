@@ -39,6 +39,8 @@ async def test_two_busy_workers_write_alternately_without_polling(
     By polling alone there would be at most fifteen changes in this time.
     """
     monkeypatch.setattr(turn, "RETRY_SECONDS", 2.0)
+    # However long a loaded machine takes for a wake-up.
+    monkeypatch.setattr(turn, "_HAND_OVER_SECONDS", 2.0)
     turns = SharedTurns(2)
     url = database_url(None, tmp_path)
     written: list[int] = []
