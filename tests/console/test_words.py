@@ -31,7 +31,8 @@ CODE: Final = frozenset({"code", "pre", "script", "style", "textarea"})
 RAW: Final = re.compile(r"\b[a-z]+(?:_[a-z0-9]+)+\b|\d{4}-\d\d-\d\dT\d\d:\d\d")
 NAMES: Final = frozenset({"vendor", "root"})
 """What people called something is shown as they wrote it."""
-ID: Final = re.compile(r"\b[a-z]+_(?:test_)?[0-9a-z]{26}\b")
+ID: Final = re.compile(r"\b[a-z]+_(?:test_)?[0-9a-z]{26}\b|\bwhpk_[0-9A-Za-z+/]{43}=")
+"""An identifier, or the public key of webhooks in base64."""
 
 
 class Seen(HTMLParser):
