@@ -1,6 +1,7 @@
 """Holds paid orders until their buyers have done the notice; README.md says how to start it."""
 
 import os
+import re
 import smtplib
 import sqlite3
 import sys
@@ -26,9 +27,8 @@ REMINDERS: Final = (1 * DAY, 3 * DAY)
 UNFINISHED: Final = ("placed", "held", "waiting")
 BODY_MAX: Final = 1 << 20
 _SCHEMA: Final = """CREATE TABLE IF NOT EXISTS orders (
-    id TEXT PRIMARY KEY, token TEXT UNIQUE, placed REAL, state TEXT DEFAULT 'placed',
-    mails INTEGER DEFAULT 0, links INTEGER DEFAULT 0, session TEXT, url TEXT, asked REAL,
-    clearance TEXT)"""
+    id TEXT PRIMARY KEY, token TEXT UNIQUE, placed REAL, state TEXT DEFAULT 'placed', mails INTEGER
+    DEFAULT 0, links INTEGER DEFAULT 0, session TEXT, url TEXT, asked REAL, clearance TEXT)"""
 
 
 class Order(NamedTuple):
@@ -76,13 +76,15 @@ class Bridge:
 
     def placed(self, headers: dict[str, str], body: bytes) -> int:
         """The status for the platform: 204 once the order is kept; a known one stays as it is."""
-        order = self.shop.placed(headers, body)
+        try:
+            order = self.shop.placed(headers, body)
+        except (KeyError, TypeError, ValueError):
+            return 400
         if order is None:
             return 401
         with self.lock:
-            values = (order, f"cs_{uuid4().hex}", self.now())
             statement = "INSERT OR IGNORE INTO orders (id, token, placed) VALUES (?, ?, ?)"
-            self.rows.execute(statement, values)
+            self.rows.execute(statement, (order, f"cs_{uuid4().hex}", self.now()))
         return 204
 
     def told(self, headers: dict[str, str], body: bytes) -> int:
@@ -124,8 +126,7 @@ class Bridge:
         bought = self.shop.read(order.id)
         if order.state == "held":
             self.shop.hold(order.id)
-        warnings: set[str] = set()
-        needed = "not_required"
+        warnings, needed = set[str](), "not_required"
         if self._classes(bought):
             try:
                 found = self.client.requirements.retrieve(**self._cart(bought))
@@ -196,11 +197,7 @@ class Bridge:
     def _cart(self, bought: Bought) -> CartInput:
         to: DestinationInput = {"state": bought.state, "zip": bought.zip}
         lives = bought.residence if self.lives_at_billing else None
-        return {
-            "product_classes": self._classes(bought),
-            "ship_to": to,
-            "residence_state": lives,
-        }
+        return {"product_classes": self._classes(bought), "ship_to": to, "residence_state": lives}
 
     def _where(self, condition: str, *values: object) -> list[Order]:
         rows = self.rows.execute(f"SELECT * FROM orders WHERE {condition}", values)  # noqa: S608
@@ -218,11 +215,12 @@ def handler_of(bridge: Bridge, wake: threading.Event) -> type[BaseHTTPRequestHan
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            length = int(self.headers.get("Content-Length") or 0)
-            body = self.rfile.read(min(length, BODY_MAX))
+            body = self.rfile.read(min(int(self.headers.get("Content-Length") or 0), BODY_MAX))
             hear = {"/placed": bridge.placed, "/countersign": bridge.told}.get(self.path)
             headers = {name.lower(): value for name, value in self.headers.items()}
             status = hear(headers, body) if hear else 404
+            if status in {400, 401}:
+                print(f"{status} at {self.path}: is the secret the sender's?", file=sys.stderr)
             wake.set()
             self._say(status)
 
@@ -231,20 +229,20 @@ def handler_of(bridge: Bridge, wake: threading.Event) -> type[BaseHTTPRequestHan
                 return self._say(200, "Thank you. Your order is being looked at.")
             try:
                 url = bridge.link(self.path.removeprefix("/notice/"))
-            except (CountersignError, Refused, httpx2.HTTPError):
+            except (CountersignError, Refused, httpx2.HTTPError) as error:
+                print(f"no session for a link: {error!r}", file=sys.stderr)
                 return self._say(503, "Please try again in a few minutes.")
             if url is None:
-                return self._say(410, "This order waits for nothing, or was cancelled.")
-            self.send_response(303)
-            self.send_header("Location", url)
-            self.send_header("Content-Length", "0")
-            return self.end_headers()
+                return self._say(410, "Nothing is left to do: the order is done, or was cancelled.")
+            return self._say(303, location=url)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name
             """Log no request: the address of a link is a secret."""
 
-        def _say(self, status: int, words: str = "") -> None:
+        def _say(self, status: int, words: str = "", location: str = "") -> None:
             self.send_response(status)
+            if location:
+                self.send_header("Location", location)
             self.send_header("Content-Type", "text/plain; charset=utf-8")
             self.send_header("Content-Length", str(len(words)))
             self.end_headers()
@@ -253,32 +251,39 @@ def handler_of(bridge: Bridge, wake: threading.Event) -> type[BaseHTTPRequestHan
     return Handler
 
 
+def setting(name: str, form: str = ".+") -> str:
+    """The value of a setting. Ends the process unless it has this form."""
+    if not re.fullmatch(form, value := os.environ.get(name, "")):
+        sys.exit(f"{name} is missing or wrong: expected {form}. README.md lists the settings.")
+    return value
+
+
 def main(
     kind: Callable[..., Bridge] = Bridge,
     pages: Callable[..., type[BaseHTTPRequestHandler]] = handler_of,
 ) -> None:
     """Serve until stopped, with the settings of the environment; README.md lists them."""
     of, wake, port = os.environ, threading.Event(), int(os.environ.get("BRIDGE_PORT", "8090"))
+    sender, (host, _, number) = setting("BRIDGE_FROM"), setting("BRIDGE_SMTP").partition(":")
 
     def mail(to: str, about: str, link: str) -> None:
         message = EmailMessage()
-        message["From"], message["To"], message["Subject"] = of["BRIDGE_FROM"], to, about
-        words = "Before we can ship it, please read and initial a legal notice, here:"
-        message.set_content(f"{words}\n\n{link}\n")
-        host, _, number = of["BRIDGE_SMTP"].partition(":")
+        message["From"], message["To"], message["Subject"] = sender, to, about
+        message.set_content(f"Before we ship it, please read and initial a notice:\n\n{link}\n")
         with smtplib.SMTP(host, int(number or 25), timeout=10) as server:
             server.send_message(message)
 
-    platform = PLATFORMS[of["BRIDGE_PLATFORM"]]
-    shop = platform(of["BRIDGE_SHOP_URL"], of["BRIDGE_SHOP_TOKEN"], of["BRIDGE_SHOP_SECRET"])
+    platform = PLATFORMS[setting("BRIDGE_PLATFORM", "|".join(PLATFORMS))]
+    key, url = setting("COUNTERSIGN_API_KEY"), setting("COUNTERSIGN_BASE_URL")
+    pairs = setting("BRIDGE_CLASSES", "[^=,]+=[^=,]+(,[^=,]+=[^=,]+)*").split(",")
     bridge = kind(
-        shop,
-        Countersign(api_key=of["COUNTERSIGN_API_KEY"], base_url=of["COUNTERSIGN_BASE_URL"]),
+        platform(*(setting(f"BRIDGE_SHOP_{part}") for part in ("URL", "TOKEN", "SECRET"))),
+        Countersign(api_key=key, base_url=url),
         mail,
-        classes=dict(pair.split("=", 1) for pair in of["BRIDGE_CLASSES"].split(",")),
+        classes=dict(pair.split("=") for pair in pairs),
         database=Path(of.get("BRIDGE_DATABASE", "bridge.db")),
-        url=of["BRIDGE_URL"],
-        secret=of["BRIDGE_WEBHOOK_SECRET"],
+        url=setting("BRIDGE_URL"),
+        secret=setting("BRIDGE_WEBHOOK_SECRET", "whsec_.+"),
         lives_at_billing=of.get("BRIDGE_RESIDENCE") == "billing",
         days=float(of.get("BRIDGE_DAYS", "7")),
     )

@@ -60,6 +60,8 @@ def _same(given: str | None, expected: str) -> bool:
 
 class _Rest:
     def __init__(self, url: str, secret: str, headers: dict[str, str]) -> None:
+        if not secret:
+            raise ValueError("Without a secret, anybody's message would be the platform's.")
         self.secret = secret
         # BigCommerce's document wants both in each request.
         headers |= {"Accept": "application/json", "Content-Type": "application/json"}

@@ -1,6 +1,6 @@
 """Platforms for the bridge: each has one order at a time, and a judge with the published document.
 
-``python -m tests.bridge.mocks shopify`` plays one for a bridge on port 8090: see docs/bridge.md.
+``python -m tests.bridge.mocks shopify`` plays one for a bridge: see docs/bridge.md.
 
 For REST it is Prism, a proxy that judges each request and each answer; for GraphQL, graphql-core
 executes the requests by the published schema. What these pretend is no more than which act leads to
@@ -14,6 +14,7 @@ import hmac
 import json
 import os
 import shlex
+import signal
 import sys
 import threading
 from abc import ABC, abstractmethod
@@ -266,13 +267,20 @@ def judged(document: Path, upstream: str, folder: Path) -> Iterator[str]:
 def main(name: str) -> None:
     """Show the settings of a bridge, and place an order when Enter is pressed."""
     kinds: dict[str, type[Shop]] = {kind.name: kind for kind in (BigCommerce, Magento, Shopify)}
+    # Its proxy ends with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with TemporaryDirectory() as folder, open_shop(kinds[name], Path(folder)) as shop:
         settings = {"PLATFORM": name, "SHOP_URL": shop.url, "SHOP_TOKEN": TOKEN}
-        for key, value in (settings | {"SHOP_SECRET": SECRET, "CLASSES": "HG-1=accessory"}).items():
+        settings |= {"SHOP_SECRET": SECRET, "CLASSES": "HG-1=accessory"}
+        # Each run places the same order, which another database may have as done.
+        settings["DATABASE"] = f"{folder}/bridge.db"
+        for key, value in settings.items():
             sys.stdout.write(f"export BRIDGE_{key}={shlex.quote(value)}\n")
         input("Start the bridge with these, then press Enter: an order is placed.\n")
         headers, body = shop.message()
-        httpx2.post("http://127.0.0.1:8090/placed", content=body, headers=headers)
+        to = f"{os.environ.get('BRIDGE_URL', 'http://127.0.0.1:8090')}/placed"
+        status = httpx2.post(to, content=body, headers=headers).status_code
+        sys.stdout.write(f"{to} answered {status}.\n")
         known, pause = 0, threading.Event()
         while shop.state not in {"released", "cancelled"} or known < len(shop.acts):
             for act in shop.acts[known:]:
