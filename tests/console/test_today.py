@@ -11,9 +11,9 @@ from typing import Any, Final
 from xml.etree import ElementTree as ET
 
 import pytest
-from sqlalchemy import Connection, update
+from sqlalchemy import Connection, insert, update
 
-from countersign.base.db.tables import accounts
+from countersign.base.db.tables import accounts, erasure_requests
 from countersign.base.values import Mode
 from countersign.core.access.role import Role
 from countersign.operate.doctor.promises import PROMISES
@@ -24,6 +24,7 @@ from countersign_console.state import ON_THE_MACHINE
 from countersign_console.times import age
 from countersign_console.today import CHARTS, FIGURES
 from countersign_console.view import WORDS
+from tests.console.visitor import Vendor
 from tests.people.crew import Console, Person, in_console
 from tests.staff.test_today import happen, principal
 
@@ -156,6 +157,42 @@ def test_charts_tables_and_api_say_the_same(tmp_path: Path) -> None:
         assert len(bars) == sum(bool(figure) for figure in figures)
     assert " style=" not in text
     assert "<script" not in text
+
+
+def test_requests_for_erasure_have_a_deadline_and_what_blocks_them(tmp_path: Path) -> None:
+    """By the account's own days, the next to answer first, for who sees requests at all."""
+
+    async def work(console: Console) -> None:
+        account = await console.account("Ridgeline Workshop")
+        vendor = await Vendor.of(console, account)
+        held, free = [(await vendor.order(f"cs_{n}", f"RW-{n}"))["cbid"] for n in (1, 2)]
+        staff = await console.person("Ada", Role.COMPLIANCE)
+        now, where = datetime.now(UTC), {"account": account, "mode": "test"}
+        hold = {"subject": held, "reason": "Case 26-114"}
+        assert (await console.ask(staff.session, "/v1/holds", "POST", body=hold, **where)).ok
+
+        def ask(connection: Connection) -> None:
+            connection.execute(update(accounts).values(request_days=30))
+            asked = [(held, now + timedelta(days=20)), (free, now)]
+            rows = [{"cbid": cbid, "requested_at": at} for cbid, at in asked]
+            connection.execute(insert(erasure_requests), rows)
+
+        await console.deployment.database.write(ask)
+        listed = (await console.ask(staff.session, "/v1/erasures/requests", **where)).data["data"]
+        [block] = [one["prevented_by"] for one in listed if one["cbid"] == held]
+        for role in Role:
+            person = await console.person(f"{role}", role, account)
+            text = unescape(await page(console, person, f"{account}/test/today"))
+            may = "erasure:write" in console.host.scopes(str(role), staff=False)
+            assert (EN["erase_requests"] in text) is (block in text) is may
+            if may:
+                assert text.index(free) < text.index(held)
+                times = [now + timedelta(days=days) for days in (30, 50)]
+                assert all(f"{at:%Y-%m-%dT%H:%M:%SZ}" in text for at in times)
+            live = await page(console, person, f"{account}/live/today")
+            assert EN["erase_requests"] not in live
+
+    in_console(tmp_path, work)
 
 
 def test_a_page_shows_what_its_reader_may_see(tmp_path: Path) -> None:

@@ -1692,6 +1692,8 @@ export interface ErasureRequested {
   cbid: string;
   account_id: string | null;
   requested_at: string;
+  /** The deadline, by the days that the account sets. */
+  answer_by: string;
   /** What blocks it: the hold in words; null: it waits for retention. */
   prevented_by: string | null;
 }

@@ -1871,6 +1871,9 @@ class ErasureRequested(Result, frozen=True, kw_only=True):
 
     requested_at: datetime
 
+    answer_by: datetime
+    """The deadline, by the days that the account sets."""
+
     prevented_by: str | None
     """What blocks it: the hold in words; null: it waits for retention."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -27,6 +27,8 @@ _WAITING: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     "endpoints_disabled": ("webhooks", {}),
 }
 """Kind of waiting work → the page to act on it, and its filter."""
+_REQUESTS: Final = 10
+"""Requests of people that are shown; the page of erasures lists all."""
 _OF_SERVICE: Final = "deployment:read"
 
 
@@ -53,6 +55,7 @@ class Today(Page):
             script="",
             today=found,
             tiles=_tiles(visit, found, periods[0]),
+            requests=await self._requests(visit),
             periods={
                 one.name: (one, [draw(one, name, series) for name, series in CHARTS.items()])
                 for one in reversed(periods)
@@ -63,6 +66,14 @@ class Today(Page):
             service=await _service(visit),
             service_page=Place().at("state"),
         )
+
+    @staticmethod
+    async def _requests(visit: Visit) -> Sequence[Mapping[str, Any]]:
+        """The next people to answer who wait for their erasure, if this person may see them."""
+        if not visit.may(visit.pages[False, "erasures"]):
+            return ()
+        page = await visit.page_of("/v1/erasures/requests")
+        return sorted(page["data"], key=lambda one: one["answer_by"])[:_REQUESTS]
 
     @staticmethod
     def _period(visit: Visit, found: Mapping[str, Any], name: str) -> Period:

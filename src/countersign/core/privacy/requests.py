@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, delete, insert, select
 
@@ -43,6 +43,9 @@ from countersign.core.privacy.person_sql import (
 )
 from countersign.core.privacy.room import Privacy
 
+REQUEST_DAYS: Final = 45
+"""Within how many days a request is answered where no account says fewer (California)."""
+
 
 class ErasureOutcome(StrEnum):
     """The outcome of a request; of several parts, the last in this order."""
@@ -64,7 +67,12 @@ class ErasureRequest(NamedTuple):
     account_id: str | None
     """The account in whose reach this is listed; of the deployment's, the buyer's first."""
     days: int | None
-    """Within how many days that first one answers it."""
+    """Within how many days that first one answers it; None: it does not say."""
+
+    @property
+    def answer_by(self) -> datetime:
+        """The deadline for the answer."""
+        return self.requested_at + timedelta(days=self.days or REQUEST_DAYS)
 
 
 class _Part(NamedTuple):

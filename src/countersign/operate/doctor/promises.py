@@ -37,7 +37,7 @@ from countersign.core.log.model import TIMESTAMP, WITNESS
 from countersign.core.log.policy import witnesses_in
 from countersign.core.log.record import open_disclosures
 from countersign.core.privacy.erase import refusal
-from countersign.core.privacy.requests import requested
+from countersign.core.privacy.requests import REQUEST_DAYS, requested
 from countersign.core.privacy.retention import RETAINED
 from countersign.operate.backup import find_backup, read_note
 from countersign.operate.doctor.sight import Diagnosis, Severity, Sight, say
@@ -173,7 +173,7 @@ def _answered(look: Sight, connection: Connection) -> _Since:
     """The limits are those of 45 days; an account with fewer has less time."""
     secret = read_secret(look.settings.secret_key_file)
     since = [
-        one.requested_at + timedelta(days=(one.days or 45) - 45)
+        one.answer_by - timedelta(days=REQUEST_DAYS)
         for one in requested(connection, secret, DEPLOYMENT)
         if refusal(connection, {}, one.cbid, DEPLOYMENT) is None
     ]

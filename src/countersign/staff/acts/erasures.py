@@ -147,6 +147,8 @@ class ErasureRequested(Struct, frozen=True, kw_only=True):
     cbid: BuyerId
     account_id: str | None
     requested_at: Timestamp
+    answer_by: Timestamp
+    """The deadline, by the days that the account sets."""
     prevented_by: str | None
     """What blocks it: the hold in words; null: it waits for retention."""
 
