@@ -211,17 +211,8 @@ async def post_form(room: SelfService, call: Call) -> Reply:
     if known is None:
         return _lead(visit)
     visit = _with(visit, await read_form(call, DOOR_BYTES_MAX, (known.id,)))
-    match visit.form.get("act"):
-        case "sign_out":
-            return await _sign_out(visit)
-        case "remove":
-            return await _remove(visit, known)
-        case "erase":
-            return await _erase(visit, known)
-        case "export":
-            return await _export(visit, known)
-        case _:
-            return _lead(visit)
+    act = _ACTS.get(visit.form.get("act", ""))
+    return _lead(visit) if act is None else await act(visit, known)
 
 
 def _with(visit: BuyerVisit, form: Mapping[str, str]) -> BuyerVisit:
@@ -295,13 +286,13 @@ async def _sign_in(visit: BuyerVisit) -> Reply:
     return _lead(visit, "", visit.renewed().header(known))
 
 
-async def _sign_out(visit: BuyerVisit) -> Reply:
+async def _sign_out(visit: BuyerVisit, known: KnownBy) -> Reply:
     """Sign out here, and on the server: a copy of the cookie is worth nothing any more."""
-    if visit.known is not None and visit.signed_in_at is not None:
+    if visit.signed_in_at is not None:
         database = visit.room.checkout.access.database
         # This server's clock may be behind that of the server that signed the buyer in.
         ended = max(visit.now, visit.signed_in_at)
-        await database.write(remembered.sign_out, visit.known.id, ended)
+        await database.write(remembered.sign_out, known.id, ended)
     return _lead(visit, "signed_out", visit.header())
 
 
@@ -358,6 +349,9 @@ def _lead(visit: BuyerVisit, says: str = "", *headers: tuple[bytes, bytes]) -> R
     query = f"?lang={visit.locale}" + (f"&says={visit.says(says)}" if says else "")
     return lead(f"/buyer{query}", *headers)
 
+
+_ACTS: Final = {"sign_out": _sign_out, "remove": _remove, "erase": _erase, "export": _export}
+"""The acts of a signed-in buyer, as forms name them."""
 
 ROUTES: Final[tuple[Route[Any], ...]] = grouped(
     "",
