@@ -50,7 +50,8 @@ from countersign.server.routes import ROUTES
 from countersign.staff.acts.holds import MATTER_ID
 from countersign.staff.acts.keys import KEY_ID
 from countersign.staff.acts.orders import HOLD_ID, ORDER_ID
-from countersign.staff.acts.people import PERSON_ID, SESSION_ID
+from countersign.staff.acts.people import SESSION_ID
+from countersign.staff.people.model import PERSON_ID
 from tools.openapi_components import REF, Schemas, name_of, with_references
 from tools.openapi_examples import request_examples, response_examples
 

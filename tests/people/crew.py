@@ -57,7 +57,7 @@ class Console:
             roles.invite, self.deployment.people, name, role, reach_of(account or "", Mode.LIVE)
         )
         assert invited.link is not None
-        return invited.person_id, token_of(invited.link.url)
+        return invited.person_id, token_of(invited.link)
 
     async def person(self, name: str, role: Role, account: str | None = None) -> Person:
         """Invite a person, who comes in."""
@@ -104,8 +104,9 @@ class Console:
         return await self.app.handle(call_of(method, path, encoded(headers or {})), whole(body))
 
 
-def token_of(url: str) -> str:
+def token_of(url: str | None) -> str:
     """The token of a link, which no server sees."""
+    assert url is not None
     return url.partition("#")[2]
 
 

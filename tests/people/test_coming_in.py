@@ -80,7 +80,7 @@ def test_a_link_ends_in_time(tmp_path: Path) -> None:
             console.clock.seconds += seconds
             found.append(await console.host.link_says(link) is not None)
         people = console.deployment.people
-        back = token_of((await done(roles.way_back, people, "ada", DEPLOYMENT)).url)
+        back = token_of((await done(roles.way_back, people, "ada", DEPLOYMENT)).link)
         for seconds in (890, 20):
             console.clock.seconds += seconds
             found.append(await console.host.link_says(back) is not None)
@@ -96,7 +96,7 @@ def test_a_new_link_replaces_the_one_before(tmp_path: Path) -> None:
         _, first = await console.link("Ada", Role.OWNER)
         people = console.deployment.people
         back = await done(roles.way_back, people, "Ada", DEPLOYMENT)
-        links = (first, token_of(back.url))
+        links = (first, token_of(back.link))
         return [await console.host.link_says(link) is not None for link in links]
 
     assert in_console(tmp_path, work) == [False, True]
@@ -140,7 +140,7 @@ def test_a_recovery_link_ends_earlier_sessions_and_passkeys(tmp_path: Path) -> N
         back = await done(roles.way_back, people, "Ada", DEPLOYMENT)
         before = await is_in(console, ada.session)
         new = Passkey()
-        session = await console.come_in(token_of(back.url), new)
+        session = await console.come_in(token_of(back.link), new)
         return [
             before,
             await is_in(console, session),

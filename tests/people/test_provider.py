@@ -147,8 +147,9 @@ def test_a_person_comes_in_and_signs_in_there(tmp_path: Path, provider: OpenIdPr
         assert signed is not None
         assert signed.name == "Ada"
         people = await done(roles.members, console.deployment.people, DEPLOYMENT)
-        assert [(one.has_provider, one.has_passkey) for one in people] == [(True, False)]
-        assert people[0].last_used_at is not None
+        [(ada, _)] = people
+        assert (ada.has_provider, ada.has_passkey) == (True, False)
+        assert ada.last_used_at is not None
         found = await console.deployment.database.read(find_audit, signed.id)
         said = [dict(entry.details).get("provider") for entry in found]
         assert said == [None, provider.issuer, provider.issuer]
@@ -446,7 +447,7 @@ def test_a_link_connects_one_account_with_one_person(
         assert_says(gone, (403, "The link does not work: it was used, replaced, or has expired."))
         # The way back, with a passkey in place of the account.
         people = console.deployment.people
-        back = token_of((await done(roles.way_back, people, "Eve", DEPLOYMENT)).url)
+        back = token_of((await done(roles.way_back, people, "Eve", DEPLOYMENT)).link)
         await console.come_in(back, Passkey())
         assert await console.host.who(eve.session) is None
         assert_says(await eve.sign_in(), UNKNOWN)

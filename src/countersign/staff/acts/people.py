@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal, TypeVar
 
 from msgspec import Meta, Struct
@@ -30,31 +30,32 @@ from countersign.base.http.schemas import (
 )
 from countersign.base.values import PERSON, is_id
 from countersign.core.access.account import NAME_LENGTH_MAX
-from countersign.core.access.key import Principal, Scope
+from countersign.core.access.key import ApiKey, Principal, Scope
 from countersign.core.access.reach import AccountReach, DeploymentReach, Reach
-from countersign.core.access.role import Role
 from countersign.core.gate.act import Acts
 from countersign.core.gate.route import Command
 from countersign.staff.acts.keys import KEY_ID
 from countersign.staff.acts.reach import of_deployment
 from countersign.staff.people import alerts, roles, sign_in, sql
-from countersign.staff.people.model import Member
+from countersign.staff.people.model import (
+    PERSON_ID,
+    EndedView,
+    HeldAs,
+    InvitedPerson,
+    Member,
+    PersonLink,
+)
 from countersign.staff.people.room import People
 from countersign_evidence.cli.support import say
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-PERSON_ID: Final = "per_01km9wtz3tfs8v8j2c7n5k9m0d"
 SESSION_ID: Final = "ps_01km9wtz3tfs8v8j2c7n5k9m0d"
 _SAID_OF_LINK: Final = (
     "The link works once, until {expires_at}. It ends what the person is signed in with, and asks "
     "for a new passkey. Give it to this person alone:"
 )
-_LINK: Final = "https://evidence.example.com/console/link#csign_pl_…"
-_PersonId = Annotated[str, Meta(examples=[PERSON_ID])]
 _SessionId = Annotated[str, Meta(examples=[SESSION_ID])]
-_Name = Annotated[str, Meta(examples=["Ada Lovelace"])]
-_Role = Annotated[Role, Meta(examples=[Role.COMPLIANCE])]
 PeopleQuery = Listing[Annotated[str, cursor("that page's last person", PERSON_ID)]]
 SessionsQuery = Listing[Annotated[str, cursor("that page's last session", SESSION_ID)]]
 
@@ -71,7 +72,7 @@ class Invitation(Request, frozen=True, kw_only=True):
     ]
     """What the person is called; from staff also the id of a person (`per_…`) who gets one more
     role and signs in as before."""
-    role: _Role
+    role: HeldAs
 
 
 class Removal(Request, frozen=True, kw_only=True):
@@ -92,49 +93,11 @@ class MadeKey(Struct, frozen=True, kw_only=True):
     works: bool
 
 
-class PersonView(Struct, frozen=True, kw_only=True):
+class PersonView(Member, frozen=True, kw_only=True):
     """A person with a role in one place."""
 
-    person_id: _PersonId
-    name: _Name
-    role: _Role
-    granted_at: Timestamp
-    granted_by: Annotated[str, Meta(examples=["root"])]
-    """The person (`per_…`), or the user of the system."""
-    has_passkey: bool
-    """false: the person has not come in yet, or has `has_provider`."""
-    has_provider: bool
-    """true: the person signs in at the provider of OpenID Connect."""
-    link_until: Timestamp | None
-    """Until when an unused link of the person works."""
-    last_used_at: Timestamp | None
-    """When the person signed in last, or used the passkey."""
     keys: list[MadeKey]
     """Those that the person made there, and that work."""
-
-
-class PersonLink(Struct, frozen=True, kw_only=True):
-    """A link by which a person comes in: present only in the response that makes it."""
-
-    person_id: _PersonId
-    link: Annotated[str | None, Meta(examples=[_LINK])]
-    """It works once. Give it to this person alone. null: the person signs in as before."""
-    expires_at: Timestamp | None
-
-
-class InvitedPerson(PersonLink, frozen=True, kw_only=True):
-    """Who was invited, and the link by which the person comes in."""
-
-    name: _Name
-    role: _Role
-
-
-class EndedView(Struct, frozen=True, kw_only=True):
-    """Sessions that were ended."""
-
-    person_id: _PersonId
-    sessions: Annotated[int, Meta(examples=[2])]
-    """How many."""
 
 
 class AlertsChange(Request, frozen=True, kw_only=True):
@@ -259,8 +222,7 @@ def invite(
     Only owners appoint. The link of an owner is made on the machine.
     """
     made = roles.invite(connection, people, wanted.name, wanted.role, who.reach, by=_by(who))
-    url, until = (None, None) if made.link is None else (made.link.url, made.link.expires_at)
-    return view(InvitedPerson, made, role=wanted.role, link=url, expires_at=until)
+    return view(InvitedPerson, made)
 
 
 @_act(
@@ -278,7 +240,7 @@ def list_people(
     connection: Connection, people: People, reach: Reach, query: PeopleQuery
 ) -> Page[PersonView]:
     """The people with a role there, and since when."""
-    found = [_view(one) for one in roles.members(connection, people, reach)]
+    found = [_view(*one) for one in roles.members(connection, people, reach)]
     rows = sorted((one for one in found if one.person_id > (query.after or "")), key=_id_of)
     return page_of(rows, query.limit, _id_of)
 
@@ -300,7 +262,7 @@ def remove(
     end; the response shows in `keys` which do.
     """
     named, ends = _named(who, person_id), wanted.end_keys
-    return _view(roles.remove(connection, people, named, who.reach, _by(who), end_keys=ends))
+    return _view(*roles.remove(connection, people, named, who.reach, _by(who), end_keys=ends))
 
 
 @_act(
@@ -326,7 +288,7 @@ def link(connection: Connection, people: People, who: Principal, person_id: str)
     """
     named = _named(who, person_id)
     made = roles.way_back(connection, people, named, who.reach, _by(who))
-    return view(PersonLink, made, link=made.url)
+    return view(PersonLink, made)
 
 
 @_act(
@@ -339,8 +301,7 @@ def link(connection: Connection, people: People, who: Principal, person_id: str)
 def sign_out(connection: Connection, people: People, who: Principal, person_id: str) -> EndedView:
     """End all sessions of a person, who can sign in again."""
     named = _named(who, person_id)
-    ended = sign_in.sign_out_member(connection, people, named, who.reach, _by(who))
-    return view(EndedView, ended)
+    return sign_in.sign_out_member(connection, people, named, who.reach, _by(who))
 
 
 def _by(who: Principal) -> str:
@@ -381,13 +342,13 @@ def end_own_session(
     connection: Connection, people: People, who: Principal, session_id: str
 ) -> EndedView:
     """End one of the person's own sessions."""
-    return view(EndedView, sign_in.end_session(connection, people, who.person_id, session_id))
+    return sign_in.end_session(connection, people, who.person_id, session_id)
 
 
 @OWN.act("POST /v1/me/sessions/end", "End all of your sessions")
 def end_own_sessions(connection: Connection, people: People, who: Principal) -> EndedView:
     """End all of the person's own sessions, also this one."""
-    return view(EndedView, sign_in.end_sessions(connection, people, who.person_id))
+    return sign_in.end_sessions(connection, people, who.person_id)
 
 
 @OWN.act("GET /v1/me/alerts", "Get the state of your alerts")
@@ -418,9 +379,9 @@ async def change_alerts(people: People, who: Principal, wanted: AlertsChange) ->
     return AlertsView(is_proved=await database.scan(alerts.is_proved, who.person_id))
 
 
-def _view(one: Member) -> PersonView:
-    keys = [view(MadeKey, k, key_id=k.id, works=k.revoked_at is None) for k in one.keys]
-    return view(PersonView, one, person_id=one.id, keys=keys)
+def _view(one: Member, made: Sequence[ApiKey]) -> PersonView:
+    keys = [view(MadeKey, k, key_id=k.id, works=k.revoked_at is None) for k in made]
+    return view(PersonView, one, keys=keys)
 
 
 ROUTES: Final = (*STAFF.routes, *MEMBERS.routes, *OWN.routes)

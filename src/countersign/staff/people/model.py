@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-from countersign.core.access.key import ApiKey
+from countersign.base.http.schemas import Timestamp
 from countersign.core.access.role import Role
+
+PERSON_ID: Final = "per_01km9wtz3tfs8v8j2c7n5k9m0d"
+_LINK: Final = "https://evidence.example.com/console/link#csign_pl_…"
+_PersonId = Annotated[str, Meta(examples=[PERSON_ID])]
+_Name = Annotated[str, Meta(examples=["Ada Lovelace"])]
+HeldAs = Annotated[Role, Meta(examples=[Role.COMPLIANCE])]
 
 INVITATION_LASTS: Final = timedelta(hours=24)
 """An invitation is accepted within a day."""
@@ -87,21 +93,20 @@ class HeldRole(Struct, frozen=True, kw_only=True):
 class Member(Struct, frozen=True, kw_only=True):
     """A person with a role in one place."""
 
-    id: str
-    name: str
-    role: Role
-    granted_at: datetime
-    granted_by: str
+    person_id: _PersonId
+    name: _Name
+    role: HeldAs
+    granted_at: Timestamp
+    granted_by: Annotated[str, Meta(examples=["root"])]
+    """The person (`per_…`), or the user of the system."""
     has_passkey: bool
-    """False: the invitation is not accepted yet, a new link is open, or `has_provider`."""
+    """false: the person has not come in yet, or has `has_provider`."""
     has_provider: bool
-    """Whether the person signs in at the provider of OpenID Connect."""
-    link_until: datetime | None
+    """true: the person signs in at the provider of OpenID Connect."""
+    link_until: Timestamp | None
     """Until when an unused link of the person works."""
-    last_used_at: datetime | None
-    """When the person signed in last, or used the passkey otherwise."""
-    keys: Sequence[ApiKey] = ()
-    """The person's working keys there, or those just ended."""
+    last_used_at: Timestamp | None
+    """When the person signed in last, or used the passkey."""
 
 
 class LinkRow(Struct, frozen=True, kw_only=True):
@@ -113,20 +118,28 @@ class LinkRow(Struct, frozen=True, kw_only=True):
     expires_at: datetime
 
 
-class Link(NamedTuple):
-    """A new link of a person, shown once."""
+class PersonLink(Struct, frozen=True, kw_only=True):
+    """A link by which a person comes in: present only in the response that makes it."""
 
-    person_id: str
-    url: str
-    expires_at: datetime
+    person_id: _PersonId
+    link: Annotated[str | None, Meta(examples=[_LINK])]
+    """It works once. Give it to this person alone. null: the person signs in as before."""
+    expires_at: Timestamp | None
 
 
-class Invited(NamedTuple):
-    """A person with a new role. Without a link, the person signs in already."""
+class InvitedPerson(PersonLink, frozen=True, kw_only=True):
+    """Who was invited, and the link by which the person comes in."""
 
-    person_id: str
-    name: str
-    link: Link | None
+    name: _Name
+    role: HeldAs
+
+
+class EndedView(Struct, frozen=True, kw_only=True):
+    """Sessions that were ended."""
+
+    person_id: _PersonId
+    sessions: Annotated[int, Meta(examples=[2])]
+    """How many."""
 
 
 class LinkSays(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from datetime import timedelta
 from typing import Final
 
-from msgspec.structs import replace
+from msgspec.structs import asdict
 from sqlalchemy import Connection, delete, insert
 
 from countersign.base.db.tables import people, person_grants, person_links
@@ -26,6 +26,7 @@ from countersign.core.access.audit import AuditAction, write_audit
 from countersign.core.access.key import (
     PERSON_ENTROPY_BYTES,
     PERSON_LINK,
+    ApiKey,
     Scope,
     compose_token,
 )
@@ -36,10 +37,10 @@ from countersign.staff.people import sql
 from countersign.staff.people.model import (
     INVITATION_LASTS,
     WAY_BACK_LASTS,
-    Invited,
-    Link,
+    InvitedPerson,
     LinkKind,
     Member,
+    PersonLink,
 )
 from countersign.staff.people.room import People
 
@@ -52,7 +53,7 @@ STAFF: Final = "deployment"
 
 def invite(
     connection: Connection, room: People, name: str, role: Role, reach: Reach, *, by: str = ""
-) -> Invited:
+) -> InvitedPerson:
     """Give a new person a role in an account, or in the deployment, and a link to come in.
 
     Given the id of a person in place of a name, that person gets the role, and signs in as before:
@@ -71,11 +72,12 @@ def invite(
     wanted = name if is_id(PERSON, name) else checked_name(name)
     by_staff = as_owner(connection, by, reach)
     time_ns = access.clock.time_ns()
-    person_id, called, link = wanted, wanted, None
+    person_id, called = wanted, wanted
+    link = PersonLink(person_id=wanted, link=None, expires_at=None)
     there = sql.members_of(connection, reach)
     if is_id(PERSON, wanted):
         known = sql.name_of(connection, wanted)
-        if any(one.id == wanted for one in there):
+        if any(one.person_id == wanted for one in there):
             raise PeopleRefused(f"{known} has a role there: remove it first.")
         if known is None or not by_staff:
             raise UnknownPerson
@@ -104,7 +106,7 @@ def invite(
     }
     connection.execute(insert(person_grants), grant)
     write_audit(connection, entry)
-    return Invited(person_id, called, link)
+    return InvitedPerson(**asdict(link), name=called, role=role)
 
 
 def checked_name(name: str) -> str:
@@ -115,11 +117,13 @@ def checked_name(name: str) -> str:
         raise InvalidRequest(error.message.replace("An account name", "A name")) from None
 
 
-def members(connection: Connection, room: People, reach: Reach) -> Sequence[Member]:
-    """The people of an account, or the staff of the deployment."""
+def members(
+    connection: Connection, room: People, reach: Reach
+) -> Sequence[tuple[Member, Sequence[ApiKey]]]:
+    """The people of an account, or the staff of the deployment, with the working keys of each."""
     made = keys_made(connection, reach, from_ns(room.access.clock.time_ns()))
     there = sql.members_of(connection, reach)
-    return [replace(one, keys=made.get(one.id, ())) for one in there]
+    return [(one, made.get(one.person_id, ())) for one in there]
 
 
 def remove(
@@ -130,8 +134,10 @@ def remove(
     by: str = "",
     *,
     end_keys: Collection[str] | None = None,
-) -> Member:
+) -> tuple[Member, Sequence[ApiKey]]:
     """Take a person's role; without any role left, the person is signed out and cannot sign in.
+
+    Returns the person, and the keys that worked, as they are now.
 
     `end_keys` are the working keys made there by the person that end, by id or `ALL_KEYS`; the
     other keys stay valid.
@@ -148,7 +154,7 @@ def remove(
     if sql.is_last_owner(connection, member, reach):
         raise PeopleRefused(f"{member.name} is the last owner: invite another one first.")
     now, g = from_ns(room.access.clock.time_ns()), person_grants.c
-    made = {key.id: key for key in keys_made(connection, reach, now).get(member.id, ())}
+    made = {key.id: key for key in keys_made(connection, reach, now).get(member.person_id, ())}
     if made and end_keys is None:
         listed = ", ".join(f"{key.id} ({key.mode}, {key.hint})" for key in made.values())
         raise KeysRemain(f"{member.name} has made keys that work: {listed}. Say which of them end.")
@@ -157,17 +163,19 @@ def remove(
             raise unknown_key(key_id)
         made[key_id] = revoke_key(connection, room.access, key_id)
     here = g.account_id.is_not_distinct_from(reach.account_id)
-    connection.execute(delete(person_grants).where(g.person_id == member.id, here))
+    connection.execute(delete(person_grants).where(g.person_id == member.person_id, here))
     if reach.account_id is None:
-        sql.end_alerts(connection, member.id)
-    if not sql.places_of(connection, member.id):
-        sql.lock_out(connection, member.id)
+        sql.end_alerts(connection, member.person_id)
+    if not sql.places_of(connection, member.person_id):
+        sql.lock_out(connection, member.person_id)
     entry, place = room.access.audit.entry, reach.account_id or STAFF
-    write_audit(connection, entry(AuditAction.PERSON_REMOVED, member.id, place=place))
-    return replace(member, keys=[*made.values()])
+    write_audit(connection, entry(AuditAction.PERSON_REMOVED, member.person_id, place=place))
+    return member, [*made.values()]
 
 
-def way_back(connection: Connection, room: People, who: str, reach: Reach, by: str = "") -> Link:
+def way_back(
+    connection: Connection, room: People, who: str, reach: Reach, by: str = ""
+) -> PersonLink:
     """A link for a person to sign in with a new passkey, which replaces the earlier ones.
 
     Raises:
@@ -179,12 +187,12 @@ def way_back(connection: Connection, room: People, who: str, reach: Reach, by: s
     """
     as_owner(connection, by, reach)
     member = find_member(connection, who, reach)
-    places = sql.places_of(connection, member.id)
+    places = sql.places_of(connection, member.person_id)
     if by and (len(places) > 1 or member.role is Role.OWNER):
-        raise LinkOnMachine(_line("link", member.id, reach))
+        raise LinkOnMachine(_line("link", member.person_id, reach))
     entry, place = room.access.audit.entry, reach.account_id or STAFF
-    write_audit(connection, entry(AuditAction.PERSON_LINK_MADE, member.id, place=place))
-    return _new_link(connection, room, member.id, LinkKind.WAY_BACK, WAY_BACK_LASTS)
+    write_audit(connection, entry(AuditAction.PERSON_LINK_MADE, member.person_id, place=place))
+    return _new_link(connection, room, member.person_id, LinkKind.WAY_BACK, WAY_BACK_LASTS)
 
 
 def as_owner(connection: Connection, by: str, reach: Reach) -> bool:
@@ -209,7 +217,7 @@ def as_owner(connection: Connection, by: str, reach: Reach) -> bool:
 def find_member(connection: Connection, who: str, reach: Reach) -> Member:
     """The person with this id or name there; raises UnknownPerson."""
     for member in sql.members_of(connection, reach):
-        if who == member.id or who.casefold() == member.name.casefold():
+        if who == member.person_id or who.casefold() == member.name.casefold():
             return member
     raise UnknownPerson(f"No one there has the id or name {who!r}.")
 
@@ -223,7 +231,7 @@ def _line(act: str, who: str, reach: Reach, more: str = "") -> str:
 
 def _new_link(
     connection: Connection, room: People, person_id: str, kind: LinkKind, lasts: timedelta
-) -> Link:
+) -> PersonLink:
     """A link that replaces the earlier ones."""
     access = room.access
     token = compose_token(PERSON_LINK, access.entropy(PERSON_ENTROPY_BYTES))
@@ -240,4 +248,5 @@ def _new_link(
     }
     connection.execute(insert(person_links), row)
     # After the #, so that no server and no log on the way sees it.
-    return Link(person_id, f"{room.url}{LINK_PATH}#{token}", now + lasts)
+    link = f"{room.url}{LINK_PATH}#{token}"
+    return PersonLink(person_id=person_id, link=link, expires_at=now + lasts)

@@ -36,19 +36,12 @@ from countersign.core.access.key import (
 from countersign.core.access.reach import DEPLOYMENT, Reach
 from countersign.core.access.sessions import PersonSession, session_at
 from countersign.staff.people import sql
-from countersign.staff.people.model import LinkRow, LinkSays, SignedIn, SignedInPerson
+from countersign.staff.people.model import EndedView, LinkRow, LinkSays, SignedIn, SignedInPerson
 from countersign.staff.people.roles import STAFF, as_owner, find_member
 from countersign.staff.people.room import People
 from countersign_evidence.disclosure import b64url
 
 _s: Final = person_sessions.c
-
-
-class EndedSessions(NamedTuple):
-    """The person whose sessions were ended, and their number."""
-
-    person_id: str
-    sessions: int
 
 
 def open_sessions(connection: Connection, room: People, person_id: str) -> list[PersonSession]:
@@ -58,9 +51,7 @@ def open_sessions(connection: Connection, room: People, person_id: str) -> list[
     return [one for one in rows(connection, own, PersonSession) if now < one.ends_at]
 
 
-def end_session(
-    connection: Connection, room: People, person_id: str, session_id: str
-) -> EndedSessions:
+def end_session(connection: Connection, room: People, person_id: str, session_id: str) -> EndedView:
     """End one session of a person.
 
     Raises:
@@ -72,7 +63,7 @@ def end_session(
     audit = room.access.audit.of(person_id, DEPLOYMENT)
     noted = audit.entry(AuditAction.PERSON_SIGNED_OUT, person_id, session=session_id)
     write_audit(connection, noted)
-    return EndedSessions(person_id, 1)
+    return EndedView(person_id=person_id, sessions=1)
 
 
 def sign_out(connection: Connection, room: People, session: str) -> None:
@@ -83,7 +74,7 @@ def sign_out(connection: Connection, room: People, session: str) -> None:
 
 def sign_out_member(
     connection: Connection, room: People, person_id: str, reach: Reach, by: str
-) -> EndedSessions:
+) -> EndedView:
     """End all sessions of a person with a role in an account or the deployment.
 
     The person signs in again with the passkey: what takes that too is a removal, or a way back.
@@ -94,12 +85,10 @@ def sign_out_member(
     """
     as_owner(connection, by, reach)
     member = find_member(connection, person_id, reach)
-    return end_sessions(connection, room, member.id, place=reach.account_id or STAFF)
+    return end_sessions(connection, room, member.person_id, place=reach.account_id or STAFF)
 
 
-def end_sessions(
-    connection: Connection, room: People, person_id: str, **details: str
-) -> EndedSessions:
+def end_sessions(connection: Connection, room: People, person_id: str, **details: str) -> EndedView:
     """End all sessions of a person, the calling one included."""
     all_of = delete(person_sessions).where(_s.person_id == person_id)
     number = connection.execute(all_of).rowcount
@@ -107,7 +96,7 @@ def end_sessions(
         AuditAction.PERSON_SESSIONS_ENDED, person_id, sessions=number, **details
     )
     write_audit(connection, noted)
-    return EndedSessions(person_id, number)
+    return EndedView(person_id=person_id, sessions=number)
 
 
 _NONCE_BYTES: Final = 16

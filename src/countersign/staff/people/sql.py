@@ -39,7 +39,7 @@ def members_of(connection: Connection, reach: Reach) -> Sequence[Member]:
     last, there = used.scalar_subquery(), at_provider.scalar_subquery()
     found = (
         select(
-            people.c.id,
+            people.c.id.label("person_id"),
             people.c.name,
             _g.role,
             _g.granted_at,
@@ -92,7 +92,7 @@ def is_last_owner(connection: Connection, member: Member, reach: Reach) -> bool:
     if member.role is not Role.OWNER:
         return False
     there = members_of(connection, reach)
-    return [one.id for one in there if one.role is Role.OWNER] == [member.id]
+    return [one.person_id for one in there if one.role is Role.OWNER] == [member.person_id]
 
 
 def end_alerts(connection: Connection, person_id: str) -> None:
