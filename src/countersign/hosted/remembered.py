@@ -23,7 +23,6 @@ from countersign.base.passkeys import (
     RelyingParty,
     asserted,
     checked,
-    creation_options,
     credential_id,
     registered,
 )
@@ -256,14 +255,6 @@ async def forget_cookie(room: Remembered, value: str) -> None:
 _log: Final = structlog.get_logger("countersign.remembered")
 
 
-def registration_options(
-    room: Remembered, party: RelyingParty, mode: Mode, cbid: str, *, challenge: bytes, name: str
-) -> dict[str, Any]:
-    """The options of `navigator.credentials.create`; the user handle is a keyed hash."""
-    handle = _handle(room, mode, cbid)
-    return creation_options(party, user_handle=handle, challenge=challenge, name=name)
-
-
 async def register(
     room: Remembered, mode: Mode, cbid: str, challenge: bytes, response: str
 ) -> bool:
@@ -279,7 +270,7 @@ async def register(
         return False
     row = new_row(room, mode, cbid, Binding.PASSKEY, b64url(made.credential_id))
     row |= {"public_key": made.public_key, "sign_count": made.sign_count}
-    row |= {"user_handle": _handle(room, mode, cbid)}
+    row |= {"user_handle": handle_of(room, mode, cbid)}
     return await room.buyers.access.database.write(add, row)
 
 
@@ -331,7 +322,8 @@ def _use(
     return of_row(row, KnownBy) if is_first else NotKnown.REFUSED
 
 
-def _handle(room: Remembered, mode: Mode, cbid: str) -> bytes:
+def handle_of(room: Remembered, mode: Mode, cbid: str) -> bytes:
+    """The user handle of a buyer's passkeys: a keyed hash."""
     return room.buyers.access.secret.blind_index(f"remembered {mode.value}", "user_handle", cbid)
 
 

@@ -12,7 +12,7 @@ from hmac import compare_digest
 from typing import Any, Final
 
 from countersign.base.errors import CheckoutSessionClosed, RateLimited
-from countersign.base.passkeys import assertion_options
+from countersign.base.passkeys import assertion_options, creation_options
 from countersign.base.values import Mode, digits, from_ms, from_ns, to_ms
 from countersign.core.access.account import origin_of
 from countersign.core.buyers.model import BuyerStatus
@@ -37,9 +37,9 @@ from countersign.hosted.remembered import (
     assert_passkey,
     by_cookie,
     forget_cookie,
+    handle_of,
     inform,
     register,
-    registration_options,
     remember_cookie,
     use_cookie,
 )
@@ -176,10 +176,9 @@ async def offer(visit: Visit) -> Mapping[str, Any]:
         return NO_OFFER
     challenge, party, options = _keeping(visit), room.remembered.party, None
     if party is not None:
-        options = registration_options(
-            *(room.remembered, party, mode, _cbid(visit.session)),
-            challenge=challenge,
-            name=_name(visit),
+        handle = handle_of(room.remembered, mode, _cbid(visit.session))
+        options = creation_options(
+            party, user_handle=handle, challenge=challenge, name=_name(visit)
         )
     shown = {"served": b64url(challenge), "options": options and json.dumps(options)}
     return {
