@@ -33,7 +33,7 @@ def test_undocumented_members_are_counted(value: object, number: int) -> None:
 
 def test_paths_match_the_description() -> None:
     """Fields that a test compares with the provider's published description."""
-    assert set(paths(KNOWN.tree)) == {
+    assert set(paths(KNOWN)) == {
         *("id", "address.city", "address.country", "address.zip"),
         *("items.name", "items.*", "notes"),
     }

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import jsonschema_rs
 
-from countersign.identity.json_reader import Fields, Tree
+from countersign.identity.json_reader import Fields
 
 STRIPE_ERROR_CODES: Final = (
     "abandoned",
@@ -87,24 +87,23 @@ def undescribed(described: set[str], fields: Fields) -> set[str]:
     known = [f"{field}.".replace("[]", "") for field in described]
     return {
         path
-        for path in paths(fields.tree)
+        for path in paths(fields)
         if not any(field.startswith(f"{path.removesuffix('.*')}.") for field in known)
     }
 
 
 def is_known(path: str, fields: Fields) -> bool:
     """Whether a member is described, or everything of a part that it is in."""
-    tree = fields.tree
     for name in path.split("."):
-        if name not in tree:
-            return "*" in tree
-        tree = tree[name]
-        if not tree:
+        if name not in fields.tree:
+            return "*" in fields.tree
+        fields = fields.tree[name]
+        if not fields.tree:
             return True
     return False
 
 
-def paths(tree: Tree, above: str = "") -> Iterator[str]:
+def paths(fields: Fields, above: str = "") -> Iterator[str]:
     """The known members without children, as `address.city`."""
-    for name, below in tree.items():
-        yield from paths(below, f"{above}{name}.") if below else [f"{above}{name}"]
+    for name, below in fields.tree.items():
+        yield from paths(below, f"{above}{name}.") if below.tree else [f"{above}{name}"]

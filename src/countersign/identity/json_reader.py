@@ -25,7 +25,6 @@ from countersign.identity.model import Finding, Tri
 Object: TypeAlias = Mapping[str, Any]
 """A JSON object."""
 
-_DEPTH_MAX: Final = 32
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _PARTS: Final = ("year", "month", "day")
 EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
@@ -35,7 +34,6 @@ _COMPACT: Final = re.compile(r"((?:19|20)[0-9]{2})([0-9]{2})([0-9]{2})", re.ASCI
 """Read in any other order, its year would be before 1900."""
 _WRITTEN: Final = re.compile(r"([0-9]{1,2})[ -]([A-Z]{3})[ -]([0-9]{4})", re.ASCII)
 _MONTHS: Final = "JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC"
-_NEVER: Final = frozenset({"INDEF", "INDEFINITE", "NEVER", "PERMANENT"})
 _HALF: Final = re.compile(r"[\ud800-\udfff]")
 """Half of a surrogate pair: JSON can write it, UTF-8 cannot."""
 T = TypeVar("T")
@@ -272,7 +270,7 @@ def _last_day(found: object) -> date | None:
     given: list[Any] = [None]
     if isinstance(found, str):
         said = found.strip(" ").upper()
-        if said in _NEVER:
+        if said in {"INDEF", "INDEFINITE", "NEVER", "PERMANENT"}:
             return date.max
         if written := _WRITTEN.fullmatch(said):
             given = [int(written[3]), _MONTHS.index(written[2]) // 4 + 1, int(written[1])]
@@ -314,7 +312,7 @@ def _no_constant(_: str) -> NoReturn:
 def _is_deep(value: object) -> bool:
     """Whether there are members below the deepest level."""
     level = [value]
-    for _ in range(_DEPTH_MAX):
+    for _ in range(32):
         below: list[Any] = []
         for each in level:
             if isinstance(each, dict):
@@ -330,8 +328,6 @@ def _is_deep(value: object) -> bool:
 # Tables of a provider's words, and of the members of its responses.
 
 _WORD: Final = re.compile(r"[^\s()]+|[()]")
-Tree: TypeAlias = dict[str, "Tree"]
-"""By member; an empty tree knows everything below."""
 
 
 class Fields:
@@ -343,21 +339,30 @@ class Fields:
     """
 
     def __init__(self, *descriptions: str) -> None:
-        self.tree: Tree = {}
-        above = [self.tree]
-        name = ""
+        self.tree: dict[str, Fields] = {}
+        """By member; an empty one knows everything below."""
+        above, name = [self], ""
         for word in _WORD.findall(" ".join(descriptions)):
             if word == "(":
-                above.append(above[-1][name])
+                above.append(above[-1].tree[name])
             elif word == ")":
                 above.pop()
             else:
                 name = word
-                above[-1].setdefault(name, {})
+                above[-1].tree.setdefault(name, Fields())
 
     def unknown(self, value: object) -> int:
         """How many members of a response are not described."""
-        return _unknown(self.tree, value)
+        if isinstance(value, list):
+            return sum(map(self.unknown, value))
+        found = 0
+        for name, member in value.items() if isinstance(value, dict) else ():
+            below = self.tree.get(name)
+            if below is None:
+                found += "*" not in self.tree
+            elif below.tree:
+                found += below.unknown(member)
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -380,18 +385,15 @@ class Words:
     """Any others, as the file describes them."""
 
 
-def words_of(module: str, *fields: str) -> Words:
-    """The words in the file `NAME.toml` next to the adapter, whose own file `module` is.
-
-    `fields` are more descriptions.
-    """
+def words_of(module: str) -> Words:
+    """The words in the file `NAME.toml` next to the adapter, whose own file `module` is."""
     tables = tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
     return Words(
         outcomes=_meanings(tables["outcomes"], Finding),
         reasons=_meanings(tables.get("reasons", {}), Reason),
         verdicts=_meanings(tables.get("verdicts", {}), Tri),
         error_codes=frozenset(tables.get("error_codes", ())),
-        fields=Fields(*tables.get("fields", ()), *fields),
+        fields=Fields(*tables.get("fields", ())),
         further_fields=Fields(*tables.get("further_fields", ())),
         lists={name: tuple(words) for name, words in tables.get("lists", {}).items()},
     )
@@ -409,17 +411,3 @@ def listed(*lines: str) -> tuple[str, ...]:
 def by_word(words: Mapping[T, str]) -> dict[str, T]:
     """A table written by meaning, `{Reason.X: "code_1 code_2"}`, by word."""
     return {word: meaning for meaning, text in words.items() for word in text.split()}
-
-
-def _unknown(known: Mapping[str, Tree], value: object) -> int:
-    if isinstance(value, list):
-        return sum(_unknown(known, item) for item in value)
-    if not isinstance(value, dict):
-        return 0
-    found = 0
-    for name, member in value.items():
-        if known.get(name):
-            found += _unknown(known[name], member)
-        elif name not in known and "*" not in known:
-            found += 1
-    return found
