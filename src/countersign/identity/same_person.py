@@ -29,21 +29,15 @@ class Holder(Private):
         must agree, including the given name: a family name alone is shared by a family. Twins share
         more: of two `documents`, the given names have to begin alike, if both are known.
         """
-        births = _agree(self.date_of_birth, other.date_of_birth)
         family, other_family = _Name(self.family_name), _Name(other.family_name)
         given, other_given = _Name(self.given_name), _Name(other.given_name)
-        if births is None:
+        if self.date_of_birth is None or other.date_of_birth is None:
             return family.is_same(other_family) and given.is_same(other_given)
         apart = documents and given.parts and other_given.parts and not given.begins_as(other_given)
-        if not births or apart:
+        if self.date_of_birth != other.date_of_birth or apart:
             return False
         named = family.parts and other_family.parts
         return not named or family.shares_part(other_family) or given.begins_as(other_given)
-
-
-def _agree(one: object, other: object) -> bool | None:
-    """None if one of them is unknown."""
-    return None if one is None or other is None else one == other
 
 
 class _Name:
