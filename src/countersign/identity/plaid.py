@@ -48,7 +48,7 @@ from countersign.identity.model import (
 )
 from countersign.identity.starting import Refused, check_form, post
 from countersign.identity.transport import Budget, ProviderReply, ProviderRequest, TransportFailure
-from countersign.identity.webhook_jwt import PublicKey, WebhookKeys
+from countersign.identity.webhook_jwt import PublicKey, WebhookKeys, keep_newest
 
 _WORDS: Final = words_of(__file__)
 _LISTS: Final = _WORDS.lists
@@ -119,17 +119,12 @@ class Plaid(IdentityProvider[PlaidCredentials]):
 
     @cached_property
     def _retrieved(self) -> OrderedDict[str, None]:
+        """Sessions for messages about which it is worth fetching a key."""
         return OrderedDict()
 
     async def _retrieve(self, session_id: str, budget: Budget) -> ProviderResult:
-        self._expect(session_id)
+        keep_newest(self._retrieved, session_id, None, RETRIEVED_MAX)
         return await super()._retrieve(session_id, budget)
-
-    def _expect(self, session_id: str) -> None:
-        """Messages about this session are worth fetching a key for."""
-        self._retrieved[session_id] = None
-        if len(self._retrieved) > RETRIEVED_MAX:
-            self._retrieved.popitem(last=False)
 
     def _request(self, session_id: str) -> ProviderRequest:
         return self._post("/identity_verification/get", identity_verification_id=session_id)
@@ -163,7 +158,7 @@ class Plaid(IdentityProvider[PlaidCredentials]):
             # It has no page any more: the buyer has submitted, or it has ended.
             raise Refused(self._unusable("not_open"))
         session_id = read.matching(made, "id", SESSION_ID)
-        self._expect(session_id)
+        keep_newest(self._retrieved, session_id, None, RETRIEVED_MAX)
         return StartedSession(session_id=session_id, url=url, leads_back=False)
 
     def _post(self, path: str, **body: object) -> ProviderRequest:

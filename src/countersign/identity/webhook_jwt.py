@@ -125,9 +125,9 @@ class WebhookKeys:
             raise ProviderUnavailable(retry_after=failure.retry_after) from None
         except Unreadable:
             self._keys.pop(kid, None)
-            _keep(self._no_keys, kid, now + NO_KEY_SECONDS)
+            keep_newest(self._no_keys, kid, now + NO_KEY_SECONDS, KEYS_MAX)
             raise WebhookRefused(_UNKNOWN_KEY) from None
-        _keep(self._keys, kid, (key, now + KEY_SECONDS))
+        keep_newest(self._keys, kid, (key, now + KEY_SECONDS), KEYS_MAX)
         return key
 
 
@@ -151,9 +151,9 @@ def _checked_kid(token: str, body: bytes, now: int) -> str:
     return str(kid)
 
 
-def _keep(kept: OrderedDict[str, Any], kid: str, value: object) -> None:
-    """Keep a value as the newest, and at most KEYS_MAX."""
-    kept.pop(kid, None)
-    kept[kid] = value
-    while len(kept) > KEYS_MAX:
+def keep_newest(kept: OrderedDict[str, Any], name: str, value: object, most: int) -> None:
+    """Keep a value as the newest, and at most so many."""
+    kept.pop(name, None)
+    kept[name] = value
+    while len(kept) > most:
         kept.popitem(last=False)
