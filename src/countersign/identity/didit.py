@@ -51,7 +51,6 @@ _EVENT_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,100}", re.ASCII)
 _WHOLE_MAX: Final = 2.0**53
 """Above it a number with a fraction or an exponent is no exact integer: `1e300` would become 301
 digits."""
-_HANDLED: Final = frozenset({"status.updated", "data.updated"})
 
 _LIVE: Final[Mapping[str | None, bool | None]] = {None: None, "live": True}
 """Any other environment is not the live one."""
@@ -276,7 +275,7 @@ def _hint(message: read.Object, now: int) -> WebhookHint | None:
     if isinstance(written, int | float) and not is_fresh(written, now):
         raise WebhookRefused
     kind = read.text(message, "webhook_type")
-    if kind not in _HANDLED or message.get("session_kind") == "business":
+    if kind not in {"status.updated", "data.updated"} or message.get("session_kind") == "business":
         return None
     session_id = read.matching(message, "session_id", UUID)
     event_id = read.word(message.get("event_id"), _EVENT_ID)

@@ -44,7 +44,6 @@ _TERRITORIES: Final = frozenset({"AS", "GU", "MP", "PR", "VI"})
 _OF_THE_US: Final = re.compile(r"\s*U\.?\s?S\.?(?:\s?A\.?)?[\s_,:-]+(?=\S)")
 """The prefix of the state in `US-CA`, `US_CA` and `USA CA`; not of `U.S. Virgin Islands`
 alone, which is a name by itself."""
-_STYLES: Final = ("STATEOF", "COMMONWEALTHOF", "TERRITORYOF")
 _SIGNS: Final = re.compile(r"[\W_]+")
 
 _NATIONAL: Final = frozenset({"passport", "residence_permit"})
@@ -57,9 +56,6 @@ _NUMBER: Final = re.compile(r"[A-Za-z0-9]+(?:[ ./-][A-Za-z0-9]+)*", re.ASCII)
 # Masks, and words: no document number has so many letters in a row.
 _MASK: Final = re.compile(r"XX|[A-Z]{6}")
 _DIGIT: Final = re.compile(r"[0-9]")
-_LENGTH_MIN: Final = 5
-_LENGTH_MAX: Final = 64
-_DIGITS_MIN: Final = 4
 
 
 def fingerprints(keyed: KeyedHash, base_url: str | None) -> Fingerprint:
@@ -128,11 +124,11 @@ def number_of(number: str) -> str | None:
     `NOT AVAILABLE` would merge many buyers into one.
     """
     given = number.strip(" ")
-    if len(given) > _LENGTH_MAX or _NUMBER.fullmatch(given) is None:
+    if len(given) > 64 or _NUMBER.fullmatch(given) is None:
         return None
     kept = _word(given)
     digits = len(_DIGIT.findall(kept))
-    if len(kept) < _LENGTH_MIN or digits < _DIGITS_MIN or len(set(kept)) < 2:
+    if len(kept) < 5 or digits < 4 or len(set(kept)) < 2:
         return None
     return None if _MASK.search(kept) else kept
 
@@ -148,7 +144,7 @@ def _state(region: str) -> str | None:
         given = _word(spelled)
         if given in _CODES:
             return given
-        for style in _STYLES:
+        for style in ("STATEOF", "COMMONWEALTHOF", "TERRITORYOF"):
             if given.startswith(style) and given not in _STATES:
                 given = given.removeprefix(style)
         if given in _STATES:

@@ -59,7 +59,6 @@ PROOFS: Final = (*DOCUMENTS, AAMVA, *_DATABASES)
 a bill (`verification/document`), which is described without name or address."""
 _WORDS: Final = words_of(__file__)
 _LISTS: Final = _WORDS.lists
-_COMPARISONS: Final = _LISTS["comparisons"]
 QUERY: Final = (
     ("include", "verifications"),
     ("fields[inquiry]", ",".join(_LISTS["inquiry"])),
@@ -333,7 +332,7 @@ class _Verification:
 
     def _matched_fully(self, attribute: str) -> bool:
         """Whether a record has exactly this value: a verification also passes if it is similar."""
-        for metadata in self._passed_checks(*_COMPARISONS):
+        for metadata in self._passed_checks(*_LISTS["comparisons"]):
             for required in read.objects(metadata, "check-requirements"):
                 if required.get("name") == attribute:
                     full = required.get("match-result") == "full"

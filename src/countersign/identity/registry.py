@@ -26,8 +26,6 @@ from countersign.identity.base import Credentials, IdentityProvider
 from countersign.identity.fingerprint import KeyedHash, fingerprints
 from countersign.identity.transport import DIRECT, Outbound
 
-_CREDENTIALS_BYTES_MAX: Final = 64 * 1024
-_GROUP: Final = "countersign.identity_providers"
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{1,19}", re.ASCII)
 """It stands in addresses, metrics and columns."""
 _TAKEN: Final = frozenset({"sandbox", "remembered", "operator"})
@@ -52,7 +50,7 @@ def refuse_unusable() -> None:
 
 @cache
 def _installed() -> EntryPoints:
-    return entry_points(group=_GROUP)
+    return entry_points(group="countersign.identity_providers")
 
 
 class IdentityProviders:
@@ -157,7 +155,7 @@ def _package(entry: EntryPoint) -> str:
 
 
 def _read(name: str, kind: type[Credentials], credentials: bytes) -> Credentials:
-    if len(credentials) > _CREDENTIALS_BYTES_MAX:
+    if len(credentials) > 64 * 1024:
         raise InvalidArgument("A credentials file can have at most 64 KiB.")
     try:
         read = msgspec.json.decode(credentials, type=kind)

@@ -24,7 +24,6 @@ _REST: Final = r"(?:[/?][!#-;=?-\[\]_a-z~]*)?"
 in several ways."""
 _PAGE: Final = re.compile(rf"https://({HOST.pattern}){_REST}", re.ASCII)
 _AFTER_ORIGIN: Final = re.compile(_REST, re.ASCII)
-_URL_MAX: Final = 4096
 ADDRESS: Final = re.compile(r"https?://[!-~]+", re.ASCII)
 """Expected in a response where the page's address should be; `is_page` judges it."""
 
@@ -80,7 +79,7 @@ def is_page(url: str, domains: Collection[str], base_url: str | None) -> bool:
 
     At another base URL, such as a simulator's, also to a page there.
     """
-    if len(url) > _URL_MAX:
+    if len(url) > 4096:
         return False
     if base_url is not None:
         parts = urlsplit(base_url)

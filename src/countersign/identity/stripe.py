@@ -44,6 +44,7 @@ _EVENT_ID: Final = re.compile(r"evt_[A-Za-z0-9_]{1,200}", re.ASCII)
 _WORD: Final = re.compile(r"[a-z0-9_]{1,64}", re.ASCII)
 _SESSION_OF: Final = {"event": "data.object.id", "v2.core.event": "related_object.id"}
 """Where a snapshot event names its session, and a thin one."""
+_CREATED: Final = "last_verification_report.created"
 _SESSIONS: Final = "/v1/identity/verification_sessions"
 _DOCUMENT: Final = (
     ("type", "document"),
@@ -52,9 +53,6 @@ _DOCUMENT: Final = (
     ("options[document][allowed_types][1]", "id_card"),
     ("options[document][require_matching_selfie]", "true"),
 )
-_CREATED: Final = "last_verification_report.created"
-_REDACTED: Final = "[redacted]"
-_REDACTED_BIRTH: Final = date(1, 1, 1)
 
 
 class StripeCredentials(Credentials, frozen=True, kw_only=True):
@@ -292,13 +290,13 @@ def _redacted(session: read.Object, report: read.Object) -> bool:
         return True
     with read.facts_unknown():
         outputs = read.mapping(session, "verified_outputs")
-        if read.parts_date(outputs, "dob") == _REDACTED_BIRTH:
+        if read.parts_date(outputs, "dob") == date(1, 1, 1):
             return True
     left: list[object] = [outputs, report]
     while left:
         found = left.pop()
         if isinstance(found, dict):
             left += found.values()
-        elif found == _REDACTED:
+        elif found == "[redacted]":
             return True
     return False

@@ -112,10 +112,8 @@ RETRY_AFTER_SECONDS: Final = 5
 """Retry-After for our caller if the provider sends none."""
 RETRIED: Final = frozenset({408, 429, 500, 502, 503, 504})
 """Statuses after which a retry can succeed, with every provider."""
-_RETRY_AFTER_MAX: Final = 3600
 _EPOCH_MIN: Final = 1_000_000_000
 """Larger numbers are a time in Unix seconds (since 2001), smaller ones a number of seconds."""
-CONNECT_SECONDS: Final = 2.0
 PLACE_SECONDS: Final = 2.0
 """For all their waiting for a free place: that is our load, not a fault of the provider."""
 BODY_BYTES_MAX: Final = 1024 * 1024
@@ -129,7 +127,6 @@ _KINDS: Final = (
 )
 _UNREACHABLE: Final = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EACCES, errno.EPERM})
 """No way there, or a firewall that says so."""
-_FIRST_PAUSE: Final = 0.25
 _LONGEST_PAUSE: Final = 4.0
 
 
@@ -160,7 +157,7 @@ class ProviderReply:
             found = [self._number("ratelimit-reset"), self._number("x-ratelimit-reset")]
             reset = next((number for number in found if number is not None), None)
             wait = self._until(reset) if reset is not None and reset >= _EPOCH_MIN else reset
-        return None if wait is None else min(max(wait, 1), _RETRY_AFTER_MAX)
+        return None if wait is None else min(max(wait, 1), 3600)
 
     @property
     def wait(self) -> int:
@@ -326,7 +323,7 @@ class ProviderHttp:
 
     async def _send_repeatedly(self, request: ProviderRequest) -> ProviderReply:
         for attempt in range(self.attempts - 1):
-            pause: float = min(_FIRST_PAUSE * (2**attempt + self.jitter()), _LONGEST_PAUSE)
+            pause: float = min(0.25 * (2**attempt + self.jitter()), _LONGEST_PAUSE)
             try:
                 reply = await self._send_once(request)
             except TransportFailure as failure:
@@ -387,7 +384,7 @@ class ProviderHttp:
             verify=context,
             proxy=self._proxy(context),
             limits=httpx2.Limits(max_keepalive_connections=self._outbound.concurrency),
-            timeout=httpx2.Timeout(self.read_seconds, connect=CONNECT_SECONDS),
+            timeout=httpx2.Timeout(self.read_seconds, connect=2.0),
             follow_redirects=False,
             trust_env=False,
             headers={"Accept-Encoding": "identity", "User-Agent": "countersign"},

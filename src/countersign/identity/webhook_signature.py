@@ -14,7 +14,6 @@ from typing import Final
 from countersign.base.errors import WebhookRefused
 
 TOLERANCE_SECONDS: Final = 300
-_HEADER_MAX: Final = 4096
 TIME: Final = re.compile(r"[0-9]{1,12}", re.ASCII)
 """Unix seconds."""
 _SIGNATURE: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
@@ -57,7 +56,7 @@ def check_timestamped(
         WebhookRefused: it is malformed, not authentic, or too old.
     """
     sets = header.split(" ") if sets_max > 1 else [header]
-    if len(header) > _HEADER_MAX or len(sets) > sets_max:
+    if len(header) > 4096 or len(sets) > sets_max:
         raise WebhookRefused
     authentic = [
         is_signed(f"{time}.".encode("ascii") + body, secrets, *signatures)
