@@ -91,11 +91,9 @@ _DENIED_RETRY_SECONDS: Final = 30
 """An operator has to grant the missing right first."""
 _OF_A_PERSON: Final = f"{PERSON_SESSION}_".encode()
 _WITHOUT_BODY: Final = frozenset({"GET", "HEAD"})
-_BUYERS_PAGES: Final = ("/c/", "/buyer/")
 _WITHOUT_HOST: Final = frozenset({"1", "1.0"})
 """Versions of HTTP; Granian writes the first, ASGI the second."""
 _NOSNIFF: Final[Header] = (b"x-content-type-options", b"nosniff")
-_CLOSE: Final[Header] = (b"connection", b"close")
 _NO_PAGE: Final[Header] = (
     b"content-security-policy",
     b"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -105,7 +103,6 @@ and no page may frame it.
 """
 _LETTERS: Final = (ALPHABET * 8).encode()
 """For each byte a character: all are equally likely."""
-_IDS_AT_ONCE: Final = 256
 
 _log = structlog.get_logger("countersign.http")
 
@@ -217,7 +214,7 @@ class App:
         self.requests.new.append((asker, ended, status, call.code, request_id, address))
         complete = [*own, *call.also, _NOSNIFF, (b"x-request-id", request_id.encode())]
         if self._draining.is_set():
-            complete.append(_CLOSE)
+            complete.append((b"connection", b"close"))
         if _NO_PAGE[0] not in dict(own):
             complete.append(_NO_PAGE)
         if pieces is not None:
@@ -387,7 +384,7 @@ class App:
 
     def _refused(self, refusal: Refusal, call: Call) -> Reply:
         call.code = refusal.code
-        if f"{call.path}/".startswith(_BUYERS_PAGES):
+        if f"{call.path}/".startswith(("/c/", "/buyer/")):
             accepted, is_form = call.headers.get(b"accept-language", b""), call.method == "POST"
             return failed(refusal, accepted, call.locale, call.path, is_form=is_form)
         if isinstance(refusal, NotFound) and b"text/html" in call.headers.get(b"accept", b""):
@@ -415,6 +412,6 @@ def _request_ids(entropy: Entropy) -> Iterator[str]:
     Many are made at once: asking the system for a few bytes releases the interpreter each time.
     """
     while True:
-        letters = entropy(_IDS_AT_ONCE * LENGTH).translate(_LETTERS).decode("ascii")
+        letters = entropy(256 * LENGTH).translate(_LETTERS).decode("ascii")
         for start in range(0, len(letters), LENGTH):
             yield f"req_{letters[start : start + LENGTH]}"

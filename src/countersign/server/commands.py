@@ -48,7 +48,6 @@ from countersign_evidence.cli.support import command, is_given, say, show
 from countersign_evidence.entry import entry_host
 
 _DEMO_ACCOUNT = "demo"
-_LOOK_SECONDS: Final = 3.0
 _LOOKING: Final[set[asyncio.Task[None]]] = set()
 """The event loop itself does not keep a task."""
 
@@ -214,7 +213,7 @@ async def _look_for_damage(deployment: Deployment) -> None:
     """Before anything is accepted, or where that takes long, while the server serves."""
     looking = asyncio.create_task(deployment.database.look_for_damage())
     _LOOKING.add(looking)
-    await asyncio.wait([looking], timeout=_LOOK_SECONDS)
+    await asyncio.wait([looking], timeout=3.0)
 
 
 async def _say_anchors(deployment: Deployment) -> None:

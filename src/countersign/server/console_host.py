@@ -60,7 +60,6 @@ DOORS: Final = ("sign-in", "link", "provider/return")
 """Pages with forms for people who are not signed in: at most 4 KiB each."""
 _OWN: Final = frozenset({b"same-origin", b"none"})
 _JSON: Final = "application/json"
-_FORM_KEY_BYTES: Final = 16
 
 AUDITED: Final = tuple(one.value for one in AuditAction)
 """The acts and looks of the audit."""
@@ -277,7 +276,7 @@ class Host:
         """
         access = self._people.access
         digest = access.sessions.digest(session.encode()) or b""
-        key = key or b64url(access.entropy(_FORM_KEY_BYTES))
+        key = key or b64url(access.entropy(16))
         return f"{key}.{b64url(access.secret.page_code('person form', key, digest))}"
 
     def is_form(self, session: str, sent: str) -> bool:

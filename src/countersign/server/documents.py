@@ -17,10 +17,6 @@ from countersign.base.errors import REFUSALS, NotFound
 from countersign.core.gate.route import JSON, Header, Reply
 from countersign.server.guides import grouped, images, packaged, read_guides, search_index
 
-_HTML: Final[Header] = (b"content-type", b"text/html; charset=utf-8")
-_TEXT: Final[Header] = (b"content-type", b"text/plain; charset=utf-8")
-_SCRIPT: Final[Header] = (b"content-type", b"text/javascript; charset=utf-8")
-_ICON: Final[Header] = (b"content-type", b"image/svg+xml; charset=utf-8")
 _FAVICON: Final = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" '
     'rx="3" fill="#1b4965"/><path d="M4 8.5l2.7 2.7L12 5.4" fill="none" stroke="#fff" '
@@ -65,9 +61,9 @@ def _site() -> dict[str, Reply]:
     groups = grouped(guides)
     site = {guide.path: _html("guide.html", guide=guide, groups=groups) for guide in guides}
     found = json.dumps(search_index(guides), ensure_ascii=False).encode()
-    site["/docs/search.json"] = _plain(JSON, found)
-    png: Header = (b"content-type", b"image/png")
-    return site | _reference() | {path: _plain(png, data) for path, data in images().items()}
+    site["/docs/search.json"] = _plain(JSON[1], found)
+    pictures = {path: _plain(b"image/png", data) for path, data in images().items()}
+    return site | _reference() | pictures
 
 
 def _openapi() -> dict[str, Any]:
@@ -129,7 +125,7 @@ def _html(template: str, **context: object) -> Reply:
         "frame-ancestors 'none'"
     )
     headers = (
-        _HTML,
+        (b"content-type", b"text/html; charset=utf-8"),
         _CACHING,
         (b"content-security-policy", policy.encode()),
         (b"referrer-policy", b"no-referrer"),
@@ -137,8 +133,8 @@ def _html(template: str, **context: object) -> Reply:
     return Reply(page.encode(), headers)
 
 
-def _plain(content_type: Header, body: bytes) -> Reply:
-    return Reply(body, (content_type, _CACHING))
+def _plain(kind: bytes, body: bytes) -> Reply:
+    return Reply(body, ((b"content-type", kind), _CACHING))
 
 
 def _code(text: str) -> Markup:
@@ -150,11 +146,11 @@ def _code(text: str) -> Markup:
 
 _PAGES: Final[dict[str, Callable[[], Reply]]] = {
     "/": lambda: _html("home.html"),
-    "/openapi.json": lambda: _plain(JSON, json.dumps(_openapi(), ensure_ascii=False).encode()),
+    "/openapi.json": lambda: _plain(JSON[1], json.dumps(_openapi(), ensure_ascii=False).encode()),
     "/docs/errors": lambda: _html("errors.html", errors=_errors()),
     "/docs/search.js": lambda: _plain(
-        _SCRIPT, _templates.get_template("search.js").render().encode()
+        b"text/javascript; charset=utf-8", _templates.get_template("search.js").render().encode()
     ),
-    "/robots.txt": lambda: _plain(_TEXT, b"User-agent: *\nDisallow: /\n"),
-    "/favicon.ico": lambda: _plain(_ICON, _FAVICON.encode()),
+    "/robots.txt": lambda: _plain(b"text/plain; charset=utf-8", b"User-agent: *\nDisallow: /\n"),
+    "/favicon.ico": lambda: _plain(b"image/svg+xml; charset=utf-8", _FAVICON.encode()),
 }

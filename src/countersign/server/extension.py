@@ -14,13 +14,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from countersign.core.gate.route import Call, Reply, Route
 from countersign.operate.bootstrap import Deployment
-
-_GROUP: Final = "countersign.server"
-_NAME: Final = "test-mode"
 
 Admit: TypeAlias = Callable[[Route[Any]], Awaitable[Reply]]
 """Handles the request by a route: scope, limits, body, idempotency, then the route's handler."""
@@ -42,7 +39,7 @@ class Extension:
 
 def installed_extension(deployment: Deployment) -> Extension | None:
     """The extension of the installed package, if any."""
-    for entry in entry_points(group=_GROUP, name=_NAME):
+    for entry in entry_points(group="countersign.server", name="test-mode"):
         found: Extension = entry.load()(deployment)
         return found
     return None

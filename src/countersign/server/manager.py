@@ -16,7 +16,6 @@ from countersign.base.errors import InvalidConfiguration
 READY: Final = "READY=1"
 STOPPING: Final = "STOPPING=1"
 ALIVE: Final = "WATCHDOG=1"
-_SEND_SECONDS_MAX: Final = 0.5
 _FIRST_SOCKET: Final = 3
 _BEATS: Final = 3
 """Heartbeats per watchdog period of the manager."""
@@ -28,7 +27,7 @@ def notify(state: str) -> None:
     if not address:
         return
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sending, suppress(OSError):
-        sending.settimeout(_SEND_SECONDS_MAX)
+        sending.settimeout(0.5)
         # A name that begins with @ is in no file system: unix(7).
         sending.sendto(state.encode(), "\0" + address[1:] if address[0] == "@" else address)
 

@@ -32,7 +32,6 @@ from countersign.operate.room import Operations
 
 _CONNECTIONS_MAX: Final = 32
 """At a time; beyond them, connections are closed without a response."""
-_SECONDS_MAX: Final = 5.0
 _DECLARED: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 """The meaning of each metric, and its labels."""
 _EDGES: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, float("inf"))
@@ -154,7 +153,7 @@ class Metrics(Collector):
 
 
 async def serve_metrics(
-    metrics: Collector, host: str, port: int, *, seconds_max: float = _SECONDS_MAX
+    metrics: Collector, host: str, port: int, *, seconds_max: float = 5.0
 ) -> asyncio.Server:
     """Serve /metrics on a separate address, on this event loop.
 

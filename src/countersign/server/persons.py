@@ -12,17 +12,13 @@ from countersign.core.access.reach import AccountReach
 from countersign.core.access.room import acting
 from countersign.core.gate.route import Call, Handler, Reply, Route, reason
 
-_LOOKS: Final = frozenset({"GET", "HEAD"})
 _NOTE_NOTHING: Final = frozenset({Scope.SANDBOX_MANAGE, Scope.CHECKOUT_SESSIONS_CREATE})
 """Scopes of acts that have no command of their own and write no audit entry."""
-_DEPLOYMENT: Final = "deployment"
-_SUBJECT_MAX: Final = 80
-_ERRORS_FROM: Final = 300
 
 
 def looks(route: Route[Any]) -> bool:
     """Whether the operation changes nothing."""
-    return route.method in _LOOKS or str(route.scope).endswith(":read")
+    return route.method in {"GET", "HEAD"} or str(route.scope).endswith(":read")
 
 
 def lacks(who: Principal, scope: Scope) -> Forbidden:
@@ -85,14 +81,14 @@ async def by_person(
     said = {"operation": route.operation}
     if who.account_id:
         said |= {"account_id": who.account_id, "mode": who.mode.value}
-    place = who.account_id or _DEPLOYMENT
+    place = who.account_id or "deployment"
     if route.scope in _NOTE_NOTHING and not looks(route):
         # The path's object may not exist, belong to another account, or not be an identifier.
         named = call.parameter
         about = {"checkout_session_id": named} if is_id(CHECKOUT_SESSION, named) else {}
         await audit.note(AuditAction.CALLED, place, **said, **about)
     reply = await act(acting(room, audit), call)
-    if route.personal and reply.status < _ERRORS_FROM:
-        subject = call.parameter[:_SUBJECT_MAX] or place
+    if route.personal and reply.status < 300:
+        subject = call.parameter[:80] or place
         await audit.note(AuditAction.PERSONAL_DATA_SHOWN, subject, **said, reason=reason(call))
     return reply

@@ -46,7 +46,6 @@ from countersign.staff.people import alerts
 
 _CONNECTIONS_MAX: Final = 10_000
 """Beyond them, connections wait to be accepted. Idle connections without a header are closed."""
-_CONNECTIONS_MIN: Final = 16
 _OWN_FILES: Final = 64
 """File descriptors for everything but connections, with reserve."""
 _HEADER_MILLISECONDS_MAX: Final = 10_000
@@ -56,9 +55,6 @@ _METRICS_SECONDS: Final = 0.25
 """Maximum age of the other workers' counts in the metrics."""
 _SHOWN_SECONDS: Final = 1.0
 """How long after a request the other workers can show it."""
-_ALERTS_SECONDS: Final = 60.0
-_COLLECTOR_THRESHOLDS: Final = (20_000, 20, 50)
-_SWITCH_INTERVAL_SECONDS: Final = 0.0005
 
 _Loop: TypeAlias = Callable[[], Awaitable[object]]
 
@@ -85,7 +81,7 @@ async def serve(
         refuse_unusable()
     # The storage threads hold the interpreter for microseconds at a time; with the default of
     # 5 ms the event loop would wait for them far longer than their work takes.
-    sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
+    sys.setswitchinterval(0.0005)
     extension = installed_extension(deployment)
     app = _app(
         deployment,
@@ -101,7 +97,7 @@ async def serve(
     if worker is None or worker.in_background:
         loops["promises"] = app.watch.run
         alert = partial(alerts.tell, deployment.people, app.watch.late)
-        loops["alerts"] = partial(forever, "alerts", alert, _ALERTS_SECONDS)
+        loops["alerts"] = partial(forever, "alerts", alert, 60.0)
     if settings.metrics_port is not None:
         loops |= await _serve_metrics(app, settings.metrics_host, settings.metrics_port, worker)
     listening = open_socket()
@@ -241,7 +237,7 @@ def _connections_max() -> int:
         soft = min(wanted, 2 * _CONNECTIONS_MAX)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     allowed = _CONNECTIONS_MAX if soft == resource.RLIM_INFINITY else soft - _OWN_FILES
-    return max(min(allowed, _CONNECTIONS_MAX), _CONNECTIONS_MIN)
+    return max(min(allowed, _CONNECTIONS_MAX), 16)
 
 
 def _app(deployment: Deployment, *args: Any) -> App:  # noqa: ANN401 - those of `App`
@@ -260,4 +256,4 @@ def _calm_the_collector() -> None:
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*_COLLECTOR_THRESHOLDS)
+    gc.set_threshold(20_000, 20, 50)

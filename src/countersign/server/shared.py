@@ -21,12 +21,9 @@ from prometheus_client.registry import Collector
 from countersign.server.limits import Arrivals
 
 _GROUPS: Final = 2048
-_WAYS: Final = 8
 _CELL: Final = struct.Struct("@8sd")
 """A key by its hash, and when its bucket is empty again. The number is written in one store."""
-_GROUP: Final = struct.Struct("@" + "8sd" * _WAYS)
-_LOCK_SECONDS: Final = 0.05
-_DEAD_SECONDS: Final = 0.25
+_GROUP: Final = struct.Struct("@" + "8sd" * 8)
 
 _OF_EACH: Final = ("database_waiting", "event_streams", "open_fds", "resident_memory_bytes")
 _BOARD_BYTES: Final = 256 * 1024
@@ -59,7 +56,7 @@ class SharedArrivals(Arrivals):
         """See `Arrivals`. Without the lock, where its holder has died, a request may be missed."""
         name = blake2b(key_id.encode(), digest_size=8).digest()
         at = int.from_bytes(name, "big") % _GROUPS * _GROUP.size
-        locked = self._lock.acquire(timeout=_LOCK_SECONDS)
+        locked = self._lock.acquire(timeout=0.05)
         try:
             cells = _GROUP.unpack_from(self._memory, at)
             names, times = cells[::2], cells[1::2]
@@ -75,7 +72,7 @@ class SharedArrivals(Arrivals):
 
     def recover(self) -> None:
         """After a worker has died: take its lock from it, if it held it."""
-        self._lock.acquire(timeout=_DEAD_SECONDS)
+        self._lock.acquire(timeout=0.25)
         self._release()
 
     def _release(self) -> None:

@@ -23,8 +23,6 @@ from countersign.server.app import App
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
 
-_TRACED: Final = (b"traceparent", b"tracestate")
-_SEND_SECONDS: Final = 1
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -52,7 +50,7 @@ def open_traces(url: str) -> TracerProvider:
     provider = TracerProvider(resource=resource)
     # Its failures are no lines of our log, and delay no end of the server.
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL + 1)
-    exporter = OTLPSpanExporter(endpoint=f"{url.rstrip('/')}/v1/traces", timeout=_SEND_SECONDS)
+    exporter = OTLPSpanExporter(endpoint=f"{url.rstrip('/')}/v1/traces", timeout=1)
     provider.add_span_processor(BatchSpanProcessor(exporter))
     return provider
 
@@ -77,7 +75,7 @@ class TracedApp(App):
         """The complete response to a request; its span ends with it."""
         sent = {
             name.decode(): call.headers[name].decode("latin-1")
-            for name in _TRACED
+            for name in (b"traceparent", b"tracestate")
             if name in call.headers
         }
         parent = self._propagator.extract(sent)
