@@ -210,7 +210,6 @@ def exports_of(connection: Connection, cbids: Sequence[str]) -> Sequence[datetim
 
 
 _EXPORT: Final = "export"
-_BYTES: Final = 32
 _LENGTH_MAX: Final = 64
 
 
@@ -220,7 +219,7 @@ async def remember_cookie(room: Remembered, mode: Mode, cbid: str) -> str:
     "" if the buyer was erased.
     """
     access = room.buyers.access
-    value = b64url(access.entropy(_BYTES))
+    value = b64url(access.entropy(32))
     row = new_row(room, mode, cbid, Binding.COOKIE, value)
     return value if await access.database.write(add, row) else ""
 
@@ -332,8 +331,6 @@ def handle_of(room: Remembered, mode: Mode, cbid: str) -> bytes:
 # The record is written in the transaction that applies the response, so information and record
 # never differ.
 
-_USE: Final = "use"
-
 
 class Informing(NamedTuple):
     """Information for an account; nothing is written before `write`."""
@@ -375,7 +372,7 @@ async def inform(room: Remembered, account_id: str, known: KnownBy, zip_: str | 
         )
         check = replace(check, verification=record_id)
     use = {
-        "id": timed_id(_USE, time_ns, access.entropy(8)),
+        "id": timed_id("use", time_ns, access.entropy(8)),
         "mode": mode,
         "cbid": known.cbid,
         "account_id": account_id,

@@ -186,8 +186,6 @@ def is_partial(known: KnownBy, kept: list[KnownBy]) -> bool:
     return known.kind is Binding.COOKIE and any(one.kind is Binding.PASSKEY for one in kept)
 
 
-_USES_SHOWN: Final = 200
-_SCRIPTS: Final = ("remembered.js",)
 _UNSURE: Final = "unsure"
 
 
@@ -239,7 +237,7 @@ async def _page(visit: BuyerVisit) -> Reply:
         visit.locale,
         None,
         headers=() if visit.signed_in_at else (visit.header(),),
-        scripts=_SCRIPTS,
+        scripts=("remembered.js",),
         here="/buyer",
         csrf=visit.csrf,
         asked=to_ms(visit.now),
@@ -262,7 +260,7 @@ def _all_of(
     connection: Connection, cbid: str, now: datetime
 ) -> tuple[list[KnownBy], list[dict[str, Any]], Sequence[datetime]]:
     cbids = identifiers_of(connection, cbid)
-    uses: Sequence[Use] = remembered.uses_of(connection, cbids, _USES_SHOWN)
+    uses: Sequence[Use] = remembered.uses_of(connection, cbids, 200)
     names = {id_: brand_of(connection, id_).name for id_ in {use.account_id for use in uses}}
     shown = [{**asdict(use), "vendor": names[use.account_id]} for use in uses]
     exports = remembered.exports_of(connection, cbids)

@@ -16,9 +16,6 @@ from countersign_evidence.disclosure import b64url
 
 COPY: Final = "copy"
 _COOKIE: Final = "cookie"
-_FORM: Final = "form"
-_BROWSER_BYTES: Final = 16
-_LOOK_BACK: Final = timedelta(hours=1)
 _OWN: Final = frozenset({b"same-origin", b"none"})
 
 
@@ -49,7 +46,7 @@ def set_cookie(room: HostedPages, session: Session, now: datetime, browser: str)
     has its own link, so that the next user of a shared device finds nothing.
     """
     value = f"{browser}.{code(room, session, f'{_COOKIE} {browser}')}"
-    end = min(session.expires_at, now + LIFETIME_MAX) + _LOOK_BACK
+    end = min(session.expires_at, now + LIFETIME_MAX) + timedelta(hours=1)
     kept = int((end - now).total_seconds())
     return cookie_of(room, _name(room, session.id), value, kept)
 
@@ -65,12 +62,12 @@ def browser_of(room: HostedPages, session: Session, call: Call) -> str:
 
 def new_browser(room: HostedPages) -> str:
     """The id of a browser that has no cookie of the session yet."""
-    return b64url(room.access.entropy(_BROWSER_BYTES))
+    return b64url(room.access.entropy(16))
 
 
 def form_code(room: HostedPages, session: Session, browser: str) -> str:
     """The code in forms served to this browser."""
-    return code(room, session, f"{_FORM} {browser}")
+    return code(room, session, f"form {browser}")
 
 
 def cookie_of(room: HostedPages, name: str, value: str, seconds: int) -> Header:

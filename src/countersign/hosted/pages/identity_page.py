@@ -52,8 +52,6 @@ _EVENTS: Final[Header] = (b"content-type", b"text/event-stream")
 _UNBUFFERED: Final[Header] = (b"x-accel-buffering", b"no")
 """For nginx, which otherwise buffers responses."""
 _GENERAL: Final = frozenset({Reason.IDENTITY_FAILED, Reason.IDENTITY_REQUIRES_INPUT})
-_OTHER: Final = "other"
-_REVISION_DIGITS_MAX: Final = 9
 _ADDRESS_HELP: Final = {
     "didit": "identity_zip_proof",
     "persona": "identity_zip_database",
@@ -310,7 +308,7 @@ async def come_back(room: HostedPages, call: Call, session_id: str, key: str) ->
 async def updates(visit: Visit) -> Reply:
     """The events of the session, for a page that shows it at the revision in the query."""
     headers = (_EVENTS, *PRIVATE, _UNBUFFERED)
-    shown = digits(visit.form.get("revision", ""), _REVISION_DIGITS_MAX)
+    shown = digits(visit.form.get("revision", ""), 9)
     if shown is None:
         raise InvalidRequest("Expected the revision that the page shows.")
     if visit.call.method == "HEAD":
@@ -346,7 +344,7 @@ def _reasons(content: Content) -> tuple[str, ...]:
         return ()
     # The provider's reason says more than its decision.
     specific = tuple(one for one in known.reasons if one not in _GENERAL)
-    return specific or known.reasons or (_OTHER,)
+    return specific or known.reasons or ("other",)
 
 
 def _zip_help(content: Content, names: Sequence[str], words: Mapping[str, str]) -> list[str]:

@@ -223,8 +223,6 @@ def _ended(outcome: MailOutcome) -> dict[str, object]:
 ATTEMPT_SECONDS: Final = 60.0
 """From the name of the mail server to its answer. RFC 5321 §4.5.3.2 would wait for half an hour; we
 retry later instead."""
-_REPLY_SECONDS: Final = 30.0
-_GOODBYE_SECONDS: Final = 2.0
 _CONTENT: Final = "content"
 _OF_ONE_MAIL: Final = frozenset({"recipient", _CONTENT})
 
@@ -285,7 +283,7 @@ class MailClient:
                 password=server.password,
                 # Otherwise the name server would be queried.
                 local_hostname=self._mails.sender.rpartition("@")[2],
-                timeout=_REPLY_SECONDS,
+                timeout=30.0,
                 use_tls=server.tls == "tls",
                 start_tls=server.tls == "starttls",
                 tls_context=self._tls,
@@ -301,7 +299,7 @@ class MailClient:
                     await client.data(message.as_bytes())
                     # The mail is accepted; later responses do not matter.
                     with suppress(Exception):
-                        await client.quit(timeout=_GOODBYE_SECONDS)
+                        await client.quit(timeout=2.0)
         except aiosmtplib.SMTPResponseException as error:
             code = error.code
         except (aiosmtplib.SMTPException, OSError, ValueError):

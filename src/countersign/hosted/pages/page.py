@@ -100,7 +100,7 @@ async def post_form(room: HostedPages, call: Call) -> Reply:
 
 def _form_bytes(visit: Visit, what: str) -> int:
     """How large a form can be: initials have a field for each line."""
-    if what in _OF_PASSKEYS:
+    if what in {"remembered", "remember"}:
         return PASSKEY_FORM_BYTES_MAX
     reading = visit.session.asked.reading
     lines = 0 if reading is None else len(reading.lines)
@@ -415,8 +415,6 @@ _POSTS_WITH_MAIL: Final = {**_POSTS, mail_page.MAIL: mail_page.ask}
 def _posts(room: HostedPages) -> Mapping[str, VisitHandler]:
     return _POSTS if room.mails is None else _POSTS_WITH_MAIL
 
-
-_OF_PASSKEYS: Final = frozenset({"remembered", "remember"})
 
 ROUTES: Final = grouped(
     "",

@@ -57,9 +57,7 @@ MEANT_AFTER: Final = timedelta(milliseconds=1200)
 of a double click, was meant for the previous page."""
 _WHY: Final = {BuyerStatus.EXPIRED, BuyerStatus.REVOKED}
 """Statuses with a message of their own for a remembered buyer; `visits` has the words."""
-_MS_DIGITS_MAX: Final = 14
 _TOO_SOON: Final = "too_soon"
-_NEAR: Final = frozenset({b"same-origin", b"same-site"})
 _FRAMES: Final = frozenset({b"iframe", b"frame", b"embed", b"object", b"fencedframe"})
 
 
@@ -229,7 +227,7 @@ def _arrived(visit: Visit, known: KnownBy | None) -> Reply:
     A buyer remembered by a cookie needs one press. A buyer redirected from another site did not ask
     for this page, and may be in the middle of a press.
     """
-    is_ours = visit.call.headers.get(b"sec-fetch-site") in _NEAR
+    is_ours = visit.call.headers.get(b"sec-fetch-site") in {b"same-origin", b"same-site"}
     has_pressed = _same(visit.form.get("arrived", ""), _arrived_by(visit))
     pressed_too_soon = visit.form.get("first") == _TOO_SOON
     if known and not has_pressed and (pressed_too_soon or not is_ours):
@@ -335,7 +333,7 @@ def _same(sent: str, code: bytes) -> bool:
 
 def asked_ms(form: Mapping[str, str]) -> int:
     """When the page with this form was served, in milliseconds; 0 if the form does not say."""
-    return digits(form.get("asked", ""), _MS_DIGITS_MAX) or 0
+    return digits(form.get("asked", ""), 14) or 0
 
 
 def _asking(visit: Visit, asked_ms: int) -> bytes:

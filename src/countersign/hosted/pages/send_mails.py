@@ -36,9 +36,6 @@ from countersign.hosted.toolkit.screens import words_of
 IDLE_SECONDS: Final = 2.0
 _LEASE: Final = timedelta(seconds=3 * ATTEMPT_SECONDS)
 """Longer than an attempt, including its reads."""
-_WAIT: Final = timedelta(minutes=1)
-_WAIT_MAX: Final = timedelta(hours=1)
-_STOP_SECONDS_MAX: Final = 5.0
 _ENDED: Final = Attempt(MailOutcome.GIVEN_UP)
 
 _log: Final = structlog.get_logger("countersign.checkout")
@@ -65,7 +62,7 @@ class SendMails:
             await forever("copy_mails", self.turn, IDLE_SECONDS, self._mails.wake)
         finally:
             if self._sending is not None:
-                await asyncio.wait([self._sending], timeout=_STOP_SECONDS_MAX)
+                await asyncio.wait([self._sending], timeout=5.0)
                 self._sending.cancel()
 
     async def turn(self) -> None:
@@ -95,7 +92,7 @@ class SendMails:
             _log.warning("copy_mail_not_sent", mail=mail.id, **facts)
         due_at = None
         if outcome in {MailOutcome.POSTPONED, MailOutcome.UNSURE}:
-            wait = min(_WAIT * 2 ** min(mail.attempts - 1, 6), _WAIT_MAX)
+            wait = min(timedelta(minutes=1) * 2 ** min(mail.attempts - 1, 6), timedelta(hours=1))
             due_at = min(self._now + wait, mail.created_at + mails.TRIED)
         await self._room.access.database.write(mails.note, mail, outcome, due_at)
 

@@ -118,15 +118,12 @@ On every page: if only some had it, a shop could tell which page its visitor has
 """
 _HTML: Final[Header] = (b"content-type", b"text/html; charset=utf-8")
 
-_LANGUAGES_MAX: Final = 20
 _WEIGHT: Final = re.compile(r"q=([01](?:\.[0-9]{0,3})?)", re.ASCII)
 _COMMENT: Final = re.compile(r"/\*.*?\*/", re.DOTALL)
 _GAP: Final = re.compile(r"\s*([{};,])\s*|(?<=:)\s+")
 _INDENT: Final = re.compile(r"^[ \t]+", re.MULTILINE)
 """Indentation, which every page would carry."""
 _OWN_PATH: Final = re.compile(r"(?P<page>/buyer|/c/[\w-]+)(?P<rest>[\w./-]*)", re.ASCII)
-_NO_BRAND: Final = Brand(name="")
-_KEPT_MAX: Final = 256
 
 _kept: dict[Hashable, tuple[bytes, tuple[tuple[int, bytes], ...]]] = {}
 """Rendered pages, by the values that they share."""
@@ -152,7 +149,7 @@ def screen(
     forms may lead to, also by redirects. Pages with the same `alike` are rendered once: they may
     differ only in the texts of `own`, each of which is unique in the page.
     """
-    shown = brand or _NO_BRAND
+    shown = brand or Brand(name="")
     style, style_digest = _style(shown.color or COLOR, shown.font or FONTS[0])
     script, script_digest = _script(scripts)
     key = (template, locale, brand, scripts, len(own), alike)
@@ -191,7 +188,7 @@ def _keep(key: Hashable, body: bytes, own: tuple[str, ...]) -> None:
     """Cache a page without its own texts: the beginning, and the part after each of them."""
     names = [text.encode() for text in own]
     first, *rest = re.split(b"(" + b"|".join(map(re.escape, names)) + b")", body)
-    if len(_kept) >= _KEPT_MAX:
+    if len(_kept) >= 256:
         _kept.clear()
     pairs = zip(rest[::2], rest[1::2], strict=True)
     _kept[key] = first, tuple((names.index(name), text) for name, text in pairs)
@@ -238,7 +235,7 @@ def _again(path: str, *, is_form: bool) -> str | None:
 def preferred(accepted: bytes) -> str:
     """The best available locale for an Accept-Language header."""
     liked: list[tuple[float, str]] = []
-    for one in accepted.decode("latin-1").lower().split(",")[:_LANGUAGES_MAX]:
+    for one in accepted.decode("latin-1").lower().split(",")[:20]:
         name, _, weight = one.strip().partition(";")
         found = _WEIGHT.fullmatch(weight.strip())
         liking = float(found[1]) if found else 1.0
@@ -302,7 +299,6 @@ def _templates() -> Environment:
 
 
 FIELDS_MAX: Final = 2000
-_FORM_TYPE: Final = b"application/x-www-form-urlencoded"
 
 
 def browser(room: Checkout, call: Call) -> Origin:
@@ -350,7 +346,7 @@ async def read_form(call: Call, most: int, owners: Sequence[str]) -> Mapping[str
         InvalidRequest: it is not well formed, or has a field twice.
     """
     media_type = call.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-    if media_type != _FORM_TYPE or call.read_body is None:
+    if media_type != b"application/x-www-form-urlencoded" or call.read_body is None:
         raise UnsupportedMediaType
     fields = form_pairs(await call.read_body(most, owners), FIELDS_MAX, "form")
     form = dict(fields)
