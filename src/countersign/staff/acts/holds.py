@@ -47,7 +47,6 @@ from countersign.staff.acts.orders import HOLD_ID, ORDER_ID
 from countersign.staff.acts.reach import of_deployment
 
 MATTER_ID: Final = "mat_01km9wtz3tfs8v8j2c7n5k9m0d"
-_ORDERS_MAX: Final = 100
 _Reason = Annotated[
     str,
     Meta(
@@ -92,7 +91,7 @@ class MatterRequest(Request, frozen=True, kw_only=True):
         str,
         Meta(min_length=1, max_length=200, extra_json_schema=STORABLE, examples=["Case 24-1187"]),
     ]
-    orders: Annotated[tuple[HeldOrder, ...], Meta(max_length=_ORDERS_MAX)] = ()
+    orders: Annotated[tuple[HeldOrder, ...], Meta(max_length=100)] = ()
 
 
 class HoldView(Struct, frozen=True, kw_only=True):

@@ -49,7 +49,6 @@ from countersign_evidence.record import CBID_FIELD, REFERENCE_FIELD, SESSION_FIE
 ORDERS_MAX: Final = 50
 PARTS_MAX: Final = 100
 """Members of one order: a vendor may use one session for all."""
-_FOUND_MAX: Final = 200
 _MEMBERS: Final = (
     *(ACKNOWLEDGMENT, CLEARANCE, FULFILMENT, VERIFICATION, CHECKOUT_SESSION, EARLIER_SESSION),
 )
@@ -149,7 +148,7 @@ def keys_by(
             is_hashed = column.table is disclosures
             named = found_by(connection, column, *own) if is_hashed else column.in_(own)
             wanted = select(id_).where(named, t.mode == who.mode).order_by(id_.desc())
-            found |= {*connection.execute(wanted.limit(_FOUND_MAX)).scalars()}
+            found |= {*connection.execute(wanted.limit(200)).scalars()}
     return order_keys(connection, who.reach, found)
 
 

@@ -23,8 +23,6 @@ from countersign_evidence.disclosure import b64url
 
 _DAY: Final = timedelta(days=1)
 """Lifetime of a code, and the interval of reminders about the same overdue promise."""
-_CODE_BYTES: Final = 16
-_AGAIN: Final = timedelta(minutes=10)
 _p: Final = people.c
 _grant: Final = select(person_grants.c.id).where(
     person_grants.c.person_id == _p.id, person_grants.c.account_id.is_(None)
@@ -50,7 +48,7 @@ async def ask(room: People, person_id: str, email: str) -> None:
         address.encode(), account=DEPLOYMENT, row_id=person_id, time_ns=time_ns
     )
     now = from_ns(time_ns)
-    ready = or_(_p.code_sent_at.is_(None), _p.code_sent_at <= now - _AGAIN)
+    ready = or_(_p.code_sent_at.is_(None), _p.code_sent_at <= now - timedelta(minutes=10))
     own = update(people).where(_p.id == person_id, _grant.exists(), ready)
     values = {"address": sealed, "code_sent_at": now, "told_at": None}
     if not await room.access.database.write(_changed, own.values(values)):
@@ -100,7 +98,7 @@ def _changed(connection: Connection, statement: Update, /) -> bool:
 
 
 def _code(room: People, person_id: str, sealed: bytes) -> str:
-    return b64url(room.access.secret.page_code("alerts", person_id, sealed)[:_CODE_BYTES])
+    return b64url(room.access.secret.page_code("alerts", person_id, sealed)[:16])
 
 
 async def _send(room: People, address: str, subject: str, text: str) -> Attempt:

@@ -36,7 +36,6 @@ from countersign.staff.people.sign_in import Begun, begin_session, find_link
 from countersign_evidence.disclosure import b64url
 
 FLOW_LASTS: Final = timedelta(minutes=10)
-_NONCE_BYTES: Final = 16
 _FLOW_LENGTH_MAX: Final = 64
 _b: Final = person_subjects.c
 _log: Final = structlog.get_logger("countersign.people")
@@ -75,7 +74,7 @@ async def begin(
     `is_other`: the provider lets the person choose another account.
     """
     began = to_ms(from_ns(room.access.clock.time_ns()))
-    text = f"{began}.{b64url(room.access.entropy(_NONCE_BYTES))}.{use}"
+    text = f"{began}.{b64url(room.access.entropy(16))}.{use}"
     flow = await _read(room, text, session, link)
     if isinstance(flow, ProviderRefusal):
         return flow

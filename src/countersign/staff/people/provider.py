@@ -28,20 +28,11 @@ from countersign.staff.people.model import CLOCKS_APART, Named, ProviderFailed, 
 
 ALGORITHMS: Final = ("RS256", "PS256", "ES256")
 """Asymmetric ones only: neither `none` nor HMAC with the client's secret."""
-_KEY_TYPES: Final = ("RSA", "EC")
-_CONFIGURATION: Final = "/.well-known/openid-configuration"
-_ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "jwks_uri")
-_KEPT_SECONDS: Final = 300.0
 _TOTAL_SECONDS: Final = 10.0
 _COUNTED_SECONDS: Final = 600.0
 """As long as a flow lasts."""
-_ATTEMPTS_EACH_MAX: Final = 30
-_ATTEMPTS_MAX: Final = 600
-_CONNECTIONS: Final = 8
-_BODY_BYTES_MAX: Final = 262_144
 _SUBJECT_LENGTH_MAX: Final = 255
 """OpenID Connect Core 1.0 §2, `sub`."""
-_ERRORS_FROM: Final = 400
 
 
 class Provider:
@@ -71,7 +62,7 @@ class Provider:
         if flow in self._came:
             return ProviderRefusal.REFUSED
         own = sum(where == address for _, where in self._came.values()) if address else 0
-        if own >= _ATTEMPTS_EACH_MAX or len(self._came) >= _ATTEMPTS_MAX:
+        if own >= 30 or len(self._came) >= 600:
             return ProviderRefusal.UNAVAILABLE
         self._came[flow] = self._clock.monotonic(), address
         return None
@@ -133,7 +124,7 @@ class Provider:
 
     def _named(self, tokens: Mapping[str, Any], keys: Any, nonce: str) -> Named:  # noqa: ANN401 - JSON
         client_id = self._client[0]
-        usable: Any = {"keys": [key for key in keys["keys"] if key["kty"] in _KEY_TYPES]}
+        usable: Any = {"keys": [key for key in keys["keys"] if key["kty"] in {"RSA", "EC"}]}
         known = KeySet.import_key_set(usable)
         token = jwt.decode(tokens["id_token"], known, algorithms=ALGORITHMS)
         claims = CodeIDToken(
@@ -169,7 +160,7 @@ class Provider:
     async def _discovered(self) -> Mapping[str, Any]:
         """The provider's metadata, cached for five minutes."""
         now = self._clock.monotonic()
-        if self._metadata is not None and now < self._metadata[0] + _KEPT_SECONDS:
+        if self._metadata is not None and now < self._metadata[0] + 300.0:
             return self._metadata[1]
         if self._discovering is None:
             # Concurrent callers share one request, so an unreachable provider is not queried by
@@ -179,12 +170,12 @@ class Provider:
         return await asyncio.shield(self._discovering)
 
     async def _discover(self) -> Mapping[str, Any]:
-        url = self.issuer.removesuffix("/") + _CONFIGURATION
+        url = self.issuer.removesuffix("/") + "/.well-known/openid-configuration"
         found = await self._ask("discovery", "GET", url)
         # Discovery 1.0 §4.3.
         if found.get("issuer") != self.issuer:
             raise ProviderFailed(ProviderRefusal.UNAVAILABLE, "discovery", "issuer")
-        for name in _ENDPOINTS:
+        for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
             if not _is_safe(found.get(name)):
                 raise ProviderFailed(ProviderRefusal.UNAVAILABLE, "discovery", name)
         self._metadata = self._clock.monotonic(), found
@@ -201,7 +192,7 @@ class Provider:
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError, RecursionError) as error:
             kind = type(error).__name__
             raise ProviderFailed(ProviderRefusal.UNAVAILABLE, step, kind) from None
-        if not isinstance(found, dict) or status >= _ERRORS_FROM:
+        if not isinstance(found, dict) or status >= 400:
             is_grant = isinstance(found, dict) and found.get("error") == "invalid_grant"
             why = ProviderRefusal.REFUSED if is_grant else ProviderRefusal.UNAVAILABLE
             raise ProviderFailed(why, step, f"status_{status}")
@@ -211,7 +202,7 @@ class Provider:
         if self._http is None:
             self._http = httpx2.AsyncClient(
                 timeout=_TOTAL_SECONDS,
-                limits=httpx2.Limits(max_connections=_CONNECTIONS),
+                limits=httpx2.Limits(max_connections=8),
                 follow_redirects=False,
             )
         # A small body could unpack to gigabytes.
@@ -220,7 +211,7 @@ class Provider:
             body = bytearray()
             async for chunk in response.aiter_raw():
                 body += chunk
-                if len(body) > _BODY_BYTES_MAX:
+                if len(body) > 262_144:
                     raise ValueError("too large")
             return response.status_code, bytes(body)
 

@@ -46,7 +46,6 @@ from countersign.staff.people.room import People
 
 ALL_KEYS: Final = "all"
 """All keys that a person made, in the place of a list of their ids."""
-LINK_PATH: Final = "/console/link"
 STAFF: Final = "deployment"
 """The audit's name for the deployment."""
 
@@ -248,5 +247,5 @@ def _new_link(
     }
     connection.execute(insert(person_links), row)
     # After the #, so that no server and no log on the way sees it.
-    link = f"{room.url}{LINK_PATH}#{token}"
+    link = f"{room.url}/console/link#{token}"
     return PersonLink(person_id=person_id, link=link, expires_at=now + lasts)

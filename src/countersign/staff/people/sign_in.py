@@ -99,7 +99,6 @@ def end_sessions(connection: Connection, room: People, person_id: str, **details
     return EndedView(person_id=person_id, sessions=number)
 
 
-_NONCE_BYTES: Final = 16
 _STATE_LENGTH_MAX: Final = 64
 _p: Final = person_passkeys.c
 _log: Final = structlog.get_logger("countersign.people")
@@ -155,7 +154,7 @@ def sign_in_options(room: People, session: str = "") -> tuple[dict[str, Any], st
     """
     if room.party is None:
         return None
-    state = f"{to_ms(_now(room))}.{b64url(room.access.entropy(_NONCE_BYTES))}"
+    state = f"{to_ms(_now(room))}.{b64url(room.access.entropy(16))}"
     return assertion_options(
         room.party, _challenge(room, "sign in", state, _bound(room, session))
     ), state
