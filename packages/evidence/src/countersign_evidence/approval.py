@@ -27,7 +27,6 @@ ROTATE: Final = "rotate-key"
 SET_APPROVERS: Final = "set-approvers"
 """The kinds of changes to approve."""
 _PRIVATE: Final = "PRIVATE+KEY+"
-_HEAD_LINES: Final = 5
 
 
 class Roster(NamedTuple):
@@ -82,7 +81,7 @@ class Proposal:
 def parse_proposal(text: bytes) -> Proposal:
     """Read what `Proposal.text` wrote; EvidenceError for anything else."""
     lines = read_text(text, "a proposal is UTF-8").split("\n")
-    if len(lines) <= _HEAD_LINES or lines.pop() != "":
+    if len(lines) <= 5 or lines.pop() != "":
         raise EvidenceError("not a proposal to approve")
     check_origin(lines[1])
     pairs = [line.partition(" ")[::2] for line in lines[2:]]

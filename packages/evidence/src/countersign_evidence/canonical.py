@@ -15,7 +15,6 @@ Json: TypeAlias = "str | int | bool | list[Json] | dict[str, Json] | None"
 
 DEPTH_MAX: Final = 64
 """How deep arrays and objects may stand in each other; readers differ on how much they can take."""
-_LARGEST: Final = 2**53
 canonical_json: Final = msgspec.json.Encoder(order="sorted").encode
 """The canonical bytes of a value that is known to hold nothing but canonical types."""
 
@@ -50,7 +49,7 @@ def _check(value: object, levels: int) -> None:
         except UnicodeEncodeError as error:
             raise _Fault("a lone surrogate cannot be encoded") from error
     elif isinstance(value, int):
-        if abs(value) >= _LARGEST:
+        if abs(value) >= 2**53:
             raise _Fault("an integer must be below 2^53 in magnitude")
     elif not isinstance(value, list | tuple | dict):
         raise _Fault(f"{type(value).__name__} is not allowed in evidence")

@@ -4,12 +4,9 @@ import re
 from binascii import b2a_base64
 from collections.abc import Iterable
 from hashlib import sha256
-from typing import Final
 
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.offline.verify import ORIGIN
-
-_ORIGIN_LENGTH_MAX: Final = 300
 
 
 def log_entry(origin: str, record_digest: bytes) -> bytes:
@@ -51,7 +48,7 @@ def service_of(origin: str) -> str:
 
 def check_origin(origin: str) -> None:
     """Refuse an invalid origin; valid: `<host[:port][/path]>/v1/log/{mode}/{epoch}`."""
-    if len(origin) > _ORIGIN_LENGTH_MAX or ORIGIN.fullmatch(origin) is None:
+    if len(origin) > 300 or ORIGIN.fullmatch(origin) is None:
         raise EvidenceError("not the origin of a log: <host>/v1/log/<test or live>/<epoch>")
 
 

@@ -12,7 +12,6 @@ from countersign_evidence.tree import HASH_BYTES, SIZE_MAX, Node, fold, leaf_has
 
 HEIGHT: Final = 8
 WIDTH: Final = 1 << HEIGHT
-_LEVEL_MAX: Final = 63
 ENTRY_BYTES_MAX: Final = 65535
 _PATH: Final = re.compile(
     r"(entries|0|[1-9][0-9]?)/((?:x[0-9]{3}/)*[0-9]{3})(?:\.p/([1-9][0-9]{0,2}))?\Z", re.ASCII
@@ -50,7 +49,7 @@ ReadTiles: TypeAlias = Callable[[Sequence[TileId]], Sequence[bytes]]
 def tile_path(level: int | Literal["entries"], index: int, width: int = WIDTH) -> str:
     """The path of a tile, or of a bundle of entries, below `tile/`."""
     if (
-        not (level == "entries" or 0 <= level <= _LEVEL_MAX)
+        not (level == "entries" or 0 <= level <= 63)
         or not 0 <= index <= SIZE_MAX
         or not 1 <= width <= WIDTH
     ):

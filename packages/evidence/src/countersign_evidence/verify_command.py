@@ -70,7 +70,6 @@ _IN_LOG = {
     LookStatus.ALARM: "",
     LookStatus.UNCHECKED: "THE LOG COULD NOT BE CHECKED  ",
 }
-_MAKERS = "countersign_evidence.pdf"
 
 
 @click.command()
@@ -252,7 +251,7 @@ def _compared(verdict: Verdict, data: bytes) -> Verdict:
 
 def _made_again(data: bytes, dossier: Dossier) -> str:
     """Whether the service makes the same PDF, in words; only the service can make it."""
-    for made in entry_points(group=_MAKERS):
+    for made in entry_points(group="countersign_evidence.pdf"):
         compare: Callable[[bytes, Dossier], str] = made.load()
         return compare(data, dossier)
     return "dossier.pdf was not compared: the package countersign-service is not installed"

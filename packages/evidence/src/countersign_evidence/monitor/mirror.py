@@ -36,8 +36,6 @@ from countersign_evidence.tree import leaf_hash
 
 CHECKPOINT: Final = "checkpoint"
 _DRAFT: Final = ".draft"
-_FILE_MODE: Final = 0o644
-_FOLDER_MODE: Final = 0o755
 _BYTES_MAX: Final = 4_000_000
 
 
@@ -55,7 +53,7 @@ class Copy:
         self._make(file.parent)
         # Not next to the file: the rest of a killed run would be served.
         with draft(self.folder / _DRAFT, body) as new:
-            new.chmod(_FILE_MODE)
+            new.chmod(0o644)
             new.replace(file)
         sync(file.parent)
 
@@ -89,7 +87,7 @@ class Copy:
         if not folder.is_dir():
             self._make(folder.parent)
             folder.mkdir(exist_ok=True)
-            folder.chmod(_FOLDER_MODE)
+            folder.chmod(0o755)
 
 
 async def mirror(

@@ -84,7 +84,6 @@ WEEKLY: Final = Again()
 
 SAVED_EVERY: Final = 100 * 256
 """Number of entries after which progress is saved."""
-_SECOND_NS: Final = 1_000_000_000
 
 
 OnProgress: TypeAlias = Callable[[str, int, int], None]
@@ -123,7 +122,7 @@ class Look:
     @property
     def now(self) -> int:
         """Unix seconds."""
-        return self.clock() // _SECOND_NS
+        return self.clock() // 1_000_000_000
 
     def alarm(self, kind: AlarmKind, url: str, message: str, *notes: bytes) -> Alarm:
         """An alarm of this moment, with the histories of the keys of its logs."""

@@ -18,7 +18,6 @@ REQUEST_SECONDS_MAX: Final = 60.0
 TRIES: Final = 3
 PAUSE_SECONDS: Final = 1.0
 CONNECTIONS: Final = 8
-_CHUNK_BYTES: Final = 64 * 1024
 
 Pause = Callable[[float], Awaitable[None]]
 """Waits so many seconds."""
@@ -73,7 +72,7 @@ class LogSource:
                 if response.headers.get("content-encoding", "identity") != "identity":
                     raise Unreachable(f"{url} responded with compressed data, unasked")
                 body = bytearray()
-                async for chunk in response.aiter_raw(_CHUNK_BYTES):
+                async for chunk in response.aiter_raw(64 * 1024):
                     body += chunk
                     if len(body) > most:
                         break

@@ -35,7 +35,6 @@ from countersign_evidence.tree import leaf_hash, verify_inclusion
 
 _EPOCH: Final = re.compile(r".*(/v1/log/(?:test|live)/)([1-9][0-9]{0,8})", re.ASCII)
 _RECORD_BYTES_MAX: Final = 4_000_000
-METRICS: Final = "metrics.prom"
 
 
 class LookStatus(IntEnum):
@@ -215,4 +214,4 @@ def _write_metrics(watch: Watch, seen: Seen) -> None:
         size.labels(kept.origin).set(kept.tree.size)
         checked.labels(kept.origin).set(kept.checked_at)
         grown.labels(kept.origin).set(kept.grown_at)
-    replace_file(watch.state.directory / METRICS, generate_latest(registry), 0o644)
+    replace_file(watch.state.directory / "metrics.prom", generate_latest(registry), 0o644)
