@@ -97,7 +97,6 @@ _MADE: Final = "backup_made"
 _SQL: Final = statements_of(__package__)
 _NEXT_TO: Final = ("-wal", "-shm", "-journal")
 """Files that SQLite keeps next to a database, and would apply to any database of that name."""
-_STEP_PAGES: Final = 4096
 _LOOK_SECONDS: Final = 2.0
 """How long to look for damaged pages of a backup."""
 _RESERVE: Final = 64 << 20
@@ -297,7 +296,7 @@ def _copy(source: Any, copy: Any, place: Path, more: int, report: Report) -> Non
     def copied(_status: int, left: int, total: int) -> None:
         report((total - left) * page // _MB, total * page // _MB, "MB")
 
-    source.backup(copy, pages=_STEP_PAGES, progress=copied)
+    source.backup(copy, pages=4096, progress=copied)
     source.execute("ROLLBACK")
 
 

@@ -39,7 +39,6 @@ from countersign.base.errors import MoveFailed, NotInitialised
 
 _Row: TypeAlias = tuple[Any, ...]
 
-_SLICE_ROWS: Final = 5000
 _INDEXES: Final = {"blind_recent", "blind_runs", "kept_slots"}
 """Tables by which the embedded database looks up; PostgreSQL has indexes instead."""
 _TABLES: Final = tuple(t for t in metadata.sorted_tables if t.name not in _INDEXES)
@@ -208,7 +207,7 @@ class Move:
 
 
 @contextmanager
-def begun_move(source: URL, target: URL, slice_rows: int = _SLICE_ROWS) -> Iterator[Move]:
+def begun_move(source: URL, target: URL, slice_rows: int = 5000) -> Iterator[Move]:
     """Begin a move, or go on with it: from now on the source can only be moved.
 
     Raises:

@@ -22,11 +22,8 @@ from countersign.base.loops import forever
 
 NAME: Final = "reserve"
 RESERVE_BYTES: Final = 4 * 2**20
-RESERVE_SECONDS: Final = 1.0
 _FULL_BYTES: Final = 256 * 1024
 """With less than this the disk is full, although the database may find room in its own files."""
-_ENOUGH_BYTES: Final = 3 * RESERVE_BYTES
-_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 _log: Final = structlog.get_logger("countersign.storage")
 
 
@@ -62,7 +59,7 @@ class Reserve:
 
     async def run(self) -> None:
         """Keep it, give it up and make it again, until cancelled."""
-        await forever("reserve", self.look, RESERVE_SECONDS)
+        await forever("reserve", self.look, 1.0)
 
     async def look(self) -> None:
         """Look once whether the disk is full, and let the database accept or refuse."""
@@ -78,11 +75,11 @@ class Reserve:
         try:
             if was_refused or free < _FULL_BYTES:
                 self._file.unlink(missing_ok=True)
-            elif not self._file.exists() and free >= _ENOUGH_BYTES:
+            elif not self._file.exists() and free >= 3 * RESERVE_BYTES:
                 self._make()
         except OSError as error:
             # If nothing can be written, the database reports the reason.
-            return error.errno not in _FULL
+            return error.errno not in {errno.ENOSPC, errno.EDQUOT}
         return self._file.exists()
 
     def _make(self) -> None:

@@ -20,8 +20,6 @@ from countersign.core.log.head_files import Heads
 from countersign.core.notices.room import Notices
 from countersign.operate.reserve import Reserve
 
-SIGNS_SECONDS: Final = 30.0
-
 
 class VitalSigns:
     """The last measurements of this process."""
@@ -39,7 +37,7 @@ class VitalSigns:
 
     async def run(self) -> None:
         """Measure until cancelled."""
-        await forever("watching", self.measure, SIGNS_SECONDS)
+        await forever("watching", self.measure, 30.0)
 
     async def measure(self) -> None:
         """Measure once."""

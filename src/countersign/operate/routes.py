@@ -20,8 +20,6 @@ from countersign.core.gate.act import Acts
 from countersign.core.gate.route import Call, Header, Reply, Route
 from countersign.operate.room import Operations
 
-_READY_DEADLINE_SECONDS: Final = 2.0
-_SECURITY_TXT_LIFETIME: Final = timedelta(days=180)
 _TEXT: Final[Header] = (b"content-type", b"text/plain; charset=utf-8")
 
 
@@ -60,7 +58,7 @@ async def get_readiness(room: Operations) -> Readiness:
     if trouble is not None:
         raise trouble
     try:
-        async with asyncio.timeout(_READY_DEADLINE_SECONDS):
+        async with asyncio.timeout(2.0):
             keeps_heads = await room.keeps_heads()
             await room.notices.registry.notice_ids()
     except (CountersignError, TimeoutError) as error:
@@ -81,7 +79,7 @@ async def security_txt(room: Operations, _call: Call) -> Reply:
     today = from_ns(room.clock.time_ns()).replace(hour=0, minute=0, second=0, microsecond=0)
     lines = (
         f"Contact: {settings.security_contact}",
-        f"Expires: {rfc3339(today + _SECURITY_TXT_LIFETIME)}",
+        f"Expires: {rfc3339(today + timedelta(days=180))}",
         f"Canonical: {settings.public_url}/.well-known/security.txt",
         "",
     )

@@ -34,9 +34,7 @@ from countersign_evidence.cli.support import (
     show_all,
 )
 
-_PROGRESS_EVERY = 5000
 SEALING_SECONDS = 5.0
-_PAGE = 500
 COLUMNS: Final = (
     *("ack_id", "livemode", "accepted_at", "notice_id", "notice_version"),
     *("notice_version_source", "notice_digest", "initials_per_line", "session_id", "cbid"),
@@ -93,7 +91,7 @@ async def export(
             line = json_text(row) + "\n" if jsonl else csv_lines([[*row.values()]])
             target.write(line.encode())
             number += 1
-            if number % _PROGRESS_EVERY == 0:
+            if number % 5000 == 0:
                 say(f"{number} …")
     if output is not None and is_given("as_json"):
         show({"exported": number, "output": str(output)}, "")
@@ -126,7 +124,7 @@ async def _rows(
     who, after, more = operator(account_id, mode), None, True
     while more:
         search = AcknowledgmentsQuery(
-            accepted_after=begin, accepted_before=end, after=after, limit=_PAGE
+            accepted_after=begin, accepted_before=end, after=after, limit=500
         )
         page, after = await find_many(room, who, search)
         for found in page:
@@ -165,7 +163,6 @@ async def reader_of(room: Acknowledgments, order_id: str) -> Principal:
     return operator(*found)
 
 
-_LIMIT = 100
 _ALL = "acknowledgments"
 """The subject of audit entries that name no account."""
 
@@ -190,7 +187,7 @@ async def list_command(
         # Output that is not UTF-8 contains surrogates.
         if text is not None and (not text or any("\ud800" <= c <= "\udfff" for c in text)):
             raise InvalidArgument(f"{option} must be UTF-8 text that is not empty.")
-    search = AcknowledgmentsQuery(order_reference=order_reference, session_id=session, limit=_LIMIT)
+    search = AcknowledgmentsQuery(order_reference=order_reference, session_id=session, limit=100)
     access = room.log.access
     if account is None:
         subject, owners = _ALL, await access.database.read(all_accounts)

@@ -41,7 +41,6 @@ _FILES_MIN: Final = 10_000
 """As many as a server's connections need."""
 _MEMORY_MIN_MB: Final = 128
 _NETWORK: Final = ("9p", "afs", "ceph", "cifs", "fuse.", "gluster", "lustre", "nfs", "smb")
-_VOLATILE: Final = ("tmpfs", "ramfs")
 
 
 def settings(look: Sight) -> Iterator[Diagnosis]:
@@ -71,7 +70,7 @@ def data_directory(look: Sight) -> Iterator[Diagnosis]:
         # After an error the kernel lets ext4 be read only, which access(2) does not know.
         ("read_only", "emergency_ro" in options or not os.access(directory, os.W_OK)),
         ("network", look.embedded_url is not None and kind.startswith(_NETWORK)),
-        ("volatile", kind in _VOLATILE),
+        ("volatile", kind in {"tmpfs", "ramfs"}),
         ("fine", True),
     ):
         if is_so:
@@ -182,8 +181,6 @@ def available_memory() -> int:
         return free
 
 
-_VERSION_MIN: Final = 15
-_CONNECT_SECONDS: Final = 3
 _HOST: Final = (
     "SELECT pg_is_in_recovery(), current_setting('server_version'),"
     " current_setting('server_encoding')"
@@ -207,7 +204,7 @@ def database(look: Sight) -> Iterator[Diagnosis]:
         is_standby, version, encoding = answer
         standbys.append(is_standby)
         said.append(f"{host} is {'a standby' if is_standby else 'the primary'}, {version}")
-        if int(version.split(".")[0]) < _VERSION_MIN:
+        if int(version.split(".")[0]) < 15:
             yield say("database.old", host=host, version=version)
         if encoding != "UTF8":
             yield say("database.encoding", host=host, encoding=encoding)
@@ -244,7 +241,7 @@ def _file(look: Sight, file: Path) -> Diagnosis:
 def _hosts(look: Sight) -> list[dict[str, Any]]:
     """The arguments of a connection to each host."""
     _, arguments = look.url.get_dialect()().create_connect_args(of_driver(look.url))
-    own = {"connect_timeout": _CONNECT_SECONDS, "target_session_attrs": "any"}
+    own = {"connect_timeout": 3, "target_session_attrs": "any"}
     hosts, ports = (str(arguments.get(name, "")).split(",") for name in ("host", "port"))
     ports *= len(hosts) // len(ports)
     return [

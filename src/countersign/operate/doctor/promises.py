@@ -43,14 +43,11 @@ from countersign.operate.backup import find_backup, read_note
 from countersign.operate.doctor.sight import Diagnosis, Severity, Sight, say
 from countersign_evidence.note import checkpoint_of
 
-_PERIOD_SECONDS: Final = 30.0
 _PART: Final = 100
 """A promise is asked about again after so small a part of its first limit, at most a while."""
-_PGBACKREST_SECONDS: Final = 4.0
 _PGBACKREST_CONFIG: Final = Path("/etc/pgbackrest/pgbackrest.conf")
 _STANZA: Final = "countersign"
 """As docs/high-availability.md names it; without it, the oldest of all counts."""
-_AGAIN_SECONDS_MAX: Final = 900.0
 
 
 class DeclaredPromise(msgspec.Struct, frozen=True):
@@ -217,7 +214,7 @@ def _by_pgbackrest() -> datetime | None:
     asked = [program, "info", "--output=json"]
     try:
         done = subprocess.run(  # noqa: S603 - found by its name
-            asked, capture_output=True, check=True, timeout=_PGBACKREST_SECONDS
+            asked, capture_output=True, check=True, timeout=4.0
         )
         every = json.loads(done.stdout)
         stanzas = [one for one in every if one["name"] == _STANZA] or every
@@ -282,7 +279,7 @@ class PromiseWatch:
     async def run(self) -> None:
         """Look until cancelled."""
         self._looked_at = self._clock.time_ns()
-        await forever("promises", self.look, _PERIOD_SECONDS)
+        await forever("promises", self.look, 30.0)
 
     async def look(self) -> None:
         """Look once, at what was not looked at lately."""
@@ -290,7 +287,7 @@ class PromiseWatch:
         due = {name: PROMISES[name] for name, at in self._look_at.items() if now >= at}
         # In a thread, with a connection of its own: a server that is stuck is watched all the same.
         self._owed |= await asyncio.to_thread(lambda: owed(Sight(), due))
-        pauses = {name: min(one.ticket / _PART, _AGAIN_SECONDS_MAX) for name, one in due.items()}
+        pauses = {name: min(one.ticket / _PART, 900.0) for name, one in due.items()}
         self._look_at |= {name: now + pause for name, pause in pauses.items()}
         self._looked_at = self._clock.time_ns()
 

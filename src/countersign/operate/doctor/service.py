@@ -49,8 +49,6 @@ from countersign.operate.doctor.sight import (
     together,
 )
 
-_SOON: Final = timedelta(days=7)
-
 
 def keys(look: Sight) -> Iterator[Diagnosis]:
     """The keys belong to this database, and open all of its data keys."""
@@ -140,7 +138,7 @@ def notices(look: Sight) -> Iterator[Diagnosis]:
         else:
             said.append(f"{notice} is not in force for live keys; there are none")
         for version in versions:
-            if now < version.effective_at <= now + _SOON and version.removal is None:
+            if now < version.effective_at <= now + timedelta(days=7) and version.removal is None:
                 number, at = version.content.version, rfc3339(version.effective_at)
                 said.append(f"{notice} {number} from {at}")
                 if version.review is None:
@@ -150,9 +148,6 @@ def notices(look: Sight) -> Iterator[Diagnosis]:
     yield say("notices.fine", notices="; ".join(said))
 
 
-CLOCK_OFF_SECONDS: Final = 5.0
-_CERTIFICATE: Final = timedelta(days=14)
-_STAMP: Final = timedelta(days=30)
 _ACCOUNTS_MAX: Final = 100
 
 
@@ -167,7 +162,7 @@ def clock(look: Sight) -> Iterator[Diagnosis]:
         if isinstance(asked, Asked) and asked.ahead is not None:
             ahead[url] = asked.ahead
     for whom, seconds in ahead.items():
-        if abs(seconds) > CLOCK_OFF_SECONDS:
+        if abs(seconds) > 5.0:
             code = "clock.wrong" if abs(seconds) > WRONG_SECONDS else "clock.off"
             side = "ahead of" if seconds > 0 else "behind"
             yield say(code, seconds=abs(seconds), side=side, whom=whom)
@@ -193,7 +188,7 @@ def _reached(look: Sight, urls: Iterable[str], **options: Any) -> Iterator[Diagn
             yield say("reached.not", url=url, why=asked)
         elif asked.status >= 500:
             yield say("reached.failing", url=url, status=asked.status)
-        elif asked.ends_at is not None and asked.ends_at - look.now < _CERTIFICATE:
+        elif asked.ends_at is not None and asked.ends_at - look.now < timedelta(days=14):
             yield say("reached.certificate", url=url, at=rfc3339(asked.ends_at))
 
 
@@ -201,7 +196,7 @@ def witnesses(look: Sight) -> Iterator[Diagnosis]:
     """Witnesses and time-stamp authorities respond, and time-stamps do not end soon."""
     with look.reading() as connection:
         parties = third_parties(look, connection)
-        ending = logs_sql.to_renew(connection, look.now, look.now + _STAMP)
+        ending = logs_sql.to_renew(connection, look.now, look.now + timedelta(days=30))
     if not parties:
         yield say("witnesses.none")
     yield from _reached(look, [url for _, _, url in parties])

@@ -94,7 +94,6 @@ T = TypeVar("T")
 
 SECONDS: Final = 6.0
 """How long all checks together take at most; some of them work at the same time."""
-_SESSIONS_MAX: Final = 3
 ASK_SECONDS: Final = 4.0
 
 
@@ -120,7 +119,7 @@ class Sight:
         self.clock = SystemClock()
         self.mistakes = ""
         self._settings: Settings | None = None
-        self._sessions = threading.Semaphore(_SESSIONS_MAX)
+        self._sessions = threading.Semaphore(3)
         try:
             self._settings = load_settings(environment)
             self.url = url_of(self._settings)
