@@ -96,6 +96,12 @@ def _account() -> Column[str]:
     return Column("account_id", ForeignKey("accounts.id"), nullable=False)
 
 
+def _account_and_mode(*, refers: bool = True) -> tuple[Column[str], Column[str]]:
+    """Whose the rows are; with `refers`, the database looks the account up at each write."""
+    copied = Column("account_id", String(40), nullable=False)
+    return _account() if refers else copied, _mode()
+
+
 class RowOwner(NamedTuple):
     """Whose the rows of a table are, in its `info[OWNER]`: by these columns of theirs."""
 
@@ -257,8 +263,7 @@ account_brands: Final = _of_account(
 api_keys: Final = _in_mode(
     "api_keys",
     Column("id", String(40), primary_key=True),
-    _account(),
-    _mode(),
+    *_account_and_mode(),
     Column("kind", String(2), nullable=False),
     Column("digest", LargeBinary, nullable=False, unique=True),
     Column("hint", String(40), nullable=False),
@@ -304,8 +309,7 @@ notice_events: Final = _of_deployment(
 records: Final = _in_mode(
     "records",
     Column("id", String(40), primary_key=True, info=_personal("evidence")),
-    _account(),
-    _mode(),
+    *_account_and_mode(),
     Column("type", String(20), nullable=False),
     Column("notice_id", String(64)),
     Column("at", Instant, nullable=False),
@@ -321,8 +325,7 @@ disclosures: Final = _in_mode(
     # Rows are written with their record, by the thousand, without lookups. Account and mode are
     # copied from the record, which proves them.
     Column("record_id", String(40), primary_key=True),
-    Column("account_id", String(40), nullable=False),
-    _mode(),
+    *_account_and_mode(refers=False),
     _hidden("session_index", "order", "session_id"),
     _hidden("cbid_index", "order", "cbid"),
     _hidden("payload", "content", nullable=False),
@@ -357,8 +360,7 @@ blind_runs: Final = _part_of("records", "record_id")(
 buyers: Final = _shared(
     "buyers",
     _cbid("tombstone", primary_key=True),
-    _account(),
-    _mode(),
+    *_account_and_mode(),
     Column("status", String(20), nullable=False, info=_personal("tombstone")),
     Column("reasons", Text, nullable=False, info=_personal("buyer")),
     Column("verified_at", Instant, info=_personal("buyer")),
@@ -394,8 +396,7 @@ buyers: Final = _shared(
 verifications: Final = _in_mode(
     "verifications",
     Column("id", String(40), primary_key=True),
-    _account(),
-    _mode(),
+    *_account_and_mode(),
     Column("cbid", ForeignKey("buyers.cbid"), nullable=False, info=_personal("check")),
     Column("provider", String(20), nullable=False),
     _hidden("subject_index", "check", "buyer", "provider_session"),
@@ -410,8 +411,7 @@ verifications: Final = _in_mode(
 
 zip_attempts: Final = _in_mode(
     "zip_attempts",
-    _account(),
-    _mode(),
+    *_account_and_mode(),
     _hidden("subject_index", "buyer", *_OF_TRIES, nullable=False),
     _hidden("zip_index", "buyer", "zip", nullable=False),
     Column("at", Instant, nullable=False),
@@ -435,8 +435,7 @@ idempotency_keys: Final = _in_mode(
     "idempotency_keys",
     Column("slot", LargeBinary, nullable=False),
     # The account of the key in the request: no lookup is needed.
-    Column("account_id", String(40), nullable=False),
-    _mode(),
+    *_account_and_mode(refers=False),
     Column("fingerprint", LargeBinary, nullable=False),
     _hidden("response", "order", nullable=False),
     Column("created_at", Instant, nullable=False),
@@ -521,8 +520,7 @@ ended_records: Final = _in_mode(
     "ended_records",
     Column("record_id", String(40), primary_key=True),
     # Rows are written by the thousand, without lookups.
-    Column("account_id", String(40), nullable=False),
-    _mode(),
+    *_account_and_mode(refers=False),
     Column("at", Instant, nullable=False),
 )
 
@@ -566,8 +564,7 @@ matters: Final = _in_mode(
     "matters",
     Column("id", String(40), primary_key=True),
     # Empty: of the whole deployment.
-    Column("account_id", String(40), nullable=False),
-    _mode(),
+    *_account_and_mode(refers=False),
     Column("name", Text, nullable=False),
     Column("opened_at", Instant, nullable=False),
     # When all its holds were released.
@@ -724,8 +721,7 @@ pending_sessions: Final = _in_mode(
     "pending_sessions",
     # Its shred key is found under this id.
     Column("id", String(40), primary_key=True),
-    _account(),
-    _mode(),
+    *_account_and_mode(),
     # Finds it for a message of the provider.
     _hidden("session_index", "check", "provider_session", nullable=False, index=True),
     # The session, or the session and the reference of the request.
@@ -748,8 +744,7 @@ started_checks: Final = _in_mode(
     "started_checks",
     Column("reference", String(40), nullable=False),
     Column("attempt", Integer, nullable=False),
-    _account(),
-    _mode(),
+    *_account_and_mode(),
     Column("provider", String(20), nullable=False),
     _hidden("session_index", "check", "provider_session", nullable=False),
     # The keyed hash of the ZIP code that it was started for: other questions do not count here.
@@ -783,8 +778,7 @@ provider_messages: Final = _of_account(
 verification_evidence: Final = _in_mode(
     "verification_evidence",
     Column("record_id", ForeignKey("records.id"), primary_key=True),
-    Column("account_id", String(40), nullable=False),
-    _mode(),
+    *_account_and_mode(refers=False),
     _hidden("payload", "content", nullable=False),
     # The provider's whole responses, under the same shred key, and when they go; NULL: gone.
     _hidden("response", "content"),
@@ -808,8 +802,7 @@ verification_settings: Final = _of_account(
 # test mode.
 further_providers: Final = _in_mode(
     "further_providers",
-    Column("account_id", ForeignKey("accounts.id"), nullable=False),
-    _mode(),
+    *_account_and_mode(),
     Column("provider", String(20), nullable=False),
     Column("revision", Integer, nullable=False),
     Column("base_url", Text),
@@ -835,8 +828,7 @@ audit_log: Final = _part_of("audit_owners", "id", "entry_id")(
 # An act on an account as a whole has a row for each mode.
 audit_owners: Final = _in_mode(
     "audit_owners",
-    Column("account_id", String(40), nullable=False),
-    _mode(),
+    *_account_and_mode(refers=False),
     Column("entry_id", String(40), nullable=False),
     PrimaryKeyConstraint("account_id", "mode", "entry_id"),
 )
@@ -863,8 +855,7 @@ events: Final = _in_mode(
     # appear before this row. 0 on the embedded database.
     Column("tx", BigInteger, nullable=False),
     # Account and mode of the object. Rows are written by the thousand, without lookups.
-    Column("account_id", String(40), nullable=False),
-    _mode(),
+    *_account_and_mode(refers=False),
     Column("type", String(30), nullable=False),
     # Empty: the buyer that it was about is erased.
     Column("object_id", String(64), nullable=False, info=_personal("buyer")),
@@ -888,8 +879,7 @@ events: Final = _in_mode(
 webhook_endpoints: Final = _in_mode(
     "webhook_endpoints",
     Column("id", String(40), primary_key=True),
-    _account(),
-    _mode(),
+    *_account_and_mode(),
     Column("url", Text, nullable=False),
     Column("description", Text, nullable=False),
     # NULL: all of them.
@@ -952,8 +942,7 @@ webhook_attempts: Final = _part_of("webhook_endpoints", "endpoint_id")(
 # Buyers whose orders a vendor refuses, whatever their status; other accounts cannot see it.
 buyer_blocks: Final = _in_mode(
     "buyer_blocks",
-    _account(),
-    _mode(),
+    *_account_and_mode(),
     _cbid("buyer", nullable=False),
     Column("at", Instant, nullable=False),
     PrimaryKeyConstraint("account_id", "mode", "cbid"),
@@ -965,8 +954,7 @@ clearances: Final = _in_mode(
     "clearances",
     # The id of the record. Rows are written by the thousand, without lookups.
     Column("id", String(40), primary_key=True, info=_personal("evidence")),
-    Column("account_id", String(40), nullable=False),
-    _mode(),
+    *_account_and_mode(refers=False),
     # NULL if the value in the request cannot be an id.
     Column("ack_id", String(40)),
     # Of the signing key; NULL, as is the next column, unless it was granted.
@@ -982,8 +970,7 @@ clearances: Final = _in_mode(
 acknowledgment_uses: Final = _in_mode(
     "acknowledgment_uses",
     Column("ack_id", String(40), primary_key=True, info=_personal("evidence")),
-    Column("account_id", String(40), nullable=False),
-    _mode(),
+    *_account_and_mode(refers=False),
     # NULL once the buyer or the acknowledgment is erased; the keyed hashes then are random bytes.
     _cbid("order"),
     _hidden("cbid_index", "order", "cbid", nullable=False),
@@ -1002,8 +989,7 @@ acknowledgment_uses: Final = _in_mode(
 fulfilments: Final = _in_mode(
     "fulfilments",
     Column("id", String(40), primary_key=True, info=_personal("evidence")),
-    Column("account_id", String(40), nullable=False),
-    _mode(),
+    *_account_and_mode(refers=False),
     Column("clearance_id", String(40), nullable=False),
     Column("ack_id", String(40), nullable=False),
     Column("adult_signature", Boolean, nullable=False),
@@ -1017,8 +1003,7 @@ fulfilments: Final = _in_mode(
 # row without reading.
 order_acts: Final = _in_mode(
     "order_acts",
-    Column("account_id", String(40), nullable=False),
-    _mode(),
+    *_account_and_mode(refers=False),
     Column("at", Instant, nullable=False),
     # The keyed hash of the vendor's session, else of the order's reference, else the text of the
     # first act's identifier. It stays after an erasure.
@@ -1069,8 +1054,7 @@ checkout_sessions: Final = _in_mode(
     "checkout_sessions",
     # Its shred key is found under this id. Rows are written by the thousand, without lookups.
     Column("id", String(40), primary_key=True),
-    Column("account_id", String(40), nullable=False),
-    _mode(),
+    *_account_and_mode(refers=False),
     # Grows with each change: a change computed from an older state is not written.
     Column("revision", Integer, nullable=False),
     Column("token_digest", LargeBinary, nullable=False, unique=True),
@@ -1109,8 +1093,7 @@ checkout_sessions: Final = _in_mode(
 copy_mails: Final = _in_mode(
     "copy_mails",
     Column("id", String(40), primary_key=True),
-    _account(),
-    _mode(),
+    *_account_and_mode(),
     Column("checkout_session_id", String(40), nullable=False, info=_personal("session")),
     Column("created_at", Instant, nullable=False),
     Column("locale", String(8), nullable=False),
