@@ -13,11 +13,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
-from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
 import msgspec
+from msgspec import Struct
 from sqlalchemy import ColumnElement, Connection, Row, bindparam, select, update
 
 from countersign.base.db.database import Database
@@ -25,7 +24,7 @@ from countersign.base.db.statements import of_row
 from countersign.base.db.tables import accounts, api_keys
 from countersign.base.deadline import detached
 from countersign.base.errors import AccountDisabled, CountersignError, InvalidApiKey
-from countersign.base.values import Clock, Entropy, from_ns, to_ms
+from countersign.base.values import Clock, from_ns, to_ms
 from countersign.core.access.audit import Audit, AuditAction, write_audit
 from countersign.core.access.key import (
     MACHINE_SCOPES,
@@ -56,24 +55,18 @@ class _Known(NamedTuple):
     expires_ns: int | None
 
 
-class Authenticate:
+class Authenticate(Struct, eq=False):
     """Turns tokens into principals."""
 
-    def __init__(
-        self,
-        find: Callable[[bytes], Awaitable[ApiKey | None]],
-        note_use: Callable[[str, datetime], Awaitable[None]],
-        secret: DeploymentSecret,
-        clock: Clock,
-        entropy: Entropy,
-    ) -> None:
-        """`find` looks up a key by its keyed hash; `note_use` stores when a key was last used."""
-        self._find = find
-        self._note_use = note_use
-        self._secret = secret
-        self._clock = clock
-        self._place = partial(blake2b, digest_size=16, key=entropy(32))
-        self._known: dict[bytes, _Known] = {}
+    find: Callable[[bytes], Awaitable[ApiKey | None]]
+    """Looks up a key by its keyed hash."""
+    note_use: Callable[[str, datetime], Awaitable[None]]
+    """Stores when a key was last used."""
+    secret: DeploymentSecret
+    clock: Clock
+    place: Callable[[bytes], Any]
+    """Where a token is remembered: a hash under a key that only this process knows."""
+    _known: dict[bytes, _Known] = {}
 
     async def __call__(self, token: bytes) -> Principal:
         """The principal of a working key.
@@ -89,23 +82,23 @@ class Authenticate:
     def known(self, authorization: bytes) -> Principal | None:
         """The principal of the key in such a header, if it is remembered; None: ask for it."""
         # Of a longer one, enough to differ from all that are remembered.
-        known = self._known.get(self._place(authorization[: _TOKEN_LENGTH_MAX + 8]).digest())
+        known = self._known.get(self.place(authorization[: _TOKEN_LENGTH_MAX + 8]).digest())
         if (
             known is not None
-            and self._clock.monotonic() - known.read_at < KEY_CACHE_SECONDS
-            and (known.expires_ns is None or self._clock.time_ns() < known.expires_ns)
+            and self.clock.monotonic() - known.read_at < KEY_CACHE_SECONDS
+            and (known.expires_ns is None or self.clock.time_ns() < known.expires_ns)
         ):
             return known.principal
         return None
 
     async def _look_up(self, token: bytes) -> Principal:
-        place = self._place(b"Bearer " + token).digest()
-        began = self._clock.monotonic()
+        place = self.place(b"Bearer " + token).digest()
+        began = self.clock.monotonic()
         text = token.decode("ascii", "replace")
         key = None
         if well_formed(text):
-            key = await self._find(self._secret.key_digest(text))
-        now = from_ns(self._clock.time_ns())
+            key = await self.find(self.secret.key_digest(text))
+        now = from_ns(self.clock.time_ns())
         if key is None or not key.works_at(now):
             self._known.pop(place, None)
             raise InvalidApiKey
@@ -122,7 +115,7 @@ class Authenticate:
         expires_ns = None if key.expires_at is None else to_ms(key.expires_at) * 1_000_000
         self._known[place] = _Known(principal, began, expires_ns)
         if key.last_used_at is None or now - key.last_used_at > _LAST_USED_GRAIN:
-            note_later(self._note_use(key.id, now))
+            note_later(self.note_use(key.id, now))
         return principal
 
 

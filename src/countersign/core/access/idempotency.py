@@ -200,28 +200,21 @@ def taken(
     return outcomes
 
 
-class Idempotency:
+class Idempotency(Struct, eq=False):
     """Keeps responses, and knows which requests are still running in this process.
 
     Between processes the database decides: the second of two concurrent acts finds the slot
     taken, and its transaction is undone.
     """
 
-    def __init__(
-        self,
-        find: Callable[[bytes], Awaitable[IdempotencyEntry | None]],
-        covered: Callable[[], Awaitable[object]],
-        secret: DeploymentSecret,
-        clock: Clock,
-        entropy: Entropy,
-    ) -> None:
-        """`find` looks up what is kept in a slot; `covered` ends when what was found lasts."""
-        self._find = find
-        self._covered = covered
-        self.secret = secret
-        self.clock = clock
-        self.entropy = entropy
-        self._running: dict[bytes, bytes] = {}
+    find: Callable[[bytes], Awaitable[IdempotencyEntry | None]]
+    """Looks up what is kept in a slot."""
+    covered: Callable[[], Awaitable[object]]
+    """Ends when what was found lasts."""
+    secret: DeploymentSecret
+    clock: Clock
+    entropy: Entropy
+    _running: dict[bytes, bytes] = {}
 
     def keyed(
         self,
@@ -274,11 +267,11 @@ class Idempotency:
             SecretNotRepeated: it has a secret, and was another's, or one's who could do more.
             OutcomeUnknown: it is not certain that it would survive the database server.
         """
-        entry, now = await self._find(keep.slot), self.now()
+        entry, now = await self.find(keep.slot), self.now()
         if entry is None or not _answers(entry, keep, now):
             return None
         if entry.created_at > now - _YOUNG_MS:
-            await self._covered()
+            await self.covered()
         return self._opened(entry, keep)
 
     async def kept_instead(self, keep: KeyedRequest, failure: Exception) -> bytes | None:

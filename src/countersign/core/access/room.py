@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime
 from functools import partial
+from hashlib import blake2b
 from typing import TypeVar
 
 from countersign.base.db.database import Database
@@ -48,6 +49,7 @@ def open_access(
     async def note_use(key_id: str, at: datetime) -> None:
         await database.write(touch_key, key_id, at)
 
+    hidden = partial(blake2b, digest_size=16, key=entropy(32))
     find_key = partial(database.read_batched, keys_by_digest)
     find_entry = partial(database.read_batched, kept_entries)
     audit = Audit(database, clock, entropy, operator)
@@ -56,7 +58,7 @@ def open_access(
         secret=secret,
         clock=clock,
         entropy=entropy,
-        authenticate=Authenticate(find_key, note_use, secret, clock, entropy),
+        authenticate=Authenticate(find_key, note_use, secret, clock, hidden),
         sessions=Sessions(database, secret, clock),
         idempotency=Idempotency(find_entry, database.covered, secret, clock, entropy),
         audit=audit,

@@ -66,13 +66,12 @@ _Found: TypeAlias = tuple[PersonSession, list[Grant], Row[Any] | None]
 """
 
 
-class Sessions:
+class Sessions(Struct, eq=False):
     """Turns tokens of people into principals."""
 
-    def __init__(self, database: Database, secret: DeploymentSecret, clock: Clock) -> None:
-        self._database = database
-        self._secret = secret
-        self._clock = clock
+    database: Database
+    secret: DeploymentSecret
+    clock: Clock
 
     async def __call__(self, token: bytes, account_id: str, mode: Mode) -> Principal:
         """The caller for this account, or for none ("").
@@ -86,22 +85,22 @@ class Sessions:
                 of it.
         """
         digest = self.digest(token)
-        now = from_ns(self._clock.time_ns())
+        now = from_ns(self.clock.time_ns())
         found = None
         if digest is not None:
-            found = await self._database.read(find_session, digest, account_id, now)
+            found = await self.database.read(find_session, digest, account_id, now)
         if found is None:
             raise InvalidApiKey("The session is unknown or has ended: sign in again.")
         session = found[0]
         if now - session.last_used_at > _NOTE_GRAIN:
-            note_later(self._database.write(_touch, session.id, now))
+            note_later(self.database.write(_touch, session.id, now))
         return _principal(found, account_id, mode, now)
 
     def digest(self, token: bytes) -> bytes | None:
         """The look-up key of this token's session; None: not a token."""
         text = token[: _TOKEN_LENGTH_MAX + 1].decode("ascii", "replace")
         if text.startswith(PERSON_SESSION + "_") and well_formed(text):
-            return self._secret.key_digest(text)
+            return self.secret.key_digest(text)
         return None
 
 
