@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import Final, NoReturn
 
 import structlog
+from msgspec import Struct
 
 from countersign.base.errors import CountersignError
 
@@ -55,21 +56,20 @@ async def forever(
         wake.clear()
 
 
-class Backoff:
+class Backoff(Struct, eq=False):
     """Pauses deliveries to one receiver: for a second, then twice as long each time.
 
     During a pause deliveries wait without using up attempts; then one of them tries first.
     Otherwise all waiting deliveries would fail at once, by the thousand, when a receiver restarts.
     """
 
-    def __init__(self, monotonic: Callable[[], float]) -> None:
-        self._monotonic = monotonic
-        self._until = float("-inf")
-        self._seconds = 0.0
+    monotonic: Callable[[], float]
+    _until: float = float("-inf")
+    _seconds: float = 0.0
 
     @property
     def ready(self) -> bool:
-        return self._monotonic() >= self._until
+        return self.monotonic() >= self._until
 
     @property
     def suspect(self) -> bool:
@@ -88,7 +88,7 @@ class Backoff:
         self._seconds = min(max(2 * self._seconds, _PAUSE_SECONDS), _PAUSE_SECONDS_MAX)
         requested = retry_after.total_seconds() if retry_after else 0.0
         seconds = max(self._seconds, min(requested, _RETRY_AFTER_SECONDS_MAX))
-        self._until = self._monotonic() + seconds
+        self._until = self.monotonic() + seconds
 
 
 async def restarted(

@@ -16,6 +16,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar
 
+from msgspec import Struct
+
 from countersign.base.deadline import shared, within_deadline
 from countersign.base.errors import Overloaded
 from countersign.base.values import Clock
@@ -26,21 +28,20 @@ STALENESS_SECONDS: Final = 0.25
 T = TypeVar("T")
 
 
-class Snapshot(Generic[T]):
+class Snapshot(Struct, Generic[T], eq=False):
     """A value of the database in memory, read again once it is a quarter of a second old.
 
     Callers share one reading; errors go to all of them.
     """
 
-    def __init__(self, read: Callable[[], Awaitable[T]], clock: Clock) -> None:
-        self._read = read
-        self._clock = clock
-        self._kept: tuple[float, T] | None = None
-        self._reading: asyncio.Task[T] | None = None
+    read: Callable[[], Awaitable[T]]
+    clock: Clock
+    _kept: tuple[float, T] | None = None
+    _reading: asyncio.Task[T] | None = None
 
     async def get(self) -> T:
         """The value as of at most STALENESS_SECONDS before this call."""
-        asked = self._clock.monotonic()
+        asked = self.clock.monotonic()
         while self._kept is None or asked - self._kept[0] >= STALENESS_SECONDS:
             await within_deadline(asyncio.shield(self._under_way() or self._begin()))
         return self._kept[1]
@@ -60,8 +61,8 @@ class Snapshot(Generic[T]):
         return self._reading
 
     async def _take(self) -> T:
-        began = self._clock.monotonic()
-        value = await self._read()
+        began = self.clock.monotonic()
+        value = await self.read()
         self._kept = began, value
         return value
 
@@ -70,17 +71,14 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class SharedQuestion(Generic[K, V]):
+class SharedQuestion(Struct, Generic[K, V], eq=False):
     """Asks about what callers wait for, a moment later and together."""
 
-    def __init__(
-        self, ask: Callable[[Sequence[K]], Awaitable[Mapping[K, V]]], seconds: float
-    ) -> None:
-        """`ask` is called at most once in so many seconds, and not if no caller waits."""
-        self._ask = ask
-        self._seconds = seconds
-        self._keys: dict[K, None] = {}
-        self._turn: asyncio.Task[Mapping[K, V]] | None = None
+    ask: Callable[[Sequence[K]], Awaitable[Mapping[K, V]]]
+    """Called at most once in so many seconds, and not if no caller waits."""
+    seconds: float
+    _keys: dict[K, None] = {}
+    _turn: asyncio.Task[Mapping[K, V]] | None = None
 
     async def __call__(self, key: K) -> V | None:
         """The result of the next turn for this key; None: not yet."""
@@ -90,9 +88,9 @@ class SharedQuestion(Generic[K, V]):
         return (await asyncio.shield(self._turn)).get(key)
 
     async def _next_turn(self) -> Mapping[K, V]:
-        await asyncio.sleep(self._seconds)
+        await asyncio.sleep(self.seconds)
         keys, self._keys, self._turn = list(self._keys), {}, None
-        return await self._ask(keys)
+        return await self.ask(keys)
 
 
 @dataclass(slots=True)
@@ -101,21 +99,17 @@ class _Lock:
     inside: int = 0
 
 
-class KeyedLocks:
+class KeyedLocks(Struct, eq=False):
     """A lock for each key, for which a bounded number may wait."""
 
-    def __init__(
-        self, waiting_max: int, retry_seconds: int = 1, *, of_database: bool = False
-    ) -> None:
-        """`waiting_max` may wait for one key; one more gets `retry_seconds` as Retry-After.
-
-        `of_database`: the holder of the lock waits for the database alone, so waiting for the lock
-        counts as waiting for the database.
-        """
-        self._of_database = of_database
-        self._waiting_max = waiting_max
-        self._retry_seconds = retry_seconds
-        self._locks: dict[Hashable, _Lock] = {}
+    waiting_max: int
+    """How many may wait for one key."""
+    retry_seconds: int = 1
+    """One more gets this as Retry-After."""
+    of_database: bool = False
+    """The holder of the lock waits for the database alone, so waiting for the lock counts as
+    waiting for the database."""
+    _locks: dict[Hashable, _Lock] = {}
 
     @asynccontextmanager
     async def turn(self, key: Hashable) -> AsyncIterator[bool]:
@@ -126,13 +120,13 @@ class KeyedLocks:
             StorageUnavailable: the request has waited for the database for too long.
         """
         lock = self._locks.setdefault(key, _Lock())
-        if lock.inside > self._waiting_max:
-            raise Overloaded(retry_after=self._retry_seconds)
+        if lock.inside > self.waiting_max:
+            raise Overloaded(retry_after=self.retry_seconds)
         waits = lock.inside > 0
         lock.inside += 1
         try:
             taken = lock.turn.acquire()
-            await (within_deadline(taken) if waits and self._of_database else taken)
+            await (within_deadline(taken) if waits and self.of_database else taken)
             try:
                 yield waits
             finally:
