@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 import structlog
+from msgspec import Struct
 from msgspec.structs import asdict
 from sqlalchemy import Connection, delete, insert
 
@@ -130,31 +131,24 @@ class Integration:
         return self.provider.session_id.fullmatch(session_id) is not None
 
 
-class Providers:
+class Providers(Struct, eq=False):
     """Keeps one client for each provider of an account: all calls share its circuit breaker."""
 
-    def __init__(
-        self,
-        database: Database,
-        sealed: Mapping[str, SealedColumn],
-        factory: IdentityProviders,
-        floor: VerificationRules,
-    ) -> None:
-        """`sealed` are the credentials, by the name of their table."""
-        self.factory = factory
-        self.sealed = sealed
-        self.floor = floor
-        """The deployment's minimum rules for every account."""
-        self._database = database
-        self._made: dict[tuple[str, ...], tuple[int, datetime, IdentityProvider[Any]]] = {}
-        self._replaced: list[IdentityProvider[Any]] = []
+    database: Database
+    sealed: Mapping[str, SealedColumn]
+    """The credentials, by the name of their table."""
+    factory: IdentityProviders
+    floor: VerificationRules
+    """The deployment's minimum rules for every account."""
+    _made: dict[tuple[str, ...], tuple[int, datetime, IdentityProvider[Any]]] = {}
+    _replaced: list[IdentityProvider[Any]] = []
 
     async def all_of(self, account_id: str, mode: Mode) -> tuple[Integration, ...]:
         """All providers of an account for keys of this mode, in order of use.
 
         Raises WrongKeyEncryptionKey if the credentials cannot be decrypted.
         """
-        first, further = await self._database.read(stored_providers, account_id, mode, self.floor)
+        first, further = await self.database.read(stored_providers, account_id, mode, self.floor)
         found = [] if first is None else [await self._integration(first, mode, first=True)]
         found += [await self._integration(one, mode) for one in further]
         return tuple(found)
