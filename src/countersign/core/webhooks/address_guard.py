@@ -19,6 +19,8 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from threading import Thread
 from typing import Final, TypeAlias
 
+from msgspec import Struct, field
+
 from countersign.base.host import Network, ip_or_none
 
 LOOKUPS_MAX: Final = 8
@@ -60,24 +62,18 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
     )
 
 
-class AddressGuard:
+class AddressGuard(Struct, eq=False, kw_only=True):
     """Resolves names, and refuses those with an internal address."""
 
-    def __init__(
-        self,
-        *,
-        private: bool,
-        resolve: Resolver | None = None,
-        remembered_seconds: float = REMEMBERED_SECONDS,
-    ) -> None:
-        """`private`: allow every address, for development."""
-        self._private = private
-        self._resolve = resolve or _resolve
-        self._remembered_seconds = remembered_seconds
-        self._lookups: dict[tuple[str, str], asyncio.Future[Sequence[str]]] = {}
-        self._places: defaultdict[str, asyncio.Semaphore] = defaultdict(
-            lambda: asyncio.Semaphore(LOOKUPS_MAX)
-        )
+    private: bool
+    """Allow every address, for development."""
+    resolve: Resolver | None = None
+    """None: as this machine resolves names."""
+    remembered_seconds: float = REMEMBERED_SECONDS
+    _lookups: dict[tuple[str, str], asyncio.Future[Sequence[str]]] = {}
+    _places: defaultdict[str, asyncio.Semaphore] = field(
+        default_factory=lambda: defaultdict(lambda: asyncio.Semaphore(LOOKUPS_MAX))
+    )
 
     async def addresses(self, host: str, port: int, account_id: str) -> Sequence[str]:
         """The addresses to connect to, in order of preference.
@@ -92,7 +88,7 @@ class AddressGuard:
         found = await self._look_up(host, port, account_id)
         if not found:
             raise OSError("the name has no address")
-        if not self._private:
+        if not self.private:
             for text in found:
                 address = ip_or_none(text)
                 if address is None or not is_public(address):
@@ -108,7 +104,7 @@ class AddressGuard:
             if key in self._lookups:  # begun while this waited
                 places.release()
             else:
-                lookup = asyncio.ensure_future(self._resolve(host, port))
+                lookup = asyncio.ensure_future((self.resolve or _resolve)(host, port))
                 self._lookups[key] = lookup
                 lookup.add_done_callback(lambda done: self._looked_up(key, done))
         # A caller may give up; the look-up continues, and keeps its place until it ends.
@@ -118,7 +114,7 @@ class AddressGuard:
         self._places[key[0]].release()
         if not lookup.cancelled():
             lookup.exception()  # retrieved, whether or not a caller still waits
-        lookup.get_loop().call_later(self._remembered_seconds, self._lookups.pop, key)
+        lookup.get_loop().call_later(self.remembered_seconds, self._lookups.pop, key)
 
 
 async def _resolve(host: str, port: int) -> Sequence[str]:
