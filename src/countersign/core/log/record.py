@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Final, NotRequired, TypedDict, Unpack
 
 import msgspec
+from msgspec import Struct
 from sqlalchemy import Column, Connection, select
 
 from countersign.base.db.database import Database
@@ -104,30 +105,29 @@ class Fact(TypedDict):
     """The blind index that finds the record for a buyer."""
 
 
-class Recorder:
+class Recorder(Struct, frozen=True, eq=False):
     """Makes records of facts."""
 
-    def __init__(self, vault: Vault, clock: Clock, entropy: Entropy) -> None:
-        self._vault = vault
-        self._clock = clock
-        self._entropy = entropy
+    vault: Vault
+    clock: Clock
+    entropy: Entropy
 
     def of_deployment(
         self, type_: RecordType, mode: Mode, members: Mapping[str, Json]
     ) -> NewRecord:
         """A fact of the deployment itself, never personal."""
-        time_ns = self._clock.time_ns()
-        record_id = timed_id(FACT, time_ns, self._entropy(_ID_ENTROPY))
+        time_ns = self.clock.time_ns()
+        record_id = timed_id(FACT, time_ns, self.entropy(_ID_ENTROPY))
         record = _record(type_, record_id, mode, time_ns, members)
-        record.entropy = self._entropy(entropy_needed(0))
+        record.entropy = self.entropy(entropy_needed(0))
         make_records([record])
         return record
 
     async def of_account(self, type_: RecordType, **fact: Unpack[Fact]) -> NewRecord:
         """A fact of an account, of now; see `account_fact`."""
-        time_ns = self._clock.time_ns()
-        key = await self._vault.data_key(fact["account_id"], time_ns)
-        return account_fact(key, self._entropy, type_, time_ns=time_ns, **fact)
+        time_ns = self.clock.time_ns()
+        key = await self.vault.data_key(fact["account_id"], time_ns)
+        return account_fact(key, self.entropy, type_, time_ns=time_ns, **fact)
 
 
 def account_fact(

@@ -19,6 +19,7 @@ from typing import Final, TypedDict, Unpack
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from msgspec import Struct, field
 from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
 from countersign.base.db.database import Database
@@ -151,19 +152,16 @@ class DataKey:
             raise DamagedValue(f"A value of {column} cannot be decrypted with its key.") from error
 
 
-class Vault:
+class Vault(Struct, eq=False):
     """Creates data keys as they are needed, and caches them unwrapped."""
 
-    def __init__(
-        self, database: Database, encryption: KeyRing, clock: Clock, entropy: Entropy
-    ) -> None:
-        self._database = database
-        self._encryption = encryption
-        self._clock = clock
-        self._entropy = entropy
-        self._current: dict[str, tuple[int, DataKey]] = {}
-        self._by_id: OrderedDict[bytes, DataKey] = OrderedDict()
-        self._under_way = SingleFlight()
+    database: Database
+    encryption: KeyRing
+    clock: Clock
+    entropy: Entropy
+    _current: dict[str, tuple[int, DataKey]] = {}
+    _by_id: OrderedDict[bytes, DataKey] = field(default_factory=OrderedDict)
+    _under_way: SingleFlight = field(default_factory=SingleFlight)
 
     async def data_key(self, scope: str, time_ns: int) -> DataKey:
         """The data key of a scope (an account, or DEPLOYMENT) for the month of this time.
@@ -178,16 +176,16 @@ class Vault:
         return await self._under_way.join((scope, month), fetch)
 
     async def _fetched(self, scope: str, month: int, time_ns: int) -> DataKey:
-        wrapped = await self._database.read(_find_key, scope=scope, month=month)
+        wrapped = await self.database.read(_find_key, scope=scope, month=month)
         if wrapped is None:
-            entropy = self._entropy(8 + _KEY_BYTES)
+            entropy = self.entropy(8 + _KEY_BYTES)
             id_ = uuid7(time_ns, entropy[:8]).to_bytes(_ID_BYTES, "big")
             made = WrappedKey(
                 id=_id_text(id_), scope=scope, month=month, wrapped=b"", created_at=from_ns(time_ns)
             )
             made = replace(made, wrapped=await self._wrap(made, entropy[8:]))
             # Another process may have been first: then its key is the one.
-            wrapped = await self._database.write(_add_key, made)
+            wrapped = await self.database.write(_add_key, made)
         data_key = await self._unwrap(wrapped)
         if len(self._current) >= _CACHED_MAX:
             self._current.clear()
@@ -204,7 +202,7 @@ class Vault:
         if data_key is None:
             wrapped = None
             if ciphertext[:1] == _FORMAT and len(id_) == _ID_BYTES:
-                wrapped = await self._database.read(_find_key, id=_id_text(id_))
+                wrapped = await self.database.read(_find_key, id=_id_text(id_))
             if wrapped is None:
                 column = f"{place['table']}.{place['column']}"
                 raise DamagedValue(f"A value of {column} refers to an unknown data key.")
@@ -213,9 +211,9 @@ class Vault:
 
     async def rewrap(self, limit: int) -> int:
         """Wrap at most `limit` data keys with the current key-encryption key; their number."""
-        outdated = await self._database.scan(_not_wrapped_with, self._encryption.ids[0], limit)
+        outdated = await self.database.scan(_not_wrapped_with, self.encryption.ids[0], limit)
         for wrapped in outdated:
-            await self._database.write(
+            await self.database.write(
                 _store_rewrapped, wrapped, await self._wrap(wrapped, await self._key(wrapped))
             )
         return len(outdated)
@@ -223,10 +221,10 @@ class Vault:
     # In threads: the key-encryption key may come from a slow command.
 
     async def _wrap(self, of: WrappedKey, key: bytes) -> bytes:
-        return await asyncio.to_thread(self._encryption.wrap, key, _wrap_context(of))
+        return await asyncio.to_thread(self.encryption.wrap, key, _wrap_context(of))
 
     async def _key(self, of: WrappedKey) -> bytes:
-        return await asyncio.to_thread(self._encryption.unwrap, of.wrapped, _wrap_context(of))
+        return await asyncio.to_thread(self.encryption.unwrap, of.wrapped, _wrap_context(of))
 
     async def _unwrap(self, wrapped: WrappedKey) -> DataKey:
         id_ = base32_value(wrapped.id.removeprefix("dk_")).to_bytes(_ID_BYTES, "big")
@@ -253,22 +251,21 @@ def _wrap_context(key: WrappedKey) -> bytes:
     return f"countersign/v1/data-key|{key.id}|{key.scope}|{key.month}".encode()
 
 
-class SealedColumn:
+class SealedColumn(Struct, frozen=True, eq=False):
     """Seals and opens the values of one column. They go with their row: nothing is shredded."""
 
-    def __init__(self, vault: Vault, entropy: Entropy, table: str, column: str) -> None:
-        self._vault = vault
-        self._entropy = entropy
-        self._table = table
-        self._column = column
+    vault: Vault
+    entropy: Entropy
+    table: str
+    column: str
 
     async def seal(self, secret: bytes, *, account: str, row_id: str, time_ns: int) -> bytes:
         """Encrypt the secret of a row with the data key of this time, Unix nanoseconds.
 
         `account` is whose it is, or `vault.DEPLOYMENT`; `row_id` names the row in its table.
         """
-        data_key = await self._vault.data_key(account, time_ns)
-        nonce, place = self._entropy(NONCE_BYTES), self._place(account, row_id)
+        data_key = await self.vault.data_key(account, time_ns)
+        nonce, place = self.entropy(NONCE_BYTES), self._place(account, row_id)
         return data_key.seal(
             shred_key=self._row_key(row_id), nonce=nonce, plaintext=secret, **place
         )
@@ -276,14 +273,14 @@ class SealedColumn:
     async def open(self, sealed: bytes, *, account: str, row_id: str) -> bytes:
         """Decrypt what `seal` returned for this row."""
         place = self._place(account, row_id)
-        return await self._vault.open(sealed, shred_key=self._row_key(row_id), **place)
+        return await self.vault.open(sealed, shred_key=self._row_key(row_id), **place)
 
     def _place(self, account: str, row_id: str) -> Place:
-        return Place(table=self._table, column=self._column, account=account, row_id=row_id)
+        return Place(table=self.table, column=self.column, account=account, row_id=row_id)
 
     def _row_key(self, row_id: str) -> bytes:
         """Replaces a shred key: not secret, and different for each row."""
-        place = f"countersign/v1/{self._table}.{self._column}\x00{row_id}"
+        place = f"countersign/v1/{self.table}.{self.column}\x00{row_id}"
         return sha256(place.encode()).digest()
 
 
