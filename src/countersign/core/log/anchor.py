@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from base64 import b64encode
 from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -70,37 +71,23 @@ class LastAnchor(NamedTuple):
     at: datetime | None
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class AnchorLog:
     """Has the newest live checkpoint cosigned and time-stamped at intervals."""
 
-    def __init__(
-        self,
-        database: Database,
-        seal: SealLog,
-        witnesses: Sequence[Witness],
-        authorities: Sequence[str],
-        *,
-        roots: Path | None,
-        clock: Clock,
-    ) -> None:
-        """Witnesses are asked for cosignatures, authorities (URLs) for RFC 3161 time-stamps.
-
-        Without authorities, the operator's choice at `init` is asked. `roots` is a file with the
-        root certificates (PEM) of time-stamps; without it the roots of the chosen authorities
-        count, or if authorities are given, a time-stamp by any signer is kept.
-
-        Raises InvalidConfiguration if there are authorities, but not the package that they need, or
-        the file cannot be read.
-        """
-        self._check = _timestamp_check(roots) if authorities or roots else None
-        self._database = database
-        self._seal = seal
-        self._witnesses = [w for w in witnesses if w.url and w.verifier.checkable]
-        self._given = authorities
-        self._clock = clock
-        self._asked_at: dict[str, float] = {}
-        self._cosigning = asyncio.Lock()
-        self._on_demand: asyncio.Task[None] | None = None
+    database: Database
+    seal: SealLog
+    witnesses: Sequence[Witness]
+    """They are asked for cosignatures."""
+    given: Sequence[str]
+    """URLs of the authorities that are asked for RFC 3161 time-stamps; none: those that the
+    operator chose at `init`."""
+    check: CheckTimestamp | None
+    """None: the certificates of the authorities that were chosen count."""
+    clock: Clock
+    _asked_at: dict[str, float] = field(default_factory=dict)
+    _cosigning: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _on_demand: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
         """Anchor until cancelled; no-op if neither is configured."""
@@ -108,7 +95,7 @@ class AnchorLog:
 
     def ask_witnesses(self) -> None:
         """Have the newest checkpoint cosigned now, since a caller waits for it; returns at once."""
-        if self._witnesses and (self._on_demand is None or self._on_demand.done()):
+        if self.witnesses and (self._on_demand is None or self._on_demand.done()):
             self._on_demand = detached(self._cosign_newest())
 
     async def anchor(self) -> None:
@@ -124,10 +111,10 @@ class AnchorLog:
 
     async def last(self) -> Sequence[LastAnchor]:
         """The last success of each configured witness and authority, witnesses first."""
-        live = (await self._database.read(logs_sql.newest_logs)).get(Mode.LIVE)
-        asked = [(WITNESS, witness.key_name) for witness in self._witnesses]
+        live = (await self.database.read(logs_sql.newest_logs)).get(Mode.LIVE)
+        asked = [(WITNESS, witness.key_name) for witness in self.witnesses]
         asked += [(TIMESTAMP, url) for url in await self._authorities()]
-        found, read = [], self._database.read
+        found, read = [], self.database.read
         for kind, name in asked:
             newest = await read(logs_sql.newest_anchor, live.id, kind, name) if live else None
             found.append(LastAnchor(kind, name, *(newest or (None, None))))
@@ -135,21 +122,21 @@ class AnchorLog:
 
     async def times(self) -> dict[str, float]:
         """The clocks of witnesses and authorities by their URL, Unix seconds: of who responds."""
-        witnesses = [witness.url for witness in self._witnesses if witness.url]
+        witnesses = [witness.url for witness in self.witnesses if witness.url]
         return await times_of([*witnesses, *await self._authorities()])
 
     async def _authorities(self) -> Sequence[str]:
         """The addresses of the authorities to ask: from the settings, else from `init`."""
-        if self._given:
-            return self._given
+        if self.given:
+            return self.given
         known = known_authorities()
-        names = await self._database.read(chosen_authorities)
+        names = await self.database.read(chosen_authorities)
         return [known[name].url for name in names if name in known]
 
     async def _cosign_newest(self) -> None:
         async with self._cosigning:
-            newest = await self._newest() if self._witnesses else None
-            for witness in self._witnesses if newest is not None else ():
+            newest = await self._newest() if self.witnesses else None
+            for witness in self.witnesses if newest is not None else ():
                 assert newest is not None  # noqa: S101 - for the type checker
                 if self._may_ask(witness.key_name, ASK_SECONDS):
                     await self._try(witness.url or "", self.cosign(*newest, witness))
@@ -157,11 +144,11 @@ class AnchorLog:
     async def _newest(self) -> tuple[Log, StoredCheckpoint] | None:
         """The live log and its newest checkpoint, published first; None: not possible now."""
         try:
-            log = (await self._seal.current())[Mode.LIVE]
-            checkpoint = await self._database.read(logs_sql.latest, log.id)
+            log = (await self.seal.current())[Mode.LIVE]
+            checkpoint = await self.database.read(logs_sql.latest, log.id)
             if checkpoint is None or checkpoint.size == 0:
                 return None
-            await self._seal.release(log, checkpoint)
+            await self.seal.release(log, checkpoint)
         except (CountersignError, KeyError) as error:
             if not isinstance(error, EvidencePending):
                 _log.warning("anchoring_postponed", kind=type(error).__name__)
@@ -170,7 +157,7 @@ class AnchorLog:
 
     def _may_ask(self, whom: str, seconds: float) -> bool:
         """True if so many seconds have passed since the last request to this third party."""
-        now = self._clock.monotonic()
+        now = self.clock.monotonic()
         if now - self._asked_at.get(whom, float("-inf")) < seconds:
             return False
         self._asked_at[whom] = now
@@ -178,9 +165,9 @@ class AnchorLog:
 
     async def _last_size(self, checkpoint: StoredCheckpoint, kind: str, name: str) -> int | None:
         """The size this third party anchored last; None: this checkpoint, recently."""
-        newest = await self._database.read(logs_sql.newest_anchor, checkpoint.log_id, kind, name)
+        newest = await self.database.read(logs_sql.newest_anchor, checkpoint.log_id, kind, name)
         size, at = newest or (0, None)
-        lately = at is not None and from_ns(self._clock.time_ns()) - at < AGAIN
+        lately = at is not None and from_ns(self.clock.time_ns()) - at < AGAIN
         return None if size >= checkpoint.size and lately else size
 
     async def cosign(self, log: Log, checkpoint: StoredCheckpoint, witness: Witness) -> None:
@@ -222,8 +209,8 @@ class AnchorLog:
 
         Each round renews one, by the first authority that can.
         """
-        now = from_ns(self._clock.time_ns())
-        old = await self._database.read(logs_sql.to_renew, now, now + RENEW_BEFORE)
+        now = from_ns(self.clock.time_ns())
+        old = await self.database.read(logs_sql.to_renew, now, now + RENEW_BEFORE)
         if old is None:
             return
         for authority in await self._authorities():
@@ -250,8 +237,8 @@ class AnchorLog:
 
     def _checking(self, authority: str) -> CheckTimestamp:
         """The function that checks the time-stamps of this authority."""
-        if self._check is not None:
-            return self._check
+        if self.check is not None:
+            return self.check
         (known,) = [one for one in known_authorities().values() if one.url == authority]
         check: CheckTimestamp = timestamps_package().timestamp_check(known.certificate)
         return check
@@ -259,7 +246,7 @@ class AnchorLog:
     async def _submit(
         self, witness: Witness, log: Log, old: int, checkpoint: StoredCheckpoint
     ) -> tuple[int, str, bytes]:
-        path = await self._database.scan(tree_sql.consistency, log.id, old, checkpoint.size)
+        path = await self.database.scan(tree_sql.consistency, log.id, old, checkpoint.size)
         lines = [f"old {old}", *(b64encode(hash_).decode("ascii") for hash_ in path), "", ""]
         url = f"{(witness.url or '').rstrip('/')}/add-checkpoint"
         return await _post(url, "text/plain", "\n".join(lines).encode() + checkpoint.note)
@@ -278,12 +265,12 @@ class AnchorLog:
             size=of.size,
             kind=kind,
             name=name,
-            at=from_ns(self._clock.time_ns()),
+            at=from_ns(self.clock.time_ns()),
             body=body,
             digest=sha256(body).hexdigest(),
             **more,
         )
-        await self._database.write(logs_sql.add_anchor, anchor)
+        await self.database.write(logs_sql.add_anchor, anchor)
 
     async def _try(self, url: str, work: Awaitable[None]) -> None:
         try:
@@ -299,8 +286,12 @@ def _size(body: bytes) -> int:
     return int(text)
 
 
-def _timestamp_check(roots: Path | None) -> CheckTimestamp:
-    """The function that checks received time-stamps."""
+def timestamp_check(roots: Path | None) -> CheckTimestamp:
+    """The function that checks received time-stamps, for a file with root certificates (PEM).
+
+    Without one, a time-stamp by any signer is kept. Raises InvalidConfiguration if the package that
+    time-stamps need is missing, or the file cannot be read.
+    """
     timestamps: Any = timestamps_package()
     check: CheckTimestamp = timestamps.check_timestamp
     try:

@@ -14,6 +14,7 @@ from typing import Final
 
 import httpx2
 import structlog
+from msgspec import Struct
 from sqlalchemy import Connection, text
 
 from countersign.base.loops import forever
@@ -40,21 +41,20 @@ _TIME: Final = text("SELECT extract(epoch FROM clock_timestamp())::float8")
 _log: Final = structlog.get_logger("countersign.clock")
 
 
-class ClockGuard:
+class ClockGuard(Struct, eq=False):
     """Guards the clock of one server, which is trusted until the first call of `look`."""
 
-    def __init__(self, clock: Clock, times: Callable[[], Awaitable[Mapping[str, float]]]) -> None:
-        """`times` returns the times of other clocks, Unix seconds by name."""
-        self._clock = clock
-        self._times = times
-        self._trusted: float | None = None
-        """By how much the clock was ahead of the monotonic one when it was trusted last."""
-        self._others: Mapping[str, float] = {}
-        """The same for the other clocks."""
-        self._asked_at = float("-inf")
-        self._was_answered = False
-        """Whether asking did not fail; few or none may have responded."""
-        self._wrong_since: float | None = None
+    clock: Clock
+    times: Callable[[], Awaitable[Mapping[str, float]]]
+    """Returns the times of other clocks, Unix seconds by name."""
+    _trusted: float | None = None
+    """By how much the clock was ahead of the monotonic one when it was trusted last."""
+    _others: Mapping[str, float] = {}
+    """The same for the other clocks."""
+    _asked_at: float = float("-inf")
+    _was_answered: bool = False
+    """Whether asking did not fail; few or none may have responded."""
+    _wrong_since: float | None = None
 
     async def run(self) -> None:
         """Look until cancelled."""
@@ -85,13 +85,13 @@ class ClockGuard:
 
     async def look(self) -> None:
         """Ask other clocks now and then, and at once when this one seems wrong."""
-        now, reason = self._clock.monotonic(), self.why_not()
+        now, reason = self.clock.monotonic(), self.why_not()
         is_settled = self._was_answered and reason is None
         if now - self._asked_at >= (_ASK_SECONDS if is_settled else _ASK_AGAIN_SECONDS):
             # Before the requests: a failure must not repeat all of them at each look.
             self._asked_at, self._was_answered = now, False
             found = await self.ask()
-            self._asked_at = now = self._clock.monotonic()
+            self._asked_at = now = self.clock.monotonic()
             self._was_answered = True
             # Without any response, the previous times stay valid.
             self._others = {name: at - now for name, at in found.items()} or self._others
@@ -108,10 +108,10 @@ class ClockGuard:
 
     async def ask(self) -> Mapping[str, float]:
         """The times of the other clocks."""
-        return await self._times()
+        return await self.times()
 
     def _offset(self) -> float:
-        return self._clock.time_ns() / 1e9 - self._clock.monotonic()
+        return self.clock.time_ns() / 1e9 - self.clock.monotonic()
 
 
 def _of(seconds: float, ahead: str, behind: str) -> str:

@@ -11,7 +11,7 @@ from countersign.base.db.database import Database
 from countersign.base.db.engine import is_embedded
 from countersign.base.values import Clock
 from countersign.core.access.room import Access
-from countersign.core.log.anchor import AnchorLog
+from countersign.core.log.anchor import AnchorLog, timestamp_check
 from countersign.core.log.clock_guard import ClockGuard, database_time
 from countersign.core.log.head_files import Heads
 from countersign.core.log.head_store import open_heads
@@ -64,12 +64,13 @@ async def open_log(vault: VaultRoom, settings: Settings) -> LogRoom:
     await keys.load()
     seal = SealLog(database, sequencer, heads, keys, clock)
     lines, witnesses = witnesses_in(settings.witness_policy_file)
+    authorities, roots = settings.timestamp_urls, settings.timestamp_roots_file
     anchor = AnchorLog(
-        database,
-        seal,
-        witnesses,
-        settings.timestamp_urls,
-        roots=settings.timestamp_roots_file,
+        database=database,
+        seal=seal,
+        witnesses=[w for w in witnesses if w.url and w.verifier.checkable],
+        given=authorities,
+        check=timestamp_check(roots) if authorities or roots else None,
         clock=clock,
     )
 
