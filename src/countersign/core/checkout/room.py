@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from msgspec import Struct
 from sqlalchemy import Connection, select
 
 from countersign.base.db.database import Database
@@ -30,16 +31,15 @@ _SECONDS: Final = 60.0
 _SESSIONS_MAX: Final = 10_000
 
 
-class Asking:
+class Asking(Struct, eq=False):
     """Counts the recent queries of each session."""
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._asked: dict[str, tuple[float, int]] = {}
+    clock: Clock
+    _asked: dict[str, tuple[float, int]] = {}
 
     def may(self, session_id: str) -> bool:
         """Count one more, if there is room."""
-        now = self._clock.monotonic()
+        now = self.clock.monotonic()
         begun, number = self._asked.get(session_id, (now, 0))
         if now - begun >= _SECONDS:
             begun, number = now, 0
