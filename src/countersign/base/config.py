@@ -22,6 +22,7 @@ from countersign.base.setting_values import (
     DATABASE_SCHEMES,
     PORT,
     SENDER,
+    VISIBLE,
     MailServer,
     Rate,
     expecting,
@@ -38,7 +39,6 @@ from countersign.base.setting_values import (
     to_rate,
     to_url,
     to_urls,
-    to_visible,
 )
 
 PREFIX: Final = "COUNTERSIGN_"
@@ -48,10 +48,6 @@ AGE_MAX: Final = 99
 VALIDITY_DAYS_MAX: Final = 365
 """No statute was found to set it; at most 12 months, by choice."""
 _EVIDENCE_DAYS_MAX: Final = 3650
-_SEAL_WITHIN_MAX: Final = 31 * 86_400
-_WORKERS_MAX: Final = 64
-_DRAIN_SECONDS_MAX: Final = 300
-_MAILS_MAX: Final = 1_000_000
 
 _Given: TypeAlias = tuple[str, str | None]
 """The source of a value, and its text."""
@@ -107,7 +103,7 @@ class Settings:
     """Where new signing keys of the live log are kept: `vault`, encrypted in the database, or
     `pkcs11`, on the token of `COUNTERSIGN_PKCS11_MODULE`. Takes effect at the next `countersign
     log rotate-key`; existing keys stay where they are. Example: `pkcs11`."""
-    log_ml_dsa: bool = _setting(expecting("true or false", BOOLEAN), "false")
+    log_ml_dsa: bool = _setting(BOOLEAN, "false")
     """`true`: at `countersign init` or the next `countersign log rotate-key` the live log also
     gets an ML-DSA-44 key, designed to withstand quantum computers, and signs each checkpoint
     with both. The second signature adds 3.3 KB to a checkpoint. Its key is always in the vault.
@@ -147,7 +143,7 @@ class Settings:
     `COUNTERSIGN_TIMESTAMP_URLS` are kept without a check of the signer; those of authorities
     that `init` chose must chain to the certificate that comes with the release.
     Example: `/var/lib/countersign/time-stamp-authorities.pem`."""
-    seal_within_seconds: int = _setting(number(60, _SEAL_WITHIN_MAX), "86400")
+    seal_within_seconds: int = _setting(number(60, 31 * 86_400), "86400")
     """The promise in receipts: the longest time in seconds (60 to 2678400) from an acknowledgment
     to its entry in the log. Sealing takes about a second; the rest is for faults that an
     operator must repair. A later entry is evidence against the operator. Example: `86400`."""
@@ -231,7 +227,7 @@ class Settings:
     webhook_timeout_seconds: int = _setting(number(1, 30), "15")
     """Time limit for a webhook receiver, from connecting to the end of its response.
     Example: `10`."""
-    webhook_allow_private: bool = _setting(expecting("true or false", BOOLEAN), "false")
+    webhook_allow_private: bool = _setting(BOOLEAN, "false")
     """`true`: webhooks may go to plain HTTP and to addresses that are not public, such as this
     machine. For development only: vendors could make the server call internal services.
     Example: `true`."""
@@ -262,12 +258,12 @@ class Settings:
     mailbox discard or soon delete them. The mail server must be allowed to send for its domain
     (SPF, DKIM). If omitted: `copies@` with the host of `COUNTERSIGN_PUBLIC_URL`.
     Example: `copies@countersign.example.com`."""
-    smtp_daily_limit: int = _setting(number(1, _MAILS_MAX), "1000")
+    smtp_daily_limit: int = _setting(number(1, 1_000_000), "1000")
     """Most mails of an account in 24 hours, in each mode, over all servers, from 1 to 1,000,000.
     Many mail servers allow a sender few more. It also limits the mails that can be sent through
     [one shop's sessions](security.md#threats). Above it the page asks buyers to use the link.
     Example: `5000`."""
-    workers: int = _setting(number(1, _WORKERS_MAX), "1")
+    workers: int = _setting(number(1, 64), "1")
     """Number of serving processes, from 1 to 64. With 2 or more, another process supervises them:
     see [several processes](install.md). One process fills almost two cores, and on fewer than three
     a second one makes each request dearer. Example: `2`."""
@@ -280,10 +276,10 @@ class Settings:
     )
     """Base URL of an OTLP/HTTP receiver of [traces](health.md). Needs the extra `traces`.
     If omitted: nothing is traced. Example: `http://127.0.0.1:4318`."""
-    drain_seconds: int = _setting(number(0, _DRAIN_SECONDS_MAX), "0")
+    drain_seconds: int = _setting(number(0, 300), "0")
     """Seconds, from 0 to 300, for which a stopping server keeps serving while `/readyz` returns
     503 `draining`: see [stopping](install.md). Example: `5`."""
-    console: bool = _setting(expecting("true or false", BOOLEAN), "false")
+    console: bool = _setting(BOOLEAN, "false")
     """`true`: people sign in at [`/console`](console.md), and the staff operations of the API
     respond. `false`: both return 404. `make run` and `make demo` set it. Example: `true`."""
     console_url: str | None = _setting(
@@ -304,13 +300,9 @@ class Settings:
     a slash at the end. It begins with `https://`, or is this machine. The server fetches its
     `/.well-known/openid-configuration`. Needs the next two settings. If omitted: people sign in
     with passkeys only. Example: `https://accounts.example.org`."""
-    oidc_client_id: str | None = _setting(
-        expecting("at most 1,024 printable ASCII characters", to_visible), None
-    )
+    oidc_client_id: str | None = _setting(VISIBLE, None)
     """Client identifier of this deployment at the provider. Example: `countersign`."""
-    oidc_client_secret: str | None = _setting(
-        expecting("at most 1,024 printable ASCII characters", to_visible), None, secret=True
-    )
+    oidc_client_secret: str | None = _setting(VISIBLE, None, secret=True)
     """Client secret at the provider. The server sends it only to the provider's token endpoint.
     Example: `7Fjfp0ZBr1KtDRbnfVdmIw`."""
 

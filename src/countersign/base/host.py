@@ -8,7 +8,8 @@ from typing import Final, TypeAlias
 
 Network: TypeAlias = IPv4Network | IPv6Network
 
-_NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
+PORT_MAX: Final = 65535
+NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
 def ip_or_none(text: str) -> IPv4Address | IPv6Address | None:
@@ -34,7 +35,7 @@ def is_wildcard(host: str) -> bool:
     """
     name, address = _read(host)
     if address is None:
-        return _NUMBER.fullmatch(name.rpartition(".")[2]) is not None
+        return NUMBER.fullmatch(name.rpartition(".")[2]) is not None
     return address.is_unspecified
 
 

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from countersign.base.host import Network, is_loopback, is_wildcard
+from countersign.base.host import PORT_MAX, Network, is_loopback, is_wildcard
 
-_PORT_MAX: Final = 65535
 DATABASE_SCHEMES: Final = ("postgresql://", "postgres://", "postgresql+psycopg://")
 _URL: Final = re.compile(
     r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([1-9][0-9]{0,4}))?(?:/[A-Za-z0-9._~/-]*)?\Z"
@@ -92,7 +91,7 @@ def to_url(text: str) -> str | None:
     # The URL goes into headers, so only harmless characters are allowed.
     match = _URL.match(text)
     host = text.partition("://")[2].partition("/")[0]
-    if match is None or int(match[1] or 1) > _PORT_MAX or is_wildcard(host):
+    if match is None or int(match[1] or 1) > PORT_MAX or is_wildcard(host):
         return None
     return text.rstrip("/")
 
@@ -175,5 +174,6 @@ def to_key_source(text: str) -> str | None:
 
 
 ADDRESS: Final = expecting("an IP address to listen on, such as 127.0.0.1 or 0.0.0.0", to_host)
-PORT: Final = number(1, _PORT_MAX)
-BOOLEAN: Final = {"true": True, "false": False}.get
+PORT: Final = number(1, PORT_MAX)
+BOOLEAN: Final = expecting("true or false", {"true": True, "false": False}.get)
+VISIBLE: Final = expecting("at most 1,024 printable ASCII characters", to_visible)

@@ -18,6 +18,7 @@ from countersign.base.db.engine import is_violation
 from countersign.base.db.statements import row, rows
 from countersign.base.db.tables import account_origins, accounts
 from countersign.base.errors import AccountClosed, AccountExists, InvalidArgument, UnknownAccount
+from countersign.base.host import NUMBER, PORT_MAX
 from countersign.base.values import ACCOUNT, from_ns, rfc3339, timed_id
 from countersign.core.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.core.access.room import Access
@@ -244,7 +245,6 @@ def _exists(name: str, *, is_closed: bool = False) -> AccountExists:
 
 
 URL_LENGTH_MAX: Final = 2048
-_PORT_MAX: Final = 65535
 _PORTS: Final = {"http": 80, "https": 443}
 _HOST_LENGTH_MAX: Final = 253
 _LABEL: Final = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
@@ -253,7 +253,6 @@ _ADDRESS: Final = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _UNSAFE: Final = re.compile(r"""[^!-~]|[\\"<>^`{|}]""")
-_NUMERIC: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
 """The last label of a host that browsers read as an IPv4 address, or refuse."""
 _EXPECTED: Final = "an origin is scheme, host and port, such as https://shop.example"
 
@@ -281,7 +280,7 @@ def _parse(url: str) -> tuple[str, str] | None:
         return None
     scheme, host, port, rest = match.group(1).lower(), match.group(2).lower(), match[3], match[4]
     number = _PORTS[scheme] if port is None else int(port)
-    if not 0 < number <= _PORT_MAX or not _is_written_as_browsers_do(host):
+    if not 0 < number <= PORT_MAX or not _is_written_as_browsers_do(host):
         return None
     shown = "" if number == _PORTS[scheme] else f":{number}"
     return f"{scheme}://{host}{shown}", rest or ""
@@ -292,7 +291,7 @@ def _is_written_as_browsers_do(host: str) -> bool:
     try:
         if host.startswith("["):
             return f"[{IPv6Address(host[1:-1])}]" == host
-        if _NUMERIC.fullmatch(host.rpartition(".")[2]):
+        if NUMBER.fullmatch(host.rpartition(".")[2]):
             return str(IPv4Address(host)) == host
     except ValueError:
         return False

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from countersign.base.host import ip_or_none
+from countersign.base.host import PORT_MAX, ip_or_none
 from countersign.base.values import Mode
 from countersign.core.access.reach import AccountReach
 from countersign.core.events.model import EventType, RecordedEvent
@@ -156,7 +156,6 @@ _URL: Final = re.compile(
     r"(?::(?P<port>[1-9][0-9]{0,4}))?(?P<path>/[!-~]*|\?[!-~]*)?\Z",
     re.IGNORECASE | re.ASCII,
 )
-_PORT_MAX: Final = 65535
 _FORM: Final = (
     "a URL like https://shop.example.com/events, without user, password, fragment and "
     "backslash: a host name in ASCII (xn-- for others) or an IP address without a zone, an "
@@ -312,7 +311,7 @@ def parse_target(url: str, *, private: bool) -> TargetAddress:
             "listen`, or set COUNTERSIGN_WEBHOOK_ALLOW_PRIVATE=true for the server and for its "
             "commands)"
         )
-    if port > _PORT_MAX:
+    if port > PORT_MAX:
         raise ValueError("a URL with a port up to 65535")
     return TargetAddress(scheme, host.lower(), port, path if path.startswith("/") else "/" + path)
 
