@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from countersign.base.db.tables import Field
 from countersign.base.errors import WrongSecretKey
+from countersign.base.files import key_text
 from countersign.core.access.secrets import SECRET_BYTES, DeploymentSecret
 
 SECRET_OF_TESTS = bytes(range(32))
@@ -129,7 +130,7 @@ def test_each_day_has_its_own_key() -> None:
 
 def test_the_secret_file_is_read_back_unchanged() -> None:
     """One line of base64."""
-    text = DeploymentSecret.new_text(SECRET_OF_TESTS)
+    text = key_text(SECRET_OF_TESTS)
     assert text == b64encode(SECRET_OF_TESTS).decode() + "\n"
     for variant in (text, text.strip(), "  " + text + "\r\n"):
         assert DeploymentSecret.from_text(variant).check_value() == SECRET.check_value()

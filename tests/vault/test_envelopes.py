@@ -10,7 +10,8 @@ import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from countersign.base.errors import InvalidConfiguration, WrongKeyEncryptionKey
-from countersign.core.vault.key_encryption import KeyRing, key_id, key_text, parse_keys
+from countersign.base.files import key_text
+from countersign.core.vault.key_encryption import KeyRing, key_id, parse_keys
 from countersign.core.vault.vault import DataKey
 
 ID, KEY = bytes(range(16)), bytes(range(32))

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from countersign.base.db.database import Database
+from countersign.base.files import key_text
 from countersign.base.http.schemas import Page
 from countersign.base.values import Mode, from_ns
 from countersign.core.access.account import add_account
@@ -24,7 +25,7 @@ from countersign.core.events.room import Events
 from countersign.core.events.routes import Event, EventsQuery, list_events
 from countersign.core.events.sql import find_event, write_events
 from countersign.core.gate.act import Writing
-from countersign.core.vault.key_encryption import KeyRing, key_text
+from countersign.core.vault.key_encryption import KeyRing
 from countersign.core.vault.vault import SealedColumn, Vault
 from countersign.core.webhooks import deliveries, endpoints
 from countersign.core.webhooks.address_guard import AddressGuard

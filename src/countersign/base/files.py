@@ -6,6 +6,7 @@ import fcntl
 import os
 import stat
 import time
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -22,6 +23,11 @@ def loose_mode(path: Path) -> int:
     except OSError:
         return 0  # whatever needs the file says so
     return mode if mode & 0o077 else 0
+
+
+def key_text(key: bytes) -> str:
+    """A key as a line of a file."""
+    return b64encode(key).decode("ascii") + "\n"
 
 
 def write_key_file(path: Path, text: str) -> None:

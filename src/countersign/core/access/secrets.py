@@ -4,7 +4,7 @@ One file of 32 random bytes (base64) is the root. Each use has its own key by HK
 5869), so that none reveals anything about another.
 """
 
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from binascii import Error as Base64Error
 from hashlib import sha256
 from hmac import compare_digest
@@ -20,7 +20,7 @@ from sqlalchemy import URL
 from countersign.base.db import schema
 from countersign.base.db.tables import Field
 from countersign.base.errors import WrongSecretKey
-from countersign.base.files import write_key_file
+from countersign.base.files import key_text, write_key_file
 from countersign.base.values import Entropy
 
 SECRET_BYTES: Final = 32
@@ -80,11 +80,6 @@ class DeploymentSecret:
             return cls(b64decode(text.strip(), validate=True))
         except (Base64Error, ValueError) as error:
             raise WrongSecretKey("The secret key file must contain 32 bytes in base64.") from error
-
-    @staticmethod
-    def new_text(entropy: bytes) -> str:
-        """The content of a new secret key file, from 32 random bytes."""
-        return b64encode(entropy).decode("ascii") + "\n"
 
     def check_value(self) -> bytes:
         """A value in the database that identifies this secret."""
@@ -168,7 +163,7 @@ _VALUE: Final = "secret_check"
 def make_secret(path: Path, url: URL, entropy: Entropy) -> None:
     """Make the secret key file of a new deployment, and check it."""
     if not path.exists() and not schema.has_value(url, _VALUE):
-        write_key_file(path, DeploymentSecret.new_text(entropy(SECRET_BYTES)))
+        write_key_file(path, key_text(entropy(SECRET_BYTES)))
     open_secret(path, url)
 
 

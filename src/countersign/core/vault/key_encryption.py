@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Callable, Sequence
 from hashlib import sha256
@@ -125,11 +125,6 @@ def parse_keys(text: str) -> list[bytes]:
             "The source that COUNTERSIGN_KEY_ENCRYPTION_KEY names contains no key-encryption key."
         )
     return keys
-
-
-def key_text(key: bytes) -> str:
-    """A key as a line of a source."""
-    return b64encode(key).decode("ascii") + "\n"
 
 
 def key_source(uri: str) -> Callable[[], str]:

@@ -17,14 +17,13 @@ from sqlalchemy import URL
 
 from countersign.base.db import schema
 from countersign.base.errors import InvalidArgument, KeyRotationFailed
-from countersign.base.files import write_key_file
+from countersign.base.files import key_text, write_key_file
 from countersign.base.values import Entropy
 from countersign.core.vault.key_encryption import (
     KEY_BYTES,
     KeyRing,
     key_id,
     key_source,
-    key_text,
     parse_keys,
 )
 from countersign.core.vault.vault import VaultRoom, count_keys
