@@ -13,11 +13,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, or_, select
 
+from countersign.base.db.schema import value_of
 from countersign.base.db.statements import rows
 from countersign.base.db.tables import (
     buyer_blocks,
     buyers,
-    deployment,
     erasures,
     records,
     shred_keys,
@@ -327,10 +327,7 @@ def _unknown(cbid: str) -> UnknownSubject:
 
 async def _was_erased(room: Buyers, cbid: str) -> bool:
     name = erased_name(room.access.secret, cbid, DEPLOYMENT)
-    query = select(deployment.c.name).where(deployment.c.name == name)
-    return await room.access.database.read(
-        lambda connection: bool(connection.execute(query).first())
-    )
+    return await room.access.database.read(value_of, name) is not None
 
 
 def checked(text: str, what: str = "reason") -> str:

@@ -13,6 +13,7 @@ import structlog
 from sqlalchemy import Connection, Row, delete, select, update
 
 from countersign.base.db.database import Database
+from countersign.base.db.schema import value_of
 from countersign.base.db.tables import (
     acknowledgment_uses,
     buyers,
@@ -434,8 +435,7 @@ def _find_keyless(connection: Connection, after_id: str) -> Sequence[Row[str, st
 
     None unless the database was restored and erasures are left to record.
     """
-    noted = select(deployment.c.name).where(deployment.c.name == KEYS_MISSING)
-    if connection.execute(noted).first() is None:
+    if value_of(connection, KEYS_MISSING) is None:
         return ()
     return connection.execute(
         select(disclosures.c.record_id, disclosures.c.account_id, disclosures.c.mode)

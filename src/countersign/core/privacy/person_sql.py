@@ -20,13 +20,13 @@ from sqlalchemy import (
     update,
 )
 
+from countersign.base.db.schema import value_of
 from countersign.base.db.statements import chunks
 from countersign.base.db.tables import (
     PERSONAL_INFO,
     accounts,
     buyers,
     checkout_sessions,
-    deployment,
     disclosures,
     pending_sessions,
     personal_columns,
@@ -141,11 +141,10 @@ def find_relying(
 
     Its later data counts.
     """
-    ties, d = sorted(find_ties(connection, secret, cbids, reach)), deployment.c
+    ties = sorted(find_ties(connection, secret, cbids, reach))
     marks, left = marks_of(connection, ties), dict[tuple[str, AccountReach], bytes]()
     for cbid, owner in {(tie.cbid, tie.owner) for tie in ties}:
-        noted = select(d.value).where(d.name == erased_name(secret, cbid, owner))
-        left[cbid, owner] = connection.execute(noted).scalar() or b""
+        left[cbid, owner] = value_of(connection, erased_name(secret, cbid, owner)) or b""
     return [
         tie
         for tie in ties
