@@ -9,6 +9,7 @@ import asyncio
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import partial
 from hashlib import sha256
 from typing import Annotated, Any, Final
 
@@ -247,23 +248,16 @@ def in_state(
     begins again, as with a new verification. Proofs of a provider no longer count.
     """
     buyer = buyer if status is BuyerStatus.REVOKED else replace(buyer, proofs=())
+    verified = partial(replace, buyer, status=BuyerStatus.VERIFIED, reasons=())
     match status:
         case BuyerStatus.VERIFIED:
-            return replace(
-                buyer, status=status, reasons=(), verified_at=now, expires_at=now + VALIDITY
-            )
+            return verified(verified_at=now, expires_at=now + VALIDITY)
         case BuyerStatus.EXPIRED:
             if status_at(buyer, now) is status:
                 return buyer
             began = now - VALIDITY - _SINCE_EXPIRED
             verified_at = began if buyer.verified_at is None else min(buyer.verified_at, now)
-            return replace(
-                buyer,
-                status=BuyerStatus.VERIFIED,
-                reasons=(),
-                verified_at=verified_at,
-                expires_at=now,
-            )
+            return verified(verified_at=verified_at, expires_at=now)
         case BuyerStatus.REVOKED:
             return after_revocation(buyer)
         case _:
