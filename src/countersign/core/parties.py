@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
@@ -18,7 +18,7 @@ from countersign.base.errors import InvalidArgument
 from countersign.base.values import Mode
 from countersign.core.access.account import Account
 from countersign.core.access.audit import AuditAction, write_audit
-from countersign.core.log.record import NewRecord, RecordType
+from countersign.core.log.record import RecordType
 from countersign.core.log.room import LogRoom
 from countersign_evidence.canonical import Json
 from countersign_evidence.record import PARTIES_VERSION
@@ -69,13 +69,8 @@ class Particulars:
 
         Raises InvalidArgument if one is too long, or not one line of printable text.
         """
-        return Particulars(
-            **{
-                field.name: checked(field.name, given, getattr(earlier, field.name))
-                for field in fields(self)
-                for given in [getattr(self, field.name)]
-            }
-        )
+        before = asdict(earlier)
+        return Particulars(**{n: checked(n, text, before[n]) for n, text in asdict(self).items()})
 
 
 def checked(name: str, given: str | None, earlier: str | None) -> str | None:
@@ -170,12 +165,6 @@ def record_ids(connection: Connection, digests: Iterable[str]) -> Sequence[str]:
     return connection.execute(rows.order_by(parties.c.type, parties.c.number)).scalars().all()
 
 
-def put_in_force(connection: Connection, scope: str, record: NewRecord, number: int) -> None:
-    """Let this record of a party succeed number `number - 1`."""
-    row = {"scope": scope, "mode": record.mode, "type": record.type.value, "number": number}
-    connection.execute(insert(parties), row | {"record_id": record.id, "digest": record.digest})
-
-
 _NOTHING: Final = Particulars()
 
 
@@ -219,7 +208,8 @@ def describe(
     type_ = PartyType.OPERATOR if account is None else PartyType.ACCOUNT
     scope = DEPLOYMENT if account is None else account.id
     before = described(connection, scope, type_)
-    earlier = _NOTHING if before is None else _particulars(before)
+    known = {} if before is None else before.members
+    earlier = msgspec.convert({n: known.get(n) for n in asdict(_NOTHING)}, Particulars)
     stated = given.over(earlier)
     if given == _NOTHING or stated == earlier == _NOTHING:
         raise InvalidArgument(
@@ -277,14 +267,10 @@ def _record(
             record = replace(record, account_id=scope)
         number = 1 if before is None else before.number + 1
         room.journal.write(connection, [record])
-        put_in_force(connection, scope, record, number)
+        row = {"scope": scope, "mode": mode, "type": type_.value, "number": number}
+        connection.execute(insert(parties), row | {"record_id": record.id, "digest": record.digest})
     if (made := described(connection, scope, type_)) is None:
         raise AssertionError("it has just been written")
     named = {"changed": changed, "number": made.number}
     write_audit(connection, room.access.audit.entry(_AUDITED[type_], scope, **named))
     return made
-
-
-def _particulars(found: Described) -> Particulars:
-    names = asdict(_NOTHING)
-    return msgspec.convert({n: found.members.get(n) for n in names}, Particulars)
