@@ -33,13 +33,6 @@ _OPERATOR: Final = literal("deployment")
 """The scope of the operator's descriptions."""
 
 
-class _Description(msgspec.Struct):
-    previous: str | None = None
-
-
-_read_description: Final = msgspec.json.Decoder(_Description).decode
-
-
 def unmatched_rows(connection: Connection) -> list[tuple[Mode, str]]:
     """All differences, each with the mode of the log that shows it."""
     holds = [(Mode.LIVE, message) for message in _unmatched_holds(connection)]
@@ -53,7 +46,7 @@ def _unmatched_parties(connection: Connection) -> Iterator[tuple[Mode, str]]:
         query = select(c.id, scope, c.mode, c.type, c.digest, c.body).where(c.type.in_(_PARTIES))
         for id_, *said, body in connection.execute(query):
             try:
-                twins[id_] = (*said, _read_description(body).previous)
+                twins[id_] = (*said, msgspec.json.decode(body, type=dict[str, Any]).get("previous"))
             except (msgspec.MsgspecError, TypeError):
                 twins[id_] = (*said, None)  # it is damaged, which is a separate finding
     before: dict[tuple[str, ...], str] = {}

@@ -88,17 +88,10 @@ SELECT_ERASABLE: Final = select(
 ).outerjoin(erasures, erasures.c.record_id == records.c.id)
 
 
-class _Notice(msgspec.Struct):
-    retention_years: int | None = None
-
-
-_read_notice: Final = msgspec.json.Decoder(_Notice).decode
-
-
 def find_retention_years(connection: Connection) -> dict[str, int]:
     """Years to keep acknowledgments, by the digest of the notice; unlimited ones are absent."""
     rows = connection.execute(select(notice_versions.c.digest, notice_versions.c.body))
-    found = {row.digest: _read_notice(row.body).retention_years for row in rows}
+    found = {row.digest: msgspec.json.decode(row.body).get("retention_years") for row in rows}
     return {digest: years for digest, years in found.items() if years is not None}
 
 
