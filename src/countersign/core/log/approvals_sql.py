@@ -69,10 +69,8 @@ def approvals_of(
     connection: Connection, proposal_id: str, roster: Roster
 ) -> Sequence[tuple[str, bytes]]:
     """The approvers in the roster (verifier keys) of a proposal, each with its signature line."""
-    rows = connection.execute(
-        select(log_approvals.c.approver, log_approvals.c.line)
-        .where(log_approvals.c.proposal_id == proposal_id)
-        .where(log_approvals.c.approver.in_([one.vkey for one in roster.approvers]))
-        .order_by(log_approvals.c.at, log_approvals.c.approver)
-    )
-    return [(row.approver, row.line) for row in rows]
+    c = log_approvals.c
+    given = select(c.approver, c.line).where(c.proposal_id == proposal_id)
+    given = given.where(c.approver.in_([one.vkey for one in roster.approvers]))
+    found = connection.execute(given.order_by(c.at, c.approver))
+    return [(row.approver, row.line) for row in found]

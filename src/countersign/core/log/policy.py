@@ -72,11 +72,9 @@ def _cosigning(vkey: bytes) -> bytes:
         key = Verifier.parse(vkey.decode(), any_kind=True)
     except (EvidenceError, UnicodeDecodeError):
         return vkey  # the policy's reader reports the error and its line
-    return (
-        Verifier(key.name, COSIGNATURE, key.public_key).vkey.encode()
-        if key.kind == ED25519
-        else vkey
-    )
+    if key.kind != ED25519:
+        return vkey
+    return Verifier(key.name, COSIGNATURE, key.public_key).vkey.encode()
 
 
 _SKEW: Final = timedelta(seconds=2)

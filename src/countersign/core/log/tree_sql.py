@@ -44,14 +44,8 @@ def tile_hashes(connection: Connection, log_id: int, tile: TileId) -> bytes:
         [origin] = _origin(connection, log_id).fetchone()
         found = digests(connection, log_id, start, start + tile.width)
         return b"".join(leaves_of(origin, found))
-    return b"".join(tile_roots(connection, log_id, tile.level - 1, start, start + tile.width))
-
-
-def tile_roots(
-    connection: Connection, log_id: int, level: int, start: int, end: int
-) -> list[bytes]:
-    """The roots of the complete tiles of a level from `start` to before `end`."""
-    return [bytes(root) for (root,) in _roots(connection, log_id, level, start, end)]
+    roots = _roots(connection, log_id, tile.level - 1, start, start + tile.width)
+    return b"".join(bytes(root) for (root,) in roots)
 
 
 def tree_at(connection: Connection, log_id: int, size: int) -> GrowingTree:
