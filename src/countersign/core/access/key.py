@@ -161,10 +161,8 @@ def compose_token(mark: str, entropy: bytes) -> str:
 
 def well_formed(token: str) -> bool:
     """Whether the text has the form of a key and its checksum is right."""
-    return (
-        _FORM.match(token) is not None
-        and _checksum(token[:-_CHECKSUM_LENGTH]) == token[-_CHECKSUM_LENGTH:]
-    )
+    stem, checksum = token[:-_CHECKSUM_LENGTH], token[-_CHECKSUM_LENGTH:]
+    return _FORM.match(token) is not None and _checksum(stem) == checksum
 
 
 def key_hint(token: str) -> str:

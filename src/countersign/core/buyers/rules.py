@@ -67,11 +67,8 @@ class VerificationRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields
             ends: when its validity ends.
             last: the last day of the document, which counts in `zone`; None if it is not known.
         """
-        if (
-            last is None
-            or self.document_expiry is DocumentExpiry.IGNORED
-            or last >= self.day_of(ends)
-        ):
+        ignored = self.document_expiry is DocumentExpiry.IGNORED
+        if ignored or last is None or last >= self.day_of(ends):
             return ends
         midnight = datetime.combine(last + timedelta(days=1), time.min, ZoneInfo(self.zone))
         return midnight.astimezone(UTC)

@@ -90,10 +90,8 @@ def renew(session: Session, now: datetime, check: IdentityCheck) -> Session:
     """The page of the newest check has this address now; unchanged if that is another check."""
     content = require_open(session, now, Collected.IDENTITY)
     before = content.check
-    if before is None or (before.attempt, before.provider_session) != (
-        check.attempt,
-        check.provider_session,
-    ):
+    own = check.attempt, check.provider_session
+    if before is None or (before.attempt, before.provider_session) != own:
         return session
     if before.url == check.url:
         return session

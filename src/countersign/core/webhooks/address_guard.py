@@ -57,9 +57,8 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
     IPv4 address: mapped (::ffff:0:0/96), compatible (::/96) and NAT64 (64:ff9b::/96).
     """
     is_unicast = not address.is_multicast if address.version == 4 else address in _GLOBAL_UNICAST
-    return (
-        is_unicast and address.is_global and not any(address in network for network in _NOT_PUBLIC)
-    )
+    is_known = any(address in network for network in _NOT_PUBLIC)
+    return is_unicast and address.is_global and not is_known
 
 
 class AddressGuard(Struct, eq=False, kw_only=True):
