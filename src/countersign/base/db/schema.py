@@ -25,6 +25,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import DatabaseError, OperationalError, ProgrammingError
 
 from countersign.base.db.engine import Purpose, is_embedded, open_engine, translate
+from countersign.base.db.statements import lock_on_server
 from countersign.base.db.tables import deployment
 from countersign.base.errors import (
     DatabaseMoved,
@@ -291,8 +292,7 @@ def _wait_for_turn(connection: Connection) -> None:
 
     On SQLite it waits already when its transaction begins.
     """
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:k)"), {"k": _ADVISORY_LOCK})
+    lock_on_server(connection, "SELECT pg_advisory_xact_lock(:key)", key=_ADVISORY_LOCK)
 
 
 def _refuse_unknown(connection: Connection) -> str | None:

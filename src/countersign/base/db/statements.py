@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 from sqlalchemy import Connection, Dialect, Executable, Table
+from sqlalchemy import text as sql_text
 from sqlalchemy.exc import DBAPIError
 
 # Statements of the hot path, as the driver takes them.
@@ -32,6 +33,12 @@ def statements_of(package: str) -> Mapping[str, str]:
     """The statements in a package's `statements.sql`, each on one line, by the names above them."""
     text = (resources.files(package) / "statements.sql").read_text("utf-8")
     return {name: " ".join(statement.split()) for name, statement in _NAMED.findall(text)}
+
+
+def lock_on_server(connection: Connection, statement: str, **values: object) -> None:
+    """Wait for a lock on PostgreSQL; the embedded database has one writer at a time."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(sql_text(statement), values)
 
 
 @dataclass(slots=True)

@@ -11,11 +11,11 @@ from ipaddress import IPv4Address, IPv6Address
 from typing import Final
 
 from msgspec import to_builtins
-from sqlalchemy import Connection, bindparam, delete, insert, or_, select, text, update
+from sqlalchemy import Connection, bindparam, delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from countersign.base.db.engine import is_violation
-from countersign.base.db.statements import row, rows
+from countersign.base.db.statements import lock_on_server, row, rows
 from countersign.base.db.tables import account_origins, accounts
 from countersign.base.errors import AccountClosed, AccountExists, InvalidArgument, UnknownAccount
 from countersign.base.host import NUMBER, PORT_MAX
@@ -174,8 +174,7 @@ def set_settings(
 
 def lock_grants(connection: Connection) -> None:
     """Let no other transaction change roles until this one ends: the last owner stays the last."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("LOCK TABLE person_grants IN SHARE ROW EXCLUSIVE MODE"))
+    lock_on_server(connection, "LOCK TABLE person_grants IN SHARE ROW EXCLUSIVE MODE")
 
 
 def lock_account(connection: Connection, id_or_name: str) -> Account:
@@ -227,9 +226,8 @@ async def find_account(access: Access, id_or_name: str) -> Account:
 
 def _refuse_taken(connection: Connection, name: str, but: str = "") -> None:
     """Names that differ only in case count as the same."""
-    if connection.dialect.name == "postgresql":
-        # Another command that writes a name waits here until this one is committed.
-        connection.execute(text(f"LOCK TABLE {accounts.name} IN SHARE ROW EXCLUSIVE MODE"))
+    # Another command that writes a name waits here until this one is committed.
+    lock_on_server(connection, "LOCK TABLE accounts IN SHARE ROW EXCLUSIVE MODE")
     for known in all_accounts(connection):
         if known.id != but and known.name.casefold() == name.casefold():
             raise _exists(known.name, is_closed=known.closed_at is not None)

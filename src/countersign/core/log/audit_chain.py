@@ -12,8 +12,9 @@ from datetime import timedelta
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import Connection, Row, insert, select, text
+from sqlalchemy import Connection, Row, insert, select
 
+from countersign.base.db.statements import lock_on_server
 from countersign.base.db.tables import audit_chain, audit_log, deployment_records
 from countersign.base.errors import InternalError
 from countersign.base.values import Entropy, Mode, from_ns, rfc3339_ms
@@ -30,7 +31,7 @@ SEALED_EVERY: Final = timedelta(hours=1)
 _SALT_BYTES: Final = 16
 _PAGE: Final = 500
 _c: Final = audit_chain.c
-_LOCK: Final = text("SELECT pg_advisory_xact_lock(hashtext('countersign audit_chain'))")
+_LOCK: Final = "SELECT pg_advisory_xact_lock(hashtext('countersign audit_chain'))"
 
 
 def entry_of(row: Row[*tuple[Any, ...]]) -> Entry:
@@ -47,8 +48,7 @@ async def seal_audit(room: LogRoom, *, now_too: bool = False) -> str | None:
 
 
 def _seal(connection: Connection, room: LogRoom, *, now_too: bool) -> str | None:
-    if connection.dialect.name == "postgresql":
-        connection.execute(_LOCK)
+    lock_on_server(connection, _LOCK)
     now = from_ns(room.clock.time_ns())
     last = _last_sealed(connection)
     if last is not None and now < last.at + SEALED_EVERY and not now_too:

@@ -12,9 +12,9 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, select, text, update
+from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, select, update
 
-from countersign.base.db.statements import chunks
+from countersign.base.db.statements import chunks, lock_on_server
 from countersign.base.db.tables import (
     account_origins,
     api_keys,
@@ -219,10 +219,9 @@ def _end(
     in between would not keep it.
     """
     take_turn(connection)
-    if connection.dialect.name == "postgresql":
-        # A transaction that clears or fulfils an order locks its rows; without rows, only this lock
-        # makes it wait.
-        connection.execute(text("LOCK TABLE acknowledgment_uses IN EXCLUSIVE MODE"))
+    # A transaction that clears or fulfils an order locks its rows; without rows, only this lock
+    # makes it wait.
+    lock_on_server(connection, "LOCK TABLE acknowledgment_uses IN EXCLUSIVE MODE")
     account = read_account(connection, account_id)
     at = from_ns(privacy.access.clock.time_ns())
     orders = reached(connection, account, keys, at) if account else []

@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final, TypeAlias
 
-from sqlalchemy import Connection, and_, func, insert, select, text, true, update
+from sqlalchemy import Connection, and_, func, insert, select, true, update
 
-from countersign.base.db.statements import SelectAmong, chunks, of_row, row, rows
+from countersign.base.db.statements import SelectAmong, chunks, lock_on_server, of_row, row, rows
 from countersign.base.db.tables import (
     accounts,
     buyer_references,
@@ -154,8 +154,7 @@ def take_turn(connection: Connection) -> None:
 
     The embedded database has one writer in any case.
     """
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _HOLDS_LOCK})
+    lock_on_server(connection, "SELECT pg_advisory_xact_lock(:key)", key=_HOLDS_LOCK)
 
 
 def end_hold(connection: Connection, privacy: Privacy, hold: Hold, **about: str) -> Hold:
