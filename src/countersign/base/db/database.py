@@ -286,8 +286,7 @@ class Database:
         A CountersignError that the act returns refuses it, but its writes stay; one that it raises
         also rolls them back.
         """
-        result: R = await self._writing().call(_run_each, (act, args, kwargs))
-        return result
+        return await self._writing().call(_run_each, (act, args, kwargs))
 
     def _writing(self) -> Batcher:
         """The batcher for writes, while they are accepted and durable."""
@@ -306,8 +305,7 @@ class Database:
 
     async def read(self, act: Act[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Look something up by its key, in the turn of other look-ups."""
-        result: R = await self._read.call(_ask_each, (act, args, kwargs))
-        return result
+        return await self._read.call(_ask_each, (act, args, kwargs))
 
     async def read_batched(self, act: BatchAct[T, R], item: T) -> R:
         """Look something up by its key, in a query shared with others."""
@@ -315,8 +313,7 @@ class Database:
 
     async def scan(self, act: Act[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Ask for something that may take long, such as a list."""
-        result: R = await self._scan.call(_ask_each, (act, args, kwargs))
-        return result
+        return await self._scan.call(_ask_each, (act, args, kwargs))
 
     async def scan_batched(self, act: BatchAct[T, R], item: T) -> R:
         """Run a slow query once for all callers that ask for the same."""
@@ -329,8 +326,7 @@ class Database:
         """
         if self.damage is not None:
             raise self.damage
-        result: R = await self._sequence.call(_run_each, (act, args, kwargs))
-        return result
+        return await self._sequence.call(_run_each, (act, args, kwargs))
 
     async def empty_log(self) -> bool:
         """Empty the write-ahead log of the embedded database; False if that was not possible.

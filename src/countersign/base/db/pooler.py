@@ -66,5 +66,4 @@ def hands_sessions_around(arguments: Mapping[str, Any]) -> bool:
 
 
 def _session(connection: Any) -> int:  # noqa: ANN401 - of a driver that is imported late
-    pid: int = connection.execute("SELECT pg_backend_pid()", prepare=False).fetchone()[0]
-    return pid
+    return int(connection.execute("SELECT pg_backend_pid()", prepare=False).fetchone()[0])

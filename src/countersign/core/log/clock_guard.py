@@ -120,8 +120,7 @@ def _of(seconds: float, ahead: str, behind: str) -> str:
 
 def database_time(connection: Connection) -> float:
     """The time of PostgreSQL, in Unix seconds."""
-    found: float = connection.execute(_TIME).scalar_one()
-    return found
+    return float(connection.execute(_TIME).scalar_one())
 
 
 async def times_of(urls: list[str]) -> dict[str, float]:

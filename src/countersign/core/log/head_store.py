@@ -128,8 +128,7 @@ class HeadStore(Heads):
             return True
 
         self._known.pop(name, None)
-        written: bool = self._ask(put)
-        return written
+        return bool(self._ask(put))
 
     def _ask(self, what: Callable[[], Any]) -> Any:  # noqa: ANN401 - what it returns
         if time.monotonic() < self._away_until:
