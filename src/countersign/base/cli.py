@@ -131,23 +131,23 @@ Report: TypeAlias = Callable[[int, int, str], None]
 _PERIOD_SECONDS: Final = 5.0
 
 
-class SaidProgress:
+class SaidProgress(msgspec.Struct, eq=False):
     """Says how far work has come, at most once in a period: short work says nothing."""
 
-    def __init__(
-        self,
-        what: str,
-        period: float = _PERIOD_SECONDS,
-        now: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._what, self._period, self._now = what, period, now
-        self._said = now()
+    what: str
+    period: float = _PERIOD_SECONDS
+    now: Callable[[], float] = time.monotonic
+    _said: float = 0.0
+
+    def __post_init__(self) -> None:
+        """The first period begins now."""
+        self._said = self.now()
 
     def __call__(self, done: int, total: int, unit: str) -> None:
         """`done` of `total` are finished, each counted in `unit`."""
-        if self._now() - self._said >= self._period:
-            self._said = self._now()
-            say(f"{self._what}: {100 * done // max(total, 1)} % ({done:,} of {total:,} {unit})")
+        if self.now() - self._said >= self.period:
+            self._said = self.now()
+            say(f"{self.what}: {100 * done // max(total, 1)} % ({done:,} of {total:,} {unit})")
 
 
 _FORMULA: Final = (

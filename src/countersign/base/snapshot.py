@@ -137,11 +137,10 @@ class KeyedLocks(Struct, eq=False):
                 del self._locks[key]
 
 
-class SingleFlight:
+class SingleFlight(Struct, eq=False):
     """Concurrent calls for the same key share one run."""
 
-    def __init__(self) -> None:
-        self._running: dict[Hashable, asyncio.Task[Any]] = {}
+    _running: dict[Hashable, asyncio.Task[Any]] = {}
 
     async def join(self, key: Hashable, begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """The result of the run under this key; if there is none, `begin` starts it.
