@@ -93,9 +93,7 @@ def planned_fault(
 ) -> PlannedFault:
     """The fault for the next verification of an account."""
     query = select(test_faults).where(test_faults.c.account_id == account_id)
-    if to_change:
-        query = query.with_for_update()
-    row = connection.execute(query).one_or_none()
+    row = connection.execute(query.with_for_update() if to_change else query).one_or_none()
     if row is None:
         return NO_FAULT
     return PlannedFault(

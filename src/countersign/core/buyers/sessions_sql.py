@@ -212,10 +212,8 @@ def link(  # noqa: PLR0917 - all that is known
     knows, and not also under a name that is joined to another.
     """
     if not person.kept:
-        connection.execute(
-            insert(provider_sessions),
-            {"mode": keys.mode, "session_index": person.kept_under, "cbid": buyer.cbid},
-        )
+        new = {"mode": keys.mode, "session_index": person.kept_under, "cbid": buyer.cbid}
+        connection.execute(insert(provider_sessions), new)
     kept = update(provider_sessions)
     kept = kept.filter_by(mode=keys.mode, session_index=person.kept_under)
     if keys.provider_reference is not None:
@@ -223,10 +221,8 @@ def link(  # noqa: PLR0917 - all that is known
     for other in person.others:
         join(connection, other, buyer, at, revoked=person.revoked, shown=shown)
     if keys.fingerprint is not None and not person.document_known:
-        connection.execute(
-            insert(buyer_documents),
-            {"mode": keys.mode, "fingerprint": keys.fingerprint, "cbid": buyer.cbid},
-        )
+        of = {"mode": keys.mode, "fingerprint": keys.fingerprint, "cbid": buyer.cbid}
+        connection.execute(insert(buyer_documents), of)
     if keys.verifies:
         first = kept.where(provider_sessions.c.verified_at.is_(None))
         connection.execute(first.values(verified_at=shown))
@@ -271,11 +267,8 @@ def follow(connection: Connection, new: PendingSession) -> None:
     if known is not None:
         # The request may have another ZIP code now; the key that it was sealed with goes too.
         connection.execute(delete(shred_keys).where(shred_keys.c.record_id == known))
-        connection.execute(
-            update(pending_sessions)
-            .where(pending_sessions.c.id == known)
-            .values(id=new.id, request=new.request, cbid=new.cbid)
-        )
+        renewed = {"id": new.id, "request": new.request, "cbid": new.cbid}
+        connection.execute(update(pending_sessions).filter_by(id=known).values(renewed))
     else:
         row = asdict(new)
         del row["shred_key"]

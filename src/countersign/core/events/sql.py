@@ -252,9 +252,8 @@ def numbered(row: Row[*tuple[Any, ...]], number: int) -> RecordedEvent:
 
 def find(connection: Connection, reach: Reach, seq: int) -> RecordedEvent | None:
     """The event with this number, if it is in reach."""
-    row = connection.execute(
-        select(events).where(holds(seq), reach.rows(events), settled(connection))
-    ).one_or_none()
+    held = select(events).where(holds(seq), reach.rows(events), settled(connection))
+    row = connection.execute(held).one_or_none()
     return None if row is None else numbered(row, seq)
 
 
@@ -290,11 +289,8 @@ def renumber_restored(connection: Connection) -> bool:
     end = connection.execute(select(func.max(events.c.seq))).scalar_one()
     connection.execute(update(events).values(tx=0))
     cursor = webhook_endpoints.c.cursor_seq
-    connection.execute(
-        update(webhook_endpoints).values(
-            cursor_tx=0, cursor_seq=case((cursor > end, end), else_=cursor)
-        )
-    )
+    moved = {"cursor_tx": 0, "cursor_seq": case((cursor > end, end), else_=cursor)}
+    connection.execute(update(webhook_endpoints).values(moved))
     return True
 
 
@@ -303,14 +299,10 @@ def delete_old_events(connection: Connection, before: datetime, limit: int) -> i
 
     The last row stays: on the embedded database the numbers continue from it.
     """
-    first = select(events.c.seq).order_by(events.c.seq).limit(limit)
-    return connection.execute(
-        delete(events).where(
-            events.c.seq.in_(first),
-            events.c.at < before,
-            events.c.seq < select(func.max(events.c.seq)).scalar_subquery(),
-        )
-    ).rowcount
+    seq, last = events.c.seq, select(func.max(events.c.seq)).scalar_subquery()
+    first = select(seq).order_by(seq).limit(limit)
+    old = delete(events).where(seq.in_(first), events.c.at < before, seq < last)
+    return connection.execute(old).rowcount
 
 
 _log: Final = structlog.get_logger("countersign.events")

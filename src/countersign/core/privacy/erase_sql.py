@@ -244,9 +244,8 @@ def _forget_zips(connection: Connection, ids: Sequence[str], at: datetime) -> No
     connection.execute(update(verifications).where(*live).values(zip_index=None))
     named = buyers.c.cbid.in_([row.cbid for row in rows])
     decides = buyers.c.attempted_by.in_({row.account_id for row in rows})
-    connection.execute(
-        update(buyers).where(named, decides, buyers.c.proposal.is_not(None)).values(proposal=None)
-    )
+    proposed = update(buyers).where(named, decides, buyers.c.proposal.is_not(None))
+    connection.execute(proposed.values(proposal=None))
     sessions = {row.session_index.hex() for row in rows if row.session_index}
     for before in buyers_by_cbid(connection, [row.cbid for row in rows], to_change=True).values():
         proofs = tuple(
@@ -346,11 +345,8 @@ def leave_buyer(connection: Connection, relying: Mapping[str, str], reach: Accou
     asked = select(v.session_index).where(of_person, reach.rows(verifications))
     others = select(v.session_index).where(of_person, not_(reach.rows(verifications)))
     mine = and_(p.mode == reach.mode, p.cbid.in_(relying))
-    connection.execute(
-        delete(provider_sessions).where(
-            mine, p.session_index.in_(asked), p.session_index.not_in(others)
-        )
-    )
+    own = (p.session_index.in_(asked), p.session_index.not_in(others))
+    connection.execute(delete(provider_sessions).where(mine, *own))
     reviewed = and_(buyers.c.cbid.in_(relying), buyers.c.attempted_by == account_id)
     connection.execute(update(buyers).where(reviewed).values(proposal=None, dismissed=None))
     for before in buyers_by_cbid(connection, [*relying], to_change=True).values():
@@ -426,6 +422,4 @@ def note_copies(connection: Connection, erasure_id: str) -> None:
 
 def delete_noted_copies(connection: Connection, noted: bytes) -> None:
     """Delete this note, if there is no newer one."""
-    connection.execute(
-        delete(deployment).where(deployment.c.name == COPIES_REMAIN, deployment.c.value == noted)
-    )
+    connection.execute(delete(deployment).filter_by(name=COPIES_REMAIN, value=noted))

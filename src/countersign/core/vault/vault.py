@@ -77,11 +77,8 @@ def _not_wrapped_with(
 
 def _store_rewrapped(connection: Connection, key: WrappedKey, wrapped: bytes) -> None:
     """Store the key in another wrapping, unless another process has done so."""
-    connection.execute(
-        update(data_keys)
-        .where(data_keys.c.id == key.id, data_keys.c.wrapped == key.wrapped)
-        .values(wrapped=wrapped)
-    )
+    same = update(data_keys).filter_by(id=key.id, wrapped=key.wrapped)
+    connection.execute(same.values(wrapped=wrapped))
 
 
 def count_keys(connection: Connection) -> Mapping[bytes, int]:

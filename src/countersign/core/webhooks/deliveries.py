@@ -249,11 +249,8 @@ def claim(
     # The process died during the last attempt, or the event is no longer kept.
     ended = numbers.keys() - {c.event.position.seq for c in claimed}
     if ended:
-        connection.execute(
-            update(webhook_deliveries)
-            .where(own, _d.event_seq.in_(ended))
-            .values(status=DeliveryStatus.FAILED, due_at=None)
-        )
+        failed = update(webhook_deliveries).where(own, _d.event_seq.in_(ended))
+        connection.execute(failed.values(status=DeliveryStatus.FAILED, due_at=None))
     return sorted(claimed, key=lambda c: c.event.position)
 
 

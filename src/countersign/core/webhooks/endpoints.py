@@ -358,12 +358,9 @@ def disable_endpoint(
 
     If its URL has changed since it was read, the reason does not apply to the new URL.
     """
-    changed = connection.execute(
-        update(webhook_endpoints)
-        .where(_e.id == endpoint.id, _e.url == endpoint.url, _e.disabled_at.is_(None))
-        .values(disabled_at=now, disabled_reason=reason)
-    )
-    if changed.rowcount:
+    same = (_e.id == endpoint.id, _e.url == endpoint.url, _e.disabled_at.is_(None))
+    disabled = update(webhook_endpoints).where(*same)
+    if connection.execute(disabled.values(disabled_at=now, disabled_reason=reason)).rowcount:
         _stop_deliveries(connection, endpoint.id)
 
 
