@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -16,7 +16,6 @@ from countersign_evidence.errors import EvidenceError
 from countersign_evidence.files import draft, sync
 from countersign_evidence.monitor.reading import Reader, Wrong
 from countersign_evidence.monitor.round import (
-    SAVED_EVERY,
     WEEKLY,
     Again,
     Look,
@@ -168,11 +167,5 @@ async def _read(
         if parse_tile_path(path)[2] == WIDTH:
             complete.append(f"tile/{path}")
 
-    reader = Reader(read, head, keep)
-    said = tree.size
-    async with aclosing(reader.grow(tree)) as steps:
-        async for size in steps:
-            if size - said >= SAVED_EVERY:
-                said = size
-                progress(head.origin, size, head.size)
+    await Reader(read, head, keep).grow(tree, lambda size: progress(head.origin, size, head.size))
     return complete

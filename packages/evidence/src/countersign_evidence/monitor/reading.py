@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from countersign_evidence.alarm import ENTRY, AlarmKind
 from countersign_evidence.check_alarm import contradiction
@@ -32,6 +32,8 @@ from countersign_evidence.tiles import (
 )
 from countersign_evidence.tree import HASH_BYTES, Node, inclusion_path, leaf_hash, verify_inclusion
 
+SAID_EVERY: Final = 100 * 256
+"""Number of entries after which progress is said, and saved."""
 Read = Callable[[str, int], Awaitable[bytes]]
 """Returns the resource at a path below the address of the log, up to one byte more than the
 limit."""
@@ -78,8 +80,8 @@ class Reader:
         self._host = entry_host(checkpoint.origin)
         self._keep = keep
 
-    async def grow(self, tree: GrowingTree) -> AsyncGenerator[int]:
-        """Let a tree grow up to the checkpoint; gives how many entries it has meanwhile.
+    async def grow(self, tree: GrowingTree, say: Callable[[int], None] = lambda _: None) -> None:
+        """Let a tree grow up to the checkpoint; says from time to time how many entries it has.
 
         Raises Wrong if any served data is not in the signed tree; this tree must then not be used
         any further.
@@ -87,19 +89,21 @@ class Reader:
         size = self._checkpoint.size
         if tree.size == size and tree.root() == self._checkpoint.root:
             return  # there is nothing new
+        said = tree.size
         async for bundle in self._bundles(tree.size):
             known = tree.edge[0] if tree.edge else ()
             leaves = await self._leaves(bundle)
             if tuple(leaves[: len(known)]) != known:
                 raise await self._wrong("entries were changed", bundle.served, bundle.number)
-            for leaf in leaves[len(known) :]:
-                tree.extend([leaf])
+            tree.extend(leaves[len(known) :])
             self._keep(bundle.path, bundle.entries)
             self._keep(bundle.tile_path, bundle.tile)
             for tile in tree.take_tiles():
                 if tile.level:  # the lowest ones were compared with their entries
                     await self._above(TileId(tile.level, tile.index, WIDTH), tile.hashes)
-            yield tree.size
+            if tree.size - said >= SAID_EVERY:
+                said = tree.size
+                say(said)
         for tile_id in tiles_at(size):
             if tile_id.level:
                 await self._above(tile_id, b"".join(tree.edge[tile_id.level]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -131,9 +131,7 @@ async def check_receipts(
             head, seen = checkpoint_of(kept.note.encode()), receipts.seen(kept.origin)
             reader = Reader(source.at(kept.url).get, head, seen)
             with accusing(watch, source, kept.note.encode()):
-                async with aclosing(reader.grow(GrowingTree())) as growing:
-                    async for _ in growing:
-                        pass
+                await reader.grow(GrowingTree())
             receipts.read_to_root(kept.origin, origins)
     receipts.save()
     for key, (promise, data) in due.items():

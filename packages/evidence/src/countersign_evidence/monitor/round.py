@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -80,10 +80,6 @@ def _bundles(size: int) -> int:
 
 WEEKLY: Final = Again()
 """The default."""
-
-
-SAVED_EVERY: Final = 100 * 256
-"""Number of entries after which progress is saved."""
 
 
 OnProgress: TypeAlias = Callable[[str, int, int], None]
@@ -349,13 +345,13 @@ async def _grow(
     watch: Watch, source: LogSource, kept: Kept, begin: ReadTree, served: Checkpoint
 ) -> ReadTree:
     reader = Reader(source.get, served, watch.seen(served.origin))
-    tree, saved = begin.grown(), begin.size
-    async with aclosing(reader.grow(tree)) as steps:
-        async for size in steps:
-            if size - saved >= SAVED_EVERY:
-                saved = size
-                watch.state.keep(replace(kept, reading=ReadTree.of(tree)))
-                watch.progress(served.origin, size, served.size)
+    tree = begin.grown()
+
+    def save(size: int) -> None:
+        watch.state.keep(replace(kept, reading=ReadTree.of(tree)))
+        watch.progress(served.origin, size, served.size)
+
+    await reader.grow(tree, save)
     return ReadTree.of(tree)
 
 
