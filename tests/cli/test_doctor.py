@@ -484,13 +484,13 @@ def test_a_hanging_or_failed_check_hides_no_other() -> None:
 
     checks: dict[str, Check[Sight]] = {"a": hangs, "b": fails, "c": cannot, "d": finds}
     lines = examine(Sight({}, seconds=0.5), checks)
-    assert [(line.check, line.diagnosis.severity.value) for line in lines] == [
+    assert [(line.check, line.severity.value) for line in lines] == [
         ("a", "broken"),
         ("b", "broken"),
         ("c", "missing"),
         ("d", "warning"),
     ]
-    assert "of all things" in lines[1].diagnosis.found
+    assert "of all things" in lines[1].found
     assert worst(lines) is Severity.BROKEN
 
 

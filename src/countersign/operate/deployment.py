@@ -21,7 +21,7 @@ from countersign.core.access.key import Scope
 from countersign.core.access.reach import DeploymentReach
 from countersign.core.gate.act import Acts
 from countersign.operate.bootstrap import Deployment
-from countersign.operate.doctor.examine import CHECKS, examine, worst
+from countersign.operate.doctor.examine import CHECKS, FoundByDoctor, examine, worst
 from countersign.operate.doctor.promises import PROMISES, owed
 from countersign.operate.doctor.sight import Severity, Sight, UnseenError
 
@@ -78,17 +78,6 @@ class DeploymentStanding(Struct, frozen=True, kw_only=True):
     """Of live keys."""
 
 
-class FoundByDoctor(Struct, frozen=True, kw_only=True):
-    """What a check has found."""
-
-    check: Annotated[str, Meta(examples=["promises"])]
-    code: Annotated[str, Meta(examples=["promises.backed_up"])]
-    severity: Annotated[Severity, Meta(examples=[Severity.WARNING])]
-    found: Annotated[str, Meta(examples=["the last backup is 50 hours old"])]
-    what_to_do: Annotated[str, Meta(examples=["Make one."])]
-    """"": nothing."""
-
-
 class DoctorFindings(Struct, frozen=True, kw_only=True):
     """What `countersign doctor` says of what can be judged inside a server."""
 
@@ -128,8 +117,7 @@ async def get_findings() -> DoctorFindings:
     """What is wrong, as far as a server can judge it: `countersign doctor` looks at more."""
     checks = {name: CHECKS[name] for name in _IN_PROCESS}
     lines = await asyncio.to_thread(lambda: examine(Sight(os.environ, _SECONDS), checks))
-    findings = [FoundByDoctor(check=line.check, **line.diagnosis._asdict()) for line in lines]
-    return DoctorFindings(severity=worst(lines), findings=findings)
+    return DoctorFindings(severity=worst(lines), findings=lines)
 
 
 def _promises() -> list[PromiseStanding]:

@@ -6,9 +6,10 @@ import sys
 from typing import Final
 
 import click
+from msgspec import to_builtins
 
 from countersign import __version__
-from countersign.operate.doctor.examine import Examined, examine, problems, worst
+from countersign.operate.doctor.examine import FoundByDoctor, examine, problems, worst
 from countersign.operate.doctor.sight import EXIT, SECONDS, Sight
 from countersign_evidence.cli.support import command, show
 
@@ -37,7 +38,7 @@ def doctor(*, seconds: float) -> None:
     something is broken.
     """
     lines = examine(Sight(seconds=seconds))
-    view = {"severity": worst(lines).value, "lines": [_view(line) for line in lines]}
+    view = {"severity": worst(lines).value, "lines": to_builtins(lines)}
     show(view, "\n".join(map(_text, lines)))
     sys.exit(EXIT[worst(lines)])
 
@@ -48,7 +49,7 @@ def doctor(*, seconds: float) -> None:
 def status(*, seconds: float) -> None:
     """Show on one screen the state of the service and what needs attention."""
     lines = examine(Sight(seconds=seconds))
-    wrong, known = problems(lines), {line.check: line.diagnosis for line in reversed(lines)}
+    wrong, known = problems(lines), {line.check: line for line in reversed(lines)}
     facts = {
         name: known[name].found
         for name in _SHOWN
@@ -59,15 +60,11 @@ def status(*, seconds: float) -> None:
     text += map(_text, wrong[:_PROBLEMS_MAX])
     if len(wrong) > _PROBLEMS_MAX:
         text.append(f"and {len(wrong) - _PROBLEMS_MAX} more: countersign doctor")
-    view = {"version": __version__, "facts": facts, "problems": [_view(line) for line in wrong]}
+    view = {"version": __version__, "facts": facts, "problems": to_builtins(wrong)}
     short = (one if len(one) <= _WIDTH else f"{one[: _WIDTH - 1]}…" for one in text)
     show(view, "\n".join(short))
 
 
-def _view(line: Examined) -> dict[str, str]:
-    return {"check": line.check, **line.diagnosis._asdict()}
-
-
-def _text(line: Examined) -> str:
-    _, severity, found, what_to_do = line.diagnosis
-    return f"{severity.value:<8} {line.check:<15} {found}" + (what_to_do and f" -> {what_to_do}")
+def _text(line: FoundByDoctor) -> str:
+    said = f"{line.severity.value:<8} {line.check:<15} {line.found}"
+    return f"{said} -> {line.what_to_do}" if line.what_to_do else said

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
 
 from countersign.base.errors import CountersignError
 from countersign.operate.doctor import machine, service
@@ -58,36 +60,40 @@ CHECKS: Final[Mapping[str, Check[Sight]]] = {
 """In the order of the output."""
 
 
-class Examined(NamedTuple):
-    """A line of a check's result."""
+class FoundByDoctor(Struct, frozen=True, kw_only=True):
+    """What a check has found."""
 
-    check: str
-    diagnosis: Diagnosis
+    check: Annotated[str, Meta(examples=["promises"])]
+    code: Annotated[str, Meta(examples=["promises.backed_up"])]
+    severity: Annotated[Severity, Meta(examples=[Severity.WARNING])]
+    found: Annotated[str, Meta(examples=["the last backup is 50 hours old"])]
+    what_to_do: Annotated[str, Meta(examples=["Make one."])]
+    """"": nothing."""
 
 
-def examine(look: Sight, checks: Mapping[str, Check[Sight]] = CHECKS) -> list[Examined]:
+def examine(look: Sight, checks: Mapping[str, Check[Sight]] = CHECKS) -> list[FoundByDoctor]:
     """The findings of all checks, in order. They work at the same time, in `look.seconds`."""
     found = together([partial(_found, check, look) for check in checks.values()], look.seconds)
     late = [say("check.late", seconds=look.seconds)]
     lines = [
-        Examined(name, diagnosis)
+        FoundByDoctor(check=name, **diagnosis._asdict())
         for name, diagnoses in zip(checks, found, strict=True)
         for diagnosis in (late if diagnoses is None else diagnoses)
     ]
     # Before `init` everything is missing. A misspelled setting can be the reason.
-    is_new = any(line.diagnosis.code == "schema.new" for line in lines)
+    is_new = any(line.code == "schema.new" for line in lines)
     return [line for line in lines if not is_new or line.check in {"settings", "schema"}]
 
 
-def worst(lines: list[Examined]) -> Severity:
+def worst(lines: list[FoundByDoctor]) -> Severity:
     """How bad the whole is."""
-    return max((line.diagnosis.severity for line in lines), key=EXIT.__getitem__)
+    return max((line.severity for line in lines), key=EXIT.__getitem__)
 
 
-def problems(lines: list[Examined]) -> list[Examined]:
+def problems(lines: list[FoundByDoctor]) -> list[FoundByDoctor]:
     """Broken parts first, then those to fix before they break."""
-    wrong = [line for line in lines if EXIT[line.diagnosis.severity]]
-    return sorted(wrong, key=lambda line: -EXIT[line.diagnosis.severity])
+    wrong = [line for line in lines if EXIT[line.severity]]
+    return sorted(wrong, key=lambda line: -EXIT[line.severity])
 
 
 def _found(check: Check[Sight], look: Sight) -> list[Diagnosis]:
