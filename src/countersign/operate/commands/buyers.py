@@ -141,8 +141,7 @@ def audit(subject: str | None, *, folder: Path | None, as_csv: bool) -> None:
         f"{json_text(entry.details)}"
         for entry in found
     ]
-    none = "No entries."
-    show_all(view, lines, none)
+    show_all(view, lines, "No entries.")
 
 
 @with_room(LogRoom)
@@ -276,9 +275,7 @@ async def set_settings(
             "--require-subject-reference every verify request must name the customer for whom "
             "the session was created."
         )
-    more = await acts.further(room, account)
-    view = _settings_view(room, settings)
-    view |= {"further_providers": [_further_view(room, *one) for one in more]}
+    view = _settings_view(room, settings) | await _further(room, account)
     say(f"The URL for the provider's webhooks: {view['webhook_url']}")
     show(view, field_lines(view))
 
@@ -288,17 +285,16 @@ async def set_settings(
 @room_command(Buyers)
 async def show_settings(room: Buyers, account: str) -> None:
     """Show the settings of ACCOUNT; never the credentials."""
-    settings = await acts.show(room, account)
-    further = await acts.further(room, account)
-    view = None if settings is None else _settings_view(room, settings)
-    if view is not None or further:
-        view = (view or {}) | {"further_providers": [_further_view(room, *one) for one in further]}
+    settings, further = await acts.show(room, account), await _further(room, account)
+    view = {} if settings is None else _settings_view(room, settings)
+    if settings is not None or further["further_providers"]:
+        view |= further
     if settings is None:
         say(
             f"{account} does not verify live buyers yet: countersign accounts verification set "
             f"{account} …"
         )
-    show(view, field_lines(view or {}))
+    show(view or None, field_lines(view))
 
 
 @verification.command("remove")
@@ -349,7 +345,7 @@ async def add_provider(
     whose = "Sessions of test keys" if test_keys else "Live buyers"
     say(f"{whose} of account {added.account_id} may use {provider}.")
     _say_notes(provider, None if test_keys else url, hints, checked=check)
-    view = _further_view(room, mode, added)
+    view = {"mode": mode.value, **_provider_view(room, added)}
     say(f"The URL for the provider's webhooks: {view['webhook_url']}")
     show(view, field_lines(view))
 
@@ -416,8 +412,10 @@ def _confirm_change(before: VerificationRules, after: VerificationRules) -> None
     confirm("Make these rules weaker?")
 
 
-def _further_view(room: Buyers, mode: Mode, settings: VerificationSettings) -> dict[str, Any]:
-    return {"mode": mode.value, **_provider_view(room, settings)}
+async def _further(room: Buyers, account: str) -> dict[str, Any]:
+    found = await acts.further(room, account)
+    views = [{"mode": mode.value, **_provider_view(room, settings)} for mode, settings in found]
+    return {"further_providers": views}
 
 
 def _settings_view(room: Buyers, settings: VerificationSettings) -> dict[str, Any]:
