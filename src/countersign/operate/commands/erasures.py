@@ -248,8 +248,7 @@ async def end_command(privacy: Privacy, *, dry_run: bool) -> None:
             say(f"{done} of {len(free)}")
 
     if free and not dry_run:
-        question = f"Delete {records} records of {len(free)} orders? This cannot be undone."
-        confirm(question)
+        confirm(f"Delete {records} records of {len(free)} orders? This cannot be undone.")
         ended = await end_evidence(privacy, free, report)
         await destroy_copies(privacy.access.database)
         say(f"{len(ended)} of {records} records were deleted; their entries in the log stay.")

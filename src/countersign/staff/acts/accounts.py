@@ -183,9 +183,8 @@ def account_view(account: Account) -> AccountView:
 
 
 def _origins(account: Mapping[str, Any]) -> str:
-    if account["origins"]:
-        return ""
-    return "No origins yet. Register one: countersign accounts origins add ACCOUNT ORIGIN"
+    none = "No origins yet. Register one: countersign accounts origins add ACCOUNT ORIGIN"
+    return "" if account["origins"] else none
 
 
 ACCOUNTS: Final = Acts("Staff: accounts", Access, scope=Scope.ACCOUNTS_MANAGE, console=True)
