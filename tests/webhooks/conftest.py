@@ -80,7 +80,7 @@ class Sender(WebhookSender):
     async def post(
         self, target: TargetAddress, headers: Mapping[str, str], body: bytes, account_id: str
     ) -> SendResult:
-        self._timeout = HURRIED_SECONDS if target.port in self.hurried else self._patience
+        self.timeout_seconds = HURRIED_SECONDS if target.port in self.hurried else self._patience
         return await super().post(target, headers, body, account_id)
 
 

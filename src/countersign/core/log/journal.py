@@ -41,7 +41,7 @@ _CREATED: Final = {
 }
 
 
-class Journal:
+class Journal(msgspec.Struct, frozen=True, eq=False):
     """Writes records in the transaction of their act.
 
     With a sequencer (on the embedded database, where the write lock is enough) their entries are
@@ -49,8 +49,7 @@ class Journal:
     queued: the act itself is never refused for that.
     """
 
-    def __init__(self, sequencer: Sequencer | None) -> None:
-        self.sequencer = sequencer
+    sequencer: Sequencer | None
 
     def write(self, connection: Connection, new: Sequence[NewRecord]) -> None:
         """Insert these records with their other rows, and seal or queue their entries."""

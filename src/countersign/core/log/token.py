@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
@@ -28,26 +29,23 @@ _POINT_BYTES: Final = 32
 T = TypeVar("T")
 
 
+@dataclass(eq=False, repr=False)
 class Token:
     """The token of the deployment. The token is opened at the first use."""
 
-    def __init__(
-        self, module: Path, label: str, pin_file: Path, seconds: float = CALL_SECONDS
-    ) -> None:
-        """`module` is the library of the token's maker; `label` names the token in it.
-
-        `seconds` is how long a signature may take.
-        """
-        self._seconds = seconds
-        self._module = module
-        self._label = label
-        self._pin_file = pin_file
-        self._calls: SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = SimpleQueue()
-        self._thread: Thread | None = None
-        self._late: Future[Any] | None = None
-        self._session: Any = None
-        self._keys: dict[bytes, Any] = {}
-        self._refused: TokenUnavailable | None = None
+    module: Path
+    """The library of the token's maker."""
+    label: str
+    """The token's name in it."""
+    pin_file: Path
+    seconds: float = CALL_SECONDS
+    """How long a signature may take."""
+    _calls: SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = field(default_factory=SimpleQueue)
+    _thread: Thread | None = None
+    _late: Future[Any] | None = None
+    _session: Any = None
+    _keys: dict[bytes, Any] = field(default_factory=dict)
+    _refused: TokenUnavailable | None = None
 
     def make(self, name: str, key_id: bytes) -> Verifier:
         """Make an Ed25519 key on the token, which goes by this id there; its public half."""
@@ -61,11 +59,11 @@ class Token:
         return Signer(verifier, partial(self._signature, key_id))
 
     def _signature(self, key_id: bytes, message: bytes) -> bytes:
-        return self._call(partial(self._sign, key_id, message), self._seconds)
+        return self._call(partial(self._sign, key_id, message), self.seconds)
 
     def _call(self, act: Callable[[], T], seconds: float) -> T:
         if self._late is not None and not self._late.done():
-            raise TokenUnavailable(f"The token {self._label} does not respond.")
+            raise TokenUnavailable(f"The token {self.label} does not respond.")
         if self._thread is None:
             self._thread = Thread(target=self._work, name="pkcs11", daemon=True)
             self._thread.start()
@@ -76,7 +74,7 @@ class Token:
         except TimeoutError:
             self._late = result
             raise TokenUnavailable(
-                f"The token {self._label} did not respond within {seconds:g} seconds."
+                f"The token {self.label} did not respond within {seconds:g} seconds."
             ) from None
 
     def _work(self) -> None:
@@ -115,11 +113,11 @@ class Token:
                 self._session.close()
             self._session = None
         self._keys.clear()
-        pin = self._pin_file.read_text(encoding="utf-8").strip()
-        library = pkcs11.lib(str(self._module))
+        pin = self.pin_file.read_text(encoding="utf-8").strip()
+        library = pkcs11.lib(str(self.module))
         if again:
             library.reinitialize()
-        token = library.get_token(token_label=self._label)
+        token = library.get_token(token_label=self.label)
         try:
             self._session = token.open(rw=True, user_pin=pin)
         except UserAlreadyLoggedIn:  # the login is the process's, not the session's
@@ -127,7 +125,7 @@ class Token:
         except (PinIncorrect, PinLocked) as error:
             # Not again in this process: tokens lock after a few wrong attempts.
             self._refused = TokenUnavailable(
-                f"The token {self._label} refused the PIN in {self._pin_file}. It is not tried "
+                f"The token {self.label} refused the PIN in {self.pin_file}. It is not tried "
                 "again before a restart, since tokens lock after some wrong attempts."
             )
             raise self._refused from error
@@ -157,7 +155,7 @@ class Token:
         if isinstance(error, TokenUnavailable):
             return error
         detail = f"{type(error).__name__} {error}".strip()
-        return TokenUnavailable(f"The token {self._label} cannot be used: {detail}.")
+        return TokenUnavailable(f"The token {self.label} cannot be used: {detail}.")
 
 
 def configured_token(settings: Settings) -> Token | None:

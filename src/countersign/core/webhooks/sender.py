@@ -12,6 +12,7 @@ import ssl
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
 
@@ -37,24 +38,22 @@ _READ_BYTES: Final = 16 * 1024
 _SECONDS: Final = re.compile(r"[0-9]{1,9}\Z")
 
 
+@dataclass(eq=False, repr=False)
 class WebhookSender:
     """Posts messages, never to an address that the guard refuses."""
 
-    def __init__(
-        self, guard: AddressGuard, *, timeout_seconds: float, tls: ssl.SSLContext | None = None
-    ) -> None:
-        """`tls` is how certificates are checked; None: the system's authorities."""
-        self._guard = guard
-        self._timeout = timeout_seconds
-        self._tls = tls
-        self._idle: dict[tuple[str, str, int], deque[_Connection]] = {}
+    guard: AddressGuard
+    timeout_seconds: float
+    tls: ssl.SSLContext | None = None
+    """How certificates are checked; None: the system's authorities, read at the first use."""
+    _idle: dict[tuple[str, str, int], deque[_Connection]] = field(default_factory=dict)
 
     async def post(
         self, target: TargetAddress, headers: Mapping[str, str], body: bytes, account_id: str
     ) -> SendResult:
         """Post a message of an account; whatever happens is an outcome."""
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(self.timeout_seconds):
                 return await self._post(target, headers, body, account_id)
         except TimeoutError:
             return SendResult(Outcome.TIMED_OUT)
@@ -136,10 +135,10 @@ class WebhookSender:
             self._idle.pop(address, None)
 
     async def _connect(self, target: TargetAddress, account_id: str) -> _Connection:
-        addresses = await self._guard.addresses(target.host, target.port, account_id)
+        addresses = await self.guard.addresses(target.host, target.port, account_id)
         secure = target.scheme == "https"
-        if secure and self._tls is None:
-            self._tls = ssl.create_default_context()
+        if secure and self.tls is None:
+            self.tls = ssl.create_default_context()
         last: OSError | None = None
         for address in addresses:
             try:
@@ -147,7 +146,7 @@ class WebhookSender:
                     reader, writer = await asyncio.open_connection(
                         address,
                         target.port,
-                        ssl=self._tls if secure else None,
+                        ssl=self.tls if secure else None,
                         # The certificate is for the name, whatever the address.
                         server_hostname=target.host if secure else None,
                         limit=_READ_BYTES,
