@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import Connection, func, select
 
 from countersign.base.db.database import Database
+from countersign.base.db.schema import value_of
 from countersign.base.db.tables import buyers, disclosures, records, verifications, zip_attempts
 from countersign.base.values import Mode
 from countersign.core.access.account import add_account
@@ -16,7 +17,7 @@ from countersign.core.buyers import sessions_sql
 from countersign.core.buyers.model import MESSAGES_KEPT, ZIP_WINDOW
 from countersign.core.privacy.erase import carry_out, destroy_copies
 from countersign.core.privacy.model import RecordErasure
-from countersign.core.vault.vault import noted_copies
+from countersign.core.vault.vault import COPIES_REMAIN
 from countersign.operate import housekeeping
 from tests.storage import items
 from tests.storage.conftest import Run, on_sqlite
@@ -126,6 +127,6 @@ def test_data_erased_while_the_log_is_emptied_may_still_be_in_it(
     with monkeypatch.context() as patch:
         patch.setattr(database, "empty_log", then_erased)
         assert run(destroy_copies(database))
-    assert run(database.read(noted_copies)) is not None
+    assert run(database.read(value_of, COPIES_REMAIN)) is not None
     assert run(destroy_copies(database))
-    assert run(database.read(noted_copies)) is None
+    assert run(database.read(value_of, COPIES_REMAIN)) is None

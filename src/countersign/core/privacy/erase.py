@@ -56,7 +56,7 @@ from countersign.core.privacy.person_sql import (
     lock_person,
 )
 from countersign.core.privacy.room import Privacy
-from countersign.core.vault.vault import noted_copies
+from countersign.core.vault.vault import COPIES_REMAIN
 
 KEYS_MISSING: Final = "restored_keys_missing"
 """Name of the deployment's value that means: data without a shred key here is erased."""
@@ -375,7 +375,7 @@ async def destroy_copies(database: Database) -> bool:
     They are pages in the write-ahead log of the embedded database. On PostgreSQL vacuum and
     archiving decide: this process knows no copies there.
     """
-    noted = await database.read(noted_copies)
+    noted = await database.read(value_of, COPIES_REMAIN)
     if noted is None:
         return True
     if not await database.empty_log():

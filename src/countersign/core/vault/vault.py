@@ -23,7 +23,6 @@ from msgspec import Struct, field
 from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
 from countersign.base.db.database import Database
-from countersign.base.db.schema import value_of
 from countersign.base.db.statements import row, rows
 from countersign.base.db.tables import data_keys
 from countersign.base.errors import DamagedValue
@@ -85,11 +84,6 @@ def count_keys(connection: Connection) -> Mapping[bytes, int]:
     """The number of keys wrapped with each key-encryption key."""
     rows = connection.execute(select(_WRAPPED_WITH, func.count()).group_by(_WRAPPED_WITH))
     return {bytes(row[0]): row[1] for row in rows}
-
-
-def noted_copies(connection: Connection) -> bytes | None:
-    """An erasure's note about copies in the write-ahead log; None: there are none."""
-    return value_of(connection, COPIES_REMAIN)
 
 
 DEPLOYMENT: Final = "deployment"

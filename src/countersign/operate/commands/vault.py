@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 
 from countersign.base.cli import room_command
+from countersign.base.db.schema import value_of
 from countersign.core.access.audit import AuditAction
 from countersign.core.vault.key_file import rewrap, rotate_key_encryption
-from countersign.core.vault.vault import VaultRoom, count_keys, noted_copies
+from countersign.core.vault.vault import COPIES_REMAIN, VaultRoom, count_keys
 from countersign_evidence.cli.support import asking, say, show
 
 _VAULT = "vault"
@@ -28,7 +29,7 @@ async def status(room: VaultRoom) -> None:
     """
     database, ring = room.access.database, room.encryption
     wrapped = dict.fromkeys(ring.ids, 0) | dict(await database.scan(count_keys))
-    remain = await database.read(noted_copies) is not None
+    remain = await database.read(value_of, COPIES_REMAIN) is not None
     current, data_keys = ring.ids[0].hex(), {id_.hex(): n for id_, n in wrapped.items()}
     lines = [
         f"{id_}  {number} data keys{'  (current)' if id_ == current else ''}"
