@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, MutableMapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from itertools import islice
@@ -198,12 +199,9 @@ class Incoming(msgspec.Struct, eq=False):
         connection with an unread body cannot be reused.
         """
         left = _DRAINED_BYTES_MAX
-        try:
-            with TimeLimit(_DRAIN_SECONDS_MAX):
-                while self.is_more and left > 0:
-                    left -= len(await self._next())
-        except (InvalidRequest, TimeoutError):
-            return
+        with suppress(InvalidRequest, TimeoutError), TimeLimit(_DRAIN_SECONDS_MAX):
+            while self.is_more and left > 0:
+                left -= len(await self._next())
 
     async def _next(self) -> bytes:
         message = await self.receive()
