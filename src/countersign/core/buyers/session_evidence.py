@@ -260,7 +260,6 @@ def result_in(content: dict[str, Any], accepted_zip: str) -> ProviderResult:
 
 
 FIRST_POLL: Final = timedelta(seconds=15)
-_PENDING_ID: Final = "ses"
 
 
 def session_index(room: Buyers, integration: Integration, session_id: str) -> bytes:
@@ -290,7 +289,7 @@ def to_follow(  # noqa: PLR0917 - all that is kept
 ) -> PendingSession:
     """An undecided session, with its request sealed under the account's key of this time."""
     entropy, account_id = room.access.entropy, integration.settings.account_id
-    id_ = timed_id(_PENDING_ID, time_ns, entropy(8))
+    id_ = timed_id("ses", time_ns, entropy(8))
     drawn = entropy(SHRED_KEY_BYTES + NONCE_BYTES)
     shred_key, nonce = drawn[:SHRED_KEY_BYTES], drawn[SHRED_KEY_BYTES:]
     place = pending_place(account_id, id_)

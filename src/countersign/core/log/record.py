@@ -87,7 +87,6 @@ class NewRecord(Record, kw_only=True):
 
 SEAL_ENTROPY: Final = SHRED_KEY_BYTES + NONCE_BYTES
 """Random bytes that sealing the disclosures of one record takes."""
-_ID_ENTROPY: Final = 8
 _decode: Final = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
@@ -117,7 +116,7 @@ class Recorder(Struct, frozen=True, eq=False):
     ) -> NewRecord:
         """A fact of the deployment itself, never personal."""
         time_ns = self.clock.time_ns()
-        record_id = timed_id(FACT, time_ns, self.entropy(_ID_ENTROPY))
+        record_id = timed_id(FACT, time_ns, self.entropy(8))
         record = _record(type_, record_id, mode, time_ns, members)
         record.entropy = self.entropy(entropy_needed(0))
         make_records([record])

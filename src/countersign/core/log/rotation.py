@@ -42,8 +42,6 @@ OVERLAP: Final = timedelta(days=7)
 """How long the old key still signs together with its successor."""
 VALID: Final = timedelta(days=7)
 """How long a proposal can be approved."""
-_PREFIX: Final = "prp"
-_ENTROPY: Final = 8
 _read_keys: Final = msgspec.json.Decoder(list[LogKey]).decode
 
 
@@ -101,7 +99,7 @@ async def _propose(
 ) -> Change:
     time_ns = room.clock.time_ns()
     proposal = Proposal(
-        id=timed_id(_PREFIX, time_ns, room.access.entropy(_ENTROPY)),
+        id=timed_id("prp", time_ns, room.access.entropy(8)),
         origin=log.origin,
         until=from_ns(time_ns) + VALID,
         act=act,
