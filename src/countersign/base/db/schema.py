@@ -120,9 +120,8 @@ def _compared(
         elif found[part] != definition:
             yield f"the {part} of {table} has another definition"
     for part, definition in sorted(found.items()):
-        if part not in parts and (
-            part.startswith(("column", "constraint", "right")) or "UNIQUE" in definition
-        ):
+        matters = part.startswith(("column", "constraint", "right")) or "UNIQUE" in definition
+        if matters and part not in parts:
             yield f"{table} has an unknown {part}"
 
 

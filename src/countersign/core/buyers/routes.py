@@ -75,9 +75,8 @@ async def verify(
     if integrations[0].rules.subject_reference_required:
         _required(request.subject_reference, "subject_reference")
     # If several providers have such session ids, each is asked.
-    *others, last = [one for one in integrations if one.may_be(session.session_id)] or integrations[
-        :1
-    ]
+    possible = [one for one in integrations if one.may_be(session.session_id)]
+    *others, last = possible or integrations[:1]
     for integration in others:
         with suppress(ProviderSessionNotFound):
             return await evaluate(room, integration, session, entry)

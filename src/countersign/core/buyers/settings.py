@@ -41,9 +41,8 @@ async def changed(
     """
     known = await show(room, id_or_name)
     before = known.rules.at_least(room.providers.floor) if known else None
-    return before, msgspec.convert(
-        asdict(before or room.providers.floor) | given, VerificationRules
-    )
+    own = asdict(before or room.providers.floor)
+    return before, msgspec.convert(own | given, VerificationRules)
 
 
 async def configure(

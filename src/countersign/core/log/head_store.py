@@ -72,11 +72,9 @@ class HeadStore(Heads):
         if found is None or found.content != over:
             self._get(name)
             found = self._known.get(name)
-        return (
-            found is not None
-            and found.content == over
-            and self._write(name, content, found.version)
-        )
+        if found is None or found.content != over:
+            return False
+        return self._write(name, content, found.version)
 
     def check(self) -> None:
         """Find out whether a checkpoint could be kept: not more often than once a minute.

@@ -195,9 +195,8 @@ async def accept_head(room: LogRoom, mode: Mode, published: PublishedHead, reaso
     """
     log = await log_in_use(room, mode)
     checkpoint = published.checkpoint
-    if log.origin != checkpoint.origin or not await room.database.scan(
-        fork_guard.holds, log.id, checkpoint
-    ):
+    is_same = log.origin == checkpoint.origin
+    if not is_same or not await room.database.scan(fork_guard.holds, log.id, checkpoint):
         raise EvidenceRefused(
             f"The database does not contain the checkpoint of size {checkpoint.size} of "
             f"{checkpoint.origin}: continuing from its present state would fork the log. "
