@@ -116,6 +116,9 @@ export class NoticeVersionMismatch extends CountersignError {}
 /** A legal hold prevents the erasure. */
 export class OnHold extends CountersignError {}
 
+/** This order is cleared or shipped, so there is nothing to release by hand. */
+export class OrderNotRefused extends CountersignError {}
+
 /** The order_reference sent is not that of the session or of the acknowledgment. */
 export class OrderReferenceMismatch extends CountersignError {}
 
@@ -133,6 +136,12 @@ export class OutcomeUnknown extends CountersignError {}
 
 /** The service is overloaded at the moment. */
 export class Overloaded extends CountersignError {}
+
+/** Keys of this account release no more orders by hand today. */
+export class OverrideLimitReached extends CountersignError {}
+
+/** This order cannot be released by hand. */
+export class OverrideNotAllowed extends CountersignError {}
 
 /** A passkey must have been used in the last five minutes for this operation. */
 export class PasskeyRequired extends CountersignError {}
@@ -234,12 +243,15 @@ export const BY_CODE: Record<string, typeof CountersignError> = {
   notice_version_conflict: NoticeVersionConflict,
   notice_version_mismatch: NoticeVersionMismatch,
   on_hold: OnHold,
+  order_not_refused: OrderNotRefused,
   order_reference_mismatch: OrderReferenceMismatch,
   order_reference_missing: OrderReferenceMissing,
   origin_not_allowed: OriginNotAllowed,
   origin_not_registered: OriginNotRegistered,
   outcome_unknown: OutcomeUnknown,
   overloaded: Overloaded,
+  override_limit_reached: OverrideLimitReached,
+  override_not_allowed: OverrideNotAllowed,
   passkey_required: PasskeyRequired,
   payload_too_large: PayloadTooLarge,
   people_refused: PeopleRefused,

@@ -952,6 +952,33 @@ export class Clearances extends Resource {
   }
 
   /**
+   * Release a refused order by hand.
+   *
+   * Release a refused order by hand, on the responsibility of whoever does. It stays refused.
+   *
+   * There is no token, and nothing is cleared: a record of its own type says who released which
+   * refusal, and why. Asked again, the order has `overridden` as long as nothing else is against
+   * it. A second release of one refusal gets the first. Where two people decide at the account, the
+   * first request is a proposal, and another person releases the order; a key releases nothing
+   * there.
+   *
+   * Needs the scope `clearances:override`. A person needs a fresh passkey.
+   */
+  override(
+    clearance_id: string,
+    params: types.OverrideRequest,
+    options: CallOptions = {},
+  ): Promise<types.Overridden> {
+    return this.sender.send<types.Overridden>({
+      method: "POST",
+      path: `/v1/clearances/${segment(clearance_id)}/override`,
+      body: params,
+      keyed: true,
+      repeatable: true,
+    }, options);
+  }
+
+  /**
    * Get the evidence of a cleared or refused order, as a ZIP file.
    *
    * All records of one order in one ZIP file, under one checkpoint, with their proofs.

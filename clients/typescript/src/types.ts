@@ -763,6 +763,13 @@ export interface ClearanceDecision {
    * nothing more may leave on it.
    */
   already_shipped: boolean;
+  /**
+   * Present and true: it is refused still, and was released by hand for reasons among which are all
+   * of these. `clearance_id` is that of the refusal.
+   */
+  overridden?: boolean;
+  /** Present with `overridden`. */
+  override_id?: string;
 }
 
 /** A stored clearance. A field that is null was not given, or was erased. */
@@ -797,6 +804,12 @@ export interface Clearance {
   paid_at?: string;
   /** null: not cleared, or no longer valid. */
   token: string | null;
+  /**
+   * Present if the order was refused, and released by hand: `override_id` and `created_at`; `by`,
+   * with `actor` (a person, or a key) and `reason` of each, and `claimed_user`, until they are
+   * erased.
+   */
+  override?: Record<string, unknown>;
   /** The reports about the order, oldest first. */
   fulfilments: Fulfilment[];
   closed_at: string | null;
@@ -857,6 +870,31 @@ export interface FulfilmentReceipt {
   clearance_id: string;
   /** null: not every obligation is reported yet. */
   closed_at: string | null;
+}
+
+/** Why a refused order is released by hand. */
+export interface OverrideRequest {
+  /** Why. The audit keeps it permanently: nothing personal. */
+  reason: string;
+  /** With a key, required: your user who decided. It is kept as your claim. */
+  claimed_user?: string | null | undefined;
+  /** Your order: another one than the clearance's is refused. */
+  order_reference?: string | null | undefined;
+}
+
+/** A refused order that was released by hand. It is not cleared, and has no token. */
+export interface Overridden {
+  clearance_id: string;
+  /** Always false. */
+  cleared?: boolean;
+  /** False: it is the proposal of the first of two people. */
+  overridden: boolean;
+  /** null: it is a proposal. */
+  override_id: string | null;
+  /** Those of the refusal. */
+  reasons: Array<Open<"acknowledgment_already_used" | "acknowledgment_erased" | "acknowledgment_not_found" | "acknowledgment_too_old" | "address_mismatch" | "address_not_proved" | "age_below_minimum" | "age_not_proved" | "age_unknown" | "buyer_expired" | "buyer_mismatch" | "buyer_not_found" | "buyer_not_verified" | "buyer_requires_input" | "buyer_revoked" | "consent_declined" | "contact_unverified" | "details_mismatch" | "device_unsupported" | "document_expired" | "document_expiry_unknown" | "document_not_accepted" | "document_unreadable" | "document_unsupported" | "identity_failed" | "identity_not_proved" | "identity_requires_input" | "notice_not_in_force" | "notice_not_sufficient" | "order_already_fulfilled" | "product_class_missing" | "provider_session_not_found" | "refused_by_vendor" | "revoked" | "selfie_mismatch" | "selfie_not_accepted" | "session_canceled" | "session_expired" | "session_mismatch" | "session_not_bound" | "session_redacted" | "session_undecided" | "simulated_elsewhere" | "test_session" | "verification_misconfigured" | "verification_not_configured" | "verification_withdrawn" | "zip_mismatch" | "zip_unknown">>;
+  /** As they were: a refused order has none. */
+  obligations: Array<Record<string, unknown>>;
 }
 
 /** A link for one buyer and one order. */
@@ -1317,6 +1355,7 @@ export type Scope = Open<
   | "buyers:verify"
   | "checkout_sessions:create"
   | "clearances:create"
+  | "clearances:override"
   | "clearances:read"
   | "deployment:read"
   | "erasure:write"
@@ -1592,8 +1631,8 @@ export interface MatterView {
 /** What to look for. */
 export interface SearchRequest {
   /**
-   * An identifier (ord_…, ack_…, chk_…, clr_…, ful_…, ver_…, rec_…, cbid_…), the vendor's session,
-   * or an order reference.
+   * An identifier (ord_…, ack_…, chk_…, clr_…, ful_…, ovr_…, ver_…, rec_…, cbid_…), the vendor's
+   * session, or an order reference.
    */
   query: string;
 }
@@ -1651,6 +1690,7 @@ export type OrderState = Open<
   | "closed"
   | "delivered"
   | "open"
+  | "overridden"
   | "refused"
   | "shipped"
   | "waiting_for_buyer"
@@ -1660,7 +1700,7 @@ export type OrderState = Open<
 /** A part of an order. */
 export interface OrderPart {
   id: string;
-  type: Open<"acknowledgment" | "checkout_session" | "clearance" | "fulfilment" | "verification">;
+  type: Open<"acknowledgment" | "checkout_session" | "clearance" | "fulfilment" | "override" | "verification">;
   at: string;
   /** Of a session, a verification or a clearance: how it stands. */
   status: string | null;
@@ -1677,9 +1717,10 @@ export interface OrderStep {
   at: string;
   /**
    * Such as `link_made`, `identity_check_started`, `identity_check_verified`, `identity_check_made`
-   * (with a result that was erased), `acknowledged`, `cleared`, `not_cleared`,
-   * `fulfilment_reported`, `payment_reported`, `order_closed`, `session_completed`, `erased`,
-   * `name_used_again` (an acknowledgment of another buyer, or after a shipment).
+   * (with a result that was erased), `acknowledged`, `cleared`, `not_cleared`, `overridden`
+   * (released by hand), `fulfilment_reported`, `payment_reported`, `order_closed`,
+   * `session_completed`, `erased`, `name_used_again` (an acknowledgment of another buyer, or after
+   * a shipment).
    */
   what: string;
   id: string;
@@ -1821,6 +1862,8 @@ export type AuditAction = Open<
   | "certification_drafted"
   | "clearance_key_added"
   | "clearance_key_withdrawn"
+  | "clearance_overridden"
+  | "clearance_override_proposed"
   | "clearance_settings_changed"
   | "dossier_written"
   | "erased"

@@ -222,6 +222,18 @@ class ClearanceNotGranted(Refusal, code="clearance_not_granted", status=409):
     """This order was not cleared, so no fulfilment can be reported for it."""
 
 
+class OrderNotRefused(Refusal, code="order_not_refused", status=409):
+    """This order is cleared or shipped, so there is nothing to release by hand."""
+
+
+class OverrideNotAllowed(Refusal, code="override_not_allowed", status=409):
+    """This order cannot be released by hand."""
+
+
+class OverrideLimitReached(Refusal, code="override_limit_reached", status=409):
+    """Keys of this account release no more orders by hand today."""
+
+
 class FulfilmentContradicted(Refusal, code="fulfilment_contradicted", status=409):
     """An earlier report says otherwise, or the times are against the order of events."""
 

@@ -50,6 +50,7 @@ EARLIER_SESSION: Final = "vfs"
 COPY_MAIL: Final = "cml"
 PERSON: Final = "per"
 FULFILMENT: Final = "ful"
+OVERRIDE: Final = "ovr"
 FACT: Final = "rec"
 """A record of something that has no identifier of its own."""
 

@@ -238,6 +238,12 @@ class OnHold(CountersignError):
     default_code = "on_hold"
 
 
+class OrderNotRefused(CountersignError):
+    """This order is cleared or shipped, so there is nothing to release by hand."""
+
+    default_code = "order_not_refused"
+
+
 class OrderReferenceMismatch(CountersignError):
     """The order_reference sent is not that of the session or of the acknowledgment."""
 
@@ -272,6 +278,18 @@ class Overloaded(CountersignError):
     """The service is overloaded at the moment."""
 
     default_code = "overloaded"
+
+
+class OverrideLimitReached(CountersignError):
+    """Keys of this account release no more orders by hand today."""
+
+    default_code = "override_limit_reached"
+
+
+class OverrideNotAllowed(CountersignError):
+    """This order cannot be released by hand."""
+
+    default_code = "override_not_allowed"
 
 
 class PasskeyRequired(CountersignError):
@@ -433,12 +451,15 @@ _ALL: Final = (
     NoticeVersionConflict,
     NoticeVersionMismatch,
     OnHold,
+    OrderNotRefused,
     OrderReferenceMismatch,
     OrderReferenceMissing,
     OriginNotAllowed,
     OriginNotRegistered,
     OutcomeUnknown,
     Overloaded,
+    OverrideLimitReached,
+    OverrideNotAllowed,
     PasskeyRequired,
     PayloadTooLarge,
     PeopleRefused,

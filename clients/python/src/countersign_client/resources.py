@@ -1230,6 +1230,44 @@ class Clearances(Resource[S]):
         )
 
     @operation
+    def override(
+        self,
+        clearance_id: str,
+        *,
+        reason: str,
+        claimed_user: str | None = None,
+        order_reference: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Call[types.Overridden]:
+        """Release a refused order by hand.
+
+        Release a refused order by hand, on the responsibility of whoever does. It stays refused.
+
+        There is no token, and nothing is cleared: a record of its own type says who released
+        which refusal, and why. Asked again, the order has `overridden` as long as nothing else
+        is against it. A second release of one refusal gets the first. Where two people decide at
+        the account, the first request is a proposal, and another person releases the order; a
+        key releases nothing there.
+
+        Needs the scope `clearances:override`. A person needs a fresh passkey.
+
+        - `reason`: Why. The audit keeps it permanently: nothing personal.
+        - `claimed_user`: With a key, required: your user who decided. It is kept as your claim.
+        - `order_reference`: Your order: another one than the clearance's is refused.
+        """
+        return Call(
+            method="POST",
+            path=f"/v1/clearances/{segment(clearance_id)}/override",
+            returns=types.Overridden,
+            body={
+                "reason": reason,
+                "claimed_user": claimed_user,
+                "order_reference": order_reference,
+            },
+            headers={"Idempotency-Key": key_or_new(idempotency_key)},
+        )
+
+    @operation
     def dossier(
         self,
         clearance_id: str,
@@ -2278,8 +2316,8 @@ class Orders(Resource[S]):
         Needs the scope `search:read`. It answers only where the console is on, else with
         `not_found`.
 
-        - `query`: An identifier (ord_…, ack_…, chk_…, clr_…, ful_…, ver_…, rec_…, cbid_…), the
-          vendor's session, or an order reference.
+        - `query`: An identifier (ord_…, ack_…, chk_…, clr_…, ful_…, ovr_…, ver_…, rec_…, cbid_…),
+          the vendor's session, or an order reference.
         """
         return Call(
             method="POST",

@@ -164,6 +164,7 @@ Scope: TypeAlias = Literal[
     "buyers:verify",
     "checkout_sessions:create",
     "clearances:create",
+    "clearances:override",
     "clearances:read",
     "deployment:read",
     "erasure:write",
@@ -195,6 +196,7 @@ OrderState: TypeAlias = Literal[
     "closed",
     "delivered",
     "open",
+    "overridden",
     "refused",
     "shipped",
     "waiting_for_buyer",
@@ -231,6 +233,8 @@ AuditAction: TypeAlias = Literal[
     "certification_drafted",
     "clearance_key_added",
     "clearance_key_withdrawn",
+    "clearance_overridden",
+    "clearance_override_proposed",
     "clearance_settings_changed",
     "dossier_written",
     "erased",
@@ -1096,6 +1100,14 @@ class ClearanceDecision(Result, frozen=True, kw_only=True):
     nothing more may leave on it.
     """
 
+    overridden: bool | None = None
+    """Present and true: it is refused still, and was released by hand for reasons among which are
+    all of these. `clearance_id` is that of the refusal.
+    """
+
+    override_id: str | None = None
+    """Present with `overridden`."""
+
 
 class Clearance(Result, frozen=True, kw_only=True):
     """A stored clearance. A field that is null was not given, or was erased."""
@@ -1162,6 +1174,12 @@ class Clearance(Result, frozen=True, kw_only=True):
     token: str | None
     """null: not cleared, or no longer valid."""
 
+    override: dict[str, Any] | None = None
+    """Present if the order was refused, and released by hand: `override_id` and `created_at`; `by`,
+    with `actor` (a person, or a key) and `reason` of each, and `claimed_user`, until they are
+    erased.
+    """
+
     fulfilments: tuple[Fulfilment, ...]
     """The reports about the order, oldest first."""
 
@@ -1211,6 +1229,40 @@ class FulfilmentReceipt(Result, frozen=True, kw_only=True):
 
     closed_at: datetime | None
     """null: not every obligation is reported yet."""
+
+
+class Overridden(Result, frozen=True, kw_only=True):
+    """A refused order that was released by hand. It is not cleared, and has no token."""
+
+    clearance_id: str
+
+    cleared: bool | None = None
+    """Always false."""
+
+    overridden: bool
+    """False: it is the proposal of the first of two people."""
+
+    override_id: str | None
+    """null: it is a proposal."""
+
+    reasons: tuple[str, ...]
+    """Those of the refusal. Such as `acknowledgment_already_used`, `acknowledgment_erased`,
+    `acknowledgment_not_found`, `acknowledgment_too_old`, `address_mismatch`,
+    `address_not_proved`, `age_below_minimum`, `age_not_proved`, `age_unknown`, `buyer_expired`,
+    `buyer_mismatch`, `buyer_not_found`, `buyer_not_verified`, `buyer_requires_input`,
+    `buyer_revoked`, `consent_declined`, `contact_unverified`, `details_mismatch`,
+    `device_unsupported`, `document_expired`, `document_expiry_unknown`, `document_not_accepted`,
+    `document_unreadable`, `document_unsupported`, `identity_failed`, `identity_not_proved`,
+    `identity_requires_input`, `notice_not_in_force`, `notice_not_sufficient`,
+    `order_already_fulfilled`, `product_class_missing`, `provider_session_not_found`,
+    `refused_by_vendor`, `revoked`, `selfie_mismatch`, `selfie_not_accepted`, `session_canceled`,
+    `session_expired`, `session_mismatch`, `session_not_bound`, `session_redacted`,
+    `session_undecided`, `simulated_elsewhere`, `test_session`, `verification_misconfigured`,
+    `verification_not_configured`, `verification_withdrawn`, `zip_mismatch`, `zip_unknown`.
+    """
+
+    obligations: tuple[dict[str, Any], ...]
+    """As they were: a refused order has none."""
 
 
 class CheckoutSession(Result, frozen=True, kw_only=True):
@@ -1826,7 +1878,9 @@ class OrderPart(Result, frozen=True, kw_only=True):
     id: str
 
     type: str
-    """Such as `acknowledgment`, `checkout_session`, `clearance`, `fulfilment`, `verification`."""
+    """Such as `acknowledgment`, `checkout_session`, `clearance`, `fulfilment`, `override`,
+    `verification`.
+    """
 
     at: datetime
 
@@ -1851,9 +1905,9 @@ class OrderStep(Result, frozen=True, kw_only=True):
     what: str
     """Such as `link_made`, `identity_check_started`, `identity_check_verified`,
     `identity_check_made` (with a result that was erased), `acknowledged`, `cleared`,
-    `not_cleared`, `fulfilment_reported`, `payment_reported`, `order_closed`,
-    `session_completed`, `erased`, `name_used_again` (an acknowledgment of another buyer, or
-    after a shipment).
+    `not_cleared`, `overridden` (released by hand), `fulfilment_reported`, `payment_reported`,
+    `order_closed`, `session_completed`, `erased`, `name_used_again` (an acknowledgment of
+    another buyer, or after a shipment).
     """
 
     id: str

@@ -38,6 +38,7 @@ CAPTURE_PROCESS: Final = "capture_process"
 NOTICE_EVENT: Final = "notice_event"
 CLEARANCE: Final = "clearance"
 FULFILMENT: Final = "fulfilment"
+OVERRIDE: Final = "override"
 ERASURE: Final = "erasure"
 TYPES: Final = tuple(rules.PREFIXES)
 """The types of the records in a dossier, in their order."""

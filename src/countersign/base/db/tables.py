@@ -999,6 +999,21 @@ fulfilments: Final = _in_mode(
     Index(None, "ack_id"),
 )
 
+# Refused orders that were released by hand; the content is in the record.
+overrides: Final = _in_mode(
+    "overrides",
+    Column("id", String(40), primary_key=True, info=_personal("evidence")),
+    Column("account_id", String(40), nullable=False),
+    _mode(),
+    Column("clearance_id", String(40), nullable=False, unique=True),
+    # The keyed hash of the order as it was refused: a changed one is not released.
+    _hidden("order_index", "order", "order"),
+    # Whether a key asked: those are limited by the day.
+    Column("by_key", Boolean, nullable=False),
+    Column("at", Instant, nullable=False),
+    Index(None, "order_index"),
+)
+
 # Every act on an order, in the order of time: all rows of one key are the order. An act writes its
 # row without reading.
 order_acts: Final = _in_mode(
@@ -1047,6 +1062,7 @@ clearance_settings: Final = _of_account(
     Column("changed_at", Instant, nullable=False),
     Column("order_reference_required", Boolean, nullable=False, server_default=false()),
     Column("paid_max_age", Integer, nullable=False, server_default="15552000"),
+    Column("overrides_per_day", Integer, nullable=False, server_default="0"),
 )
 
 # Links for one buyer and one order. Deleted some time after their end.

@@ -100,6 +100,8 @@ class AuditAction(StrEnum):
     BUYER_REVIEW_DISMISSED = "buyer_review_dismissed"
     BUYER_REVIEW_PROPOSED = "buyer_review_proposed"
     EVIDENCE_SHOWN = "evidence_shown"
+    CLEARANCE_OVERRIDDEN = "clearance_overridden"
+    CLEARANCE_OVERRIDE_PROPOSED = "clearance_override_proposed"
     CLEARANCE_SETTINGS_CHANGED = "clearance_settings_changed"
     CLEARANCE_KEY_ADDED = "clearance_key_added"
     CLEARANCE_KEY_WITHDRAWN = "clearance_key_withdrawn"

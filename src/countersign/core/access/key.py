@@ -52,6 +52,7 @@ class Scope(StrEnum):
     EVIDENCE_READ = "evidence:read"
     CLEARANCES_CREATE = "clearances:create"
     CLEARANCES_READ = "clearances:read"
+    CLEARANCES_OVERRIDE = "clearances:override"
     CHECKOUT_SESSIONS_CREATE = "checkout_sessions:create"
     ORDERS_READ = "orders:read"
     EVENTS_READ = "events:read"
@@ -93,9 +94,11 @@ MACHINE_SCOPES: Final = frozenset(
 A key made by a person cannot use these scopes.
 """
 STAFF_SCOPES: Final = (
-    PEOPLE_SCOPES | MACHINE_SCOPES | {Scope.KEYS_MANAGE, Scope.SEARCH_READ, Scope.RETENTION_READ}
+    PEOPLE_SCOPES
+    | MACHINE_SCOPES
+    | {Scope.KEYS_MANAGE, Scope.SEARCH_READ, Scope.RETENTION_READ, Scope.CLEARANCES_OVERRIDE}
 )
-"""For acts of staff: a vendor's server needs none of them."""
+"""For acts of staff: a key made without `--scope` has none of them."""
 
 READING_SCOPES: Final = frozenset({Scope.ACKS_READ, Scope.CLEARANCES_READ, Scope.EVIDENCE_READ})
 """Scopes that read personal data."""

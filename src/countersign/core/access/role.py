@@ -79,6 +79,7 @@ ROLES: Final = {
             {
                 Scope.EVIDENCE_READ,
                 Scope.BUYERS_REVIEW,
+                Scope.CLEARANCES_OVERRIDE,
                 Scope.HOLDS_MANAGE,
                 Scope.ERASURE_WRITE,
                 Scope.NOTICES_MANAGE,

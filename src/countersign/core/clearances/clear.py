@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from io import BytesIO
 from typing import Any, Final, NamedTuple
 
-from msgspec import to_builtins
+from msgspec import UNSET, to_builtins
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
@@ -165,8 +165,9 @@ async def prepare_order(
     more = 0 if reference is None else SALT_BYTES
     entropy = access.entropy(_ID_ENTROPY + RECORD_ENTROPY + more)
     index, account_id, zip_ = access.secret.blind_index, who.account_id, zip5(order.shipping_zip)
-    classes = ",".join(order.classes) or None
-    identity = [order.ack_id, order.session_id, zip_, classes, order.shipping_address]
+    identity = order_identity(
+        *(order.ack_id, order.session_id, zip_, order.classes, order.shipping_address)
+    )
     new = NewClearance(
         clearance_id=timed_id(CLEARANCE, time_ns, entropy[:_ID_ENTROPY]),
         account_id=account_id,
@@ -174,7 +175,7 @@ async def prepare_order(
         order=order,
         session_index=index(account_id, SESSION_FIELD, order.session_id),
         cbid_index=index(account_id, CBID_FIELD, order.cbid),
-        order_index=index(account_id, "order", canonical_json(identity).decode()),
+        order_index=index(account_id, "order", identity),
         zip_index=index(account_id, "zip", zip_),
         reference_index=reference_index(access.secret, account_id, reference),
         session_of_another=another,
@@ -185,6 +186,15 @@ async def prepare_order(
     )
     signers = await room.keys.signers(who.mode)
     return PreparedOrder(room, new, signers, notices, fresh, input_required, entry)
+
+
+def order_identity(
+    ack_id: str | None, session_id: str, zip_: str, classes: Sequence[str], address: object
+) -> str:
+    """What makes two requests about one buyer the same order, as text to hash."""
+    ack_id = ack_id if is_id(ACKNOWLEDGMENT, ack_id or "") else None
+    identity = [ack_id, session_id, zip5(zip_), ",".join(classes) or None, address]
+    return canonical_json(identity).decode()
 
 
 def clear_together(
@@ -214,6 +224,8 @@ def clear_together(
         result = _decide(item, of_order)
         if result is None:
             continue
+        if result.granted is None:
+            result = facts.overridden(connection, item.new, result)
         refusal = facts.count_zip(item.new, result.reasons) if result.zip_compared else None
         if refusal is not None:
             outcomes[place] = refusal
@@ -358,8 +370,9 @@ def _cleared(item: PreparedOrder, result: ClearanceResult) -> Cleared:
             obligations=result.obligations,
         )
         token = item.signers.of(granted.kid, new.at).sign(claims)
+    override_id, refused_id = result.override or (UNSET, new.clearance_id)
     decision = ClearanceDecision(
-        clearance_id=granted.clearance_id if granted else new.clearance_id,
+        clearance_id=granted.clearance_id if granted else refused_id,
         cleared=granted is not None,
         order_named=order.order_reference is not None,
         reasons=result.reasons,
@@ -367,6 +380,8 @@ def _cleared(item: PreparedOrder, result: ClearanceResult) -> Cleared:
         expires_at=granted.expires_at if granted else None,
         token=token,
         already_shipped=result.already_shipped,
+        overridden=UNSET if result.override is None else True,
+        override_id=override_id,
     )
     return Cleared(decision, encode(decision), result.live_would_refuse)
 

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
 import msgspec
-from sqlalchemy import Connection, delete, insert
+from msgspec.structs import replace
+from sqlalchemy import Connection, delete, insert, select
 
 from countersign.base.db.statements import (
     BulkInsert,
@@ -16,7 +17,13 @@ from countersign.base.db.statements import (
     SelectAmong,
     statements_of,
 )
-from countersign.base.db.tables import acknowledgment_uses, clearance_settings
+from countersign.base.db.tables import (
+    acknowledgment_uses,
+    clearance_settings,
+    disclosures,
+    overrides,
+    records,
+)
 from countersign.base.errors import InvalidArgument, OrderReferenceMissing, RateLimited
 from countersign.base.values import MODES, Mode, from_ms, to_ms
 from countersign.core.access.account import find_account
@@ -56,6 +63,7 @@ class _Record(msgspec.Struct):
     notice_version: str = ""
     test_clock: datetime | None = None
     order_named: bool | None = None
+    reasons: tuple[str, ...] = ()
 
 
 _read_record: Final = msgspec.json.Decoder(_Record).decode
@@ -157,6 +165,23 @@ class BatchFacts:
             self._changed.add(ack_id)
             self._earlier[new.clearance_id] = granted
 
+    def overridden(
+        self, connection: Connection, new: NewClearance, result: ClearanceResult
+    ) -> ClearanceResult:
+        """The refusal, as that of an order which was released by hand for all these reasons.
+
+        A new reason, or another order, is refused anew.
+        """
+        o = overrides.c
+        found = select(o.id, o.clearance_id, records.c.body).join(records, records.c.id == o.id)
+        found = found.join(disclosures, disclosures.c.record_id == o.clearance_id)
+        found = found.where(o.order_index == new.order_index, o.mode == new.mode)
+        found = found.where(disclosures.c.cbid_index == new.cbid_index).order_by(o.id.desc())
+        for id_, clearance_id, body in connection.execute(found):
+            if {*result.reasons} <= {*_read_record(body).reasons}:
+                return replace(result, is_new=False, override=(id_, clearance_id))
+        return result
+
     def defer(self, connection: Connection, deferred: Deferred) -> None:
         """Write the changes of the orders, or leave them for the end of the transaction."""
         added = [
@@ -186,6 +211,8 @@ class BatchFacts:
             else:
                 key = keys.get(ack_id) or key_of(ack.session_index, ack.reference_index, ack_id)
             act = OrderAct(new.account_id, new.mode, to_ms(new.at), key, new.clearance_id)
+            if result.override is not None:
+                continue  # the order stays as it was released
             if granted is None:
                 acts.append(act._replace(state=OrderState.REFUSED))
             else:
@@ -314,10 +341,12 @@ def rules_of(connection: Connection, account_ids: Iterable[str]) -> dict[str, Cl
             product_class_required=bool(class_required),
             order_reference_required=bool(reference_required),
             paid_max_age=timedelta(seconds=paid_max_age),
+            overrides_per_day=a_day,
         )
-        for account_id, max_age, lifetime, class_required, reference_required, paid_max_age in (
+        for account_id, max_age, lifetime, class_required, reference_required, *rest in (
             _select_rules(connection, account_ids)
         )
+        for paid_max_age, a_day in [rest]
     }
 
 
@@ -332,10 +361,11 @@ async def set_rules(room: Clearances, id_or_name: str, rules: ClearanceRules) ->
         account.id,
         **rules.demands(),
         **rules.seconds(),
+        overrides_per_day=rules.overrides_per_day,
     )
     seconds = {name.removesuffix("_seconds"): value for name, value in rules.seconds().items()}
     row: dict[str, object] = {"account_id": account.id, "changed_at": audit.at}
-    row |= {**rules.demands(), **seconds}
+    row |= {**rules.demands(), **seconds, "overrides_per_day": rules.overrides_per_day}
 
     def put(connection: Connection) -> None:
         of_account = clearance_settings.c.account_id == account.id

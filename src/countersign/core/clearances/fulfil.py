@@ -29,13 +29,13 @@ from countersign.base.values import (
     to_the_second,
 )
 from countersign.core.access.key import Principal, Scope
-from countersign.core.acknowledgments.acknowledge import reference_index
 from countersign.core.clearances.read import (
     CARRIER_FIELD,
     TRACKING_FIELD,
     StoredClearance,
     decided_in,
     fulfilments_of,
+    refuse_another,
     report_of,
     stored_clearance,
 )
@@ -92,11 +92,9 @@ async def fulfil_order(
         raise InvalidRequest(f"At least one of these fields is required: {names}.")
     if _PAID in facts and len(facts) > 1:
         raise InvalidRequest("Expected in a report of its own - at `$.paid_at`.")
-    named = reference_index(room.access.secret, who.account_id, reported.order_reference)
     while receipt is None:
         stored = await stored_clearance(room, who, clearance_id)
-        if None not in {named, known := stored.record.reference_index} and named != known:
-            raise OrderReferenceMismatch
+        refuse_another(room, who, stored, reported.order_reference)
         every = [await report_of(room, who, record) for record in stored.fulfilments]
         receipt = await _write(room, who, stored, every, reported, write=write)
     return receipt

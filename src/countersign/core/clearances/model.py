@@ -26,6 +26,7 @@ LIFETIME_MAX: Final = timedelta(days=7)
 _AGE_MAX: Final = timedelta(days=365)
 PAID_AGE_MAX: Final = timedelta(days=180)
 """How long a payment keeps an acknowledgment at most."""
+OVERRIDES_MAX: Final = 1_000
 
 
 class ClearanceRules(Struct, frozen=True, kw_only=True):
@@ -41,6 +42,8 @@ class ClearanceRules(Struct, frozen=True, kw_only=True):
     """True if live orders must state the product class."""
     order_reference_required: bool = True
     """True if live orders must be named; accounts of earlier releases begin with False."""
+    overrides_per_day: int = 0
+    """How many refused orders its keys may release by hand within 24 hours."""
 
     def seconds(self) -> dict[str, int]:
         """Its durations in seconds, for display and storage."""
@@ -60,6 +63,8 @@ class ClearanceRules(Struct, frozen=True, kw_only=True):
             return f"A clearance can be valid for one minute to {LIFETIME_MAX.days} days."
         if not timedelta(minutes=1) <= self.paid_max_age <= PAID_AGE_MAX:
             return f"A payment keeps an acknowledgment for one minute to {PAID_AGE_MAX.days} days."
+        if not 0 <= self.overrides_per_day <= OVERRIDES_MAX:
+            return f"Keys can release 0 to {OVERRIDES_MAX} orders by hand within 24 hours."
         return None
 
 
@@ -209,6 +214,8 @@ class ClearanceResult(Struct, frozen=True, kw_only=True):
     """See `ClearanceInput`."""
     live_would_refuse: tuple[str, ...]
     """Reasons that the order of a test key would meet with a live key only."""
+    override: tuple[str, str] | None = None
+    """The override of this refused order, and the clearance that it is of."""
 
 
 REFUSES_BINDING: Final = frozenset(

@@ -16,12 +16,14 @@ from countersign.base.db.tables import (
     clearances,
     disclosures,
     fulfilments,
+    overrides,
     records,
 )
-from countersign.base.errors import NotFound
+from countersign.base.errors import NotFound, OrderReferenceMismatch
 from countersign.base.http.schemas import Page, page_of, view
-from countersign.base.values import CLEARANCE, from_ns, is_id
+from countersign.base.values import CLEARANCE, from_ns, is_id, rfc3339
 from countersign.core.access.key import Principal, Scope
+from countersign.core.acknowledgments.acknowledge import reference_index
 from countersign.core.acknowledgments.find import SELECT_RECORDS, evidence_of
 from countersign.core.clearances import schemas
 from countersign.core.clearances.clear import SHIPPING_FIELD
@@ -36,6 +38,7 @@ from countersign_evidence.record import CBID_FIELD, REFERENCE_FIELD, SESSION_FIE
 
 CARRIER_FIELD: Final = "carrier"
 TRACKING_FIELD: Final = "tracking_number"
+OVERRIDE_FIELD: Final = "override"
 
 _SELECT_RECORDS: Final = (
     SELECT_RECORDS.add_columns(disclosures.c.reference_index)
@@ -53,6 +56,8 @@ class ReadDecision(msgspec.Struct):
     test_clock: datetime | None = None
     order_named: bool | None = None
     paid_at: datetime | None = None
+    overridden: bool = False
+    """Of a response: that the order was released by hand."""
 
 
 decided_in: Final = msgspec.json.Decoder(ReadDecision).decode
@@ -84,6 +89,8 @@ class StoredClearance(msgspec.Struct, frozen=True, kw_only=True):
     fulfilments: Sequence[StoredRecord]
     """Of its order, whichever of its clearances they were reported for; oldest first."""
     closed_at: datetime | None
+    override: StoredRecord | None
+    """Of its release by hand."""
 
 
 CLEARANCES: Final = Acts("Clearances", Clearances, scope=Scope.CLEARANCES_READ, personal=True)
@@ -189,12 +196,16 @@ def _find(
 
 
 def _read(connection: Connection, rows: Sequence[Row[Any]]) -> list[StoredClearance]:
-    """These clearances with their reports: three queries, however many they are."""
+    """These clearances with their reports: four queries, however many they are."""
     reports: dict[str, list[Row[Any]]] = {r.ack_id: [] for r in rows if r.expires_at is not None}
     for report in fulfilments_of(connection, sorted(reports)) if reports else ():
         reports[report.ack_id].append(report)
     ids = [row.id for row in rows]
+    o = overrides.c
+    made = select(o.clearance_id, o.id).where(o.clearance_id.in_(ids))
+    released = {row.clearance_id: row.id for row in (connection.execute(made) if ids else ())}
     ids += [report.id for of_order in reports.values() for report in of_order]
+    ids += released.values()
     found = of_all(connection, _SELECT_RECORDS, StoredRecord, {"ids": ids}) if ids else ()
     stored = {one.id: one for one in found}
     return [
@@ -205,6 +216,7 @@ def _read(connection: Connection, rows: Sequence[Row[Any]]) -> list[StoredCleara
             expires_at=row.expires_at,
             fulfilments=[stored[report.id] for report in of_order],
             closed_at=next((report.closed_at for report in of_order), None),
+            override=stored.get(released.get(row.id, "")),
         )
         for row in rows
         for of_order in [reports.get(row.ack_id, []) if row.expires_at is not None else []]
@@ -214,7 +226,7 @@ def _read(connection: Connection, rows: Sequence[Row[Any]]) -> list[StoredCleara
 async def _view(room: Clearances, who: Principal, stored: StoredClearance) -> schemas.Clearance:
     """The clearance as its account reads it; without its order once that is erased."""
     record, decided = stored.record, decided_in(stored.record.body)
-    personal = await _opened(room, who, record)
+    personal = await opened(room, who, record)
     shipping = personal.get(SHIPPING_FIELD, {})
     return view(
         schemas.Clearance,
@@ -226,18 +238,19 @@ async def _view(room: Clearances, who: Principal, stored: StoredClearance) -> sc
         shipping_zip=shipping.get("zip"),
         shipping_address=shipping.get("address"),
         product_class=shipping.get("product_class"),
-        product_classes=_classes(shipping),
+        product_classes=classes_of(shipping),
         created_at=record.at,
         test_clock=decided.test_clock or msgspec.UNSET,
         paid_at=decided.paid_at or msgspec.UNSET,
         token=await _token(room, who, stored, personal, decided),
+        override=await _override(room, who, stored.override),
         fulfilments=[await report_of(room, who, report) for report in stored.fulfilments],
         evidence=evidence_of(record.origin, record.leaf_index),
         erased_at=record.erased_at,
     )
 
 
-def _classes(shipping: Mapping[str, Any]) -> list[str]:
+def classes_of(shipping: Mapping[str, Any]) -> list[str]:
     """The classes of an order; none once it is erased."""
     one = shipping.get("product_class")
     return shipping.get("product_classes") or ([one] if one else [])
@@ -251,7 +264,7 @@ async def _reference(
         return personal.get(REFERENCE_FIELD)
     ids = {"ids": [stored.ack_id]}
     of_order = await room.access.database.read(of_all, _SELECT_RECORDS, StoredRecord, ids)
-    opened = [await _opened(room, who, one) for one in of_order]
+    opened = [await opened(room, who, one) for one in of_order]
     return next((one.get(REFERENCE_FIELD) for one in opened), None)
 
 
@@ -283,7 +296,7 @@ async def _token(
         who.account_id,
         granted,
         ack_id=stored.ack_id or "",
-        order_sha256=order_digest(shipping["zip"], _classes(shipping), personal[SESSION_FIELD]),
+        order_sha256=order_digest(shipping["zip"], classes_of(shipping), personal[SESSION_FIELD]),
         obligations=decided.obligations,
     )
     return (await room.keys.signers(who.mode)).of(stored.kid, now).sign(claims)
@@ -291,13 +304,36 @@ async def _token(
 
 async def report_of(room: Clearances, who: Principal, record: StoredRecord) -> schemas.Fulfilment:
     """One report; without its personal fields once they are erased."""
-    personal = await _opened(room, who, record)
+    personal = await opened(room, who, record)
     hidden = {name: personal.get(name) for name in (CARRIER_FIELD, TRACKING_FIELD)}
     own = {"fulfilment_id": record.id, "reported_at": record.at.replace(microsecond=0)}
     return msgspec.convert(_members(record.body) | own | hidden, schemas.Fulfilment)
 
 
-async def _opened(room: Clearances, who: Principal, record: StoredRecord) -> Mapping[str, Any]:
+async def _override(
+    room: Clearances, who: Principal, record: StoredRecord | None
+) -> dict[str, Any] | msgspec.UnsetType:
+    """The release by hand; without people and reasons once they are erased."""
+    if record is None:
+        return msgspec.UNSET
+    sealed = (await opened(room, who, record)).get(OVERRIDE_FIELD, {})
+    return {"override_id": record.id, "created_at": rfc3339(record.at), **sealed}
+
+
+def refuse_another(
+    room: Clearances, who: Principal, stored: StoredClearance, reference: str | None
+) -> None:
+    """Refuse a reference of another order.
+
+    Raises:
+        OrderReferenceMismatch: the clearance has another one.
+    """
+    index = reference_index(room.access.secret, who.account_id, reference)
+    if None not in {index, known := stored.record.reference_index} and index != known:
+        raise OrderReferenceMismatch
+
+
+async def opened(room: Clearances, who: Principal, record: StoredRecord) -> Mapping[str, Any]:
     """The personal fields of a record; none once they are erased."""
     vault = room.log.vault.vault
     opened = await open_disclosures(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from countersign.base.errors import OrderReferenceMismatch, OrderReferenceMissing
 from countersign.base.http.body import parse_body
@@ -14,6 +14,7 @@ from countersign.core.clearances import schemas
 from countersign.core.clearances.clear import clear_order, prepare_order
 from countersign.core.clearances.facts_sql import refuse_unnamed
 from countersign.core.clearances.fulfil import FULFILMENTS
+from countersign.core.clearances.override import OVERRIDES
 from countersign.core.clearances.read import CLEARANCES, decided_in
 from countersign.core.clearances.room import Clearances
 from countersign.core.gate.route import (
@@ -66,6 +67,14 @@ async def get_keys(room: Clearances, call: Call) -> Reply:
     return Reply(encode(await room.keys.published([query.mode])), _JWK_SET)
 
 
+_REFUSED: Final[dict[str, Any]] = {
+    "cleared": False,
+    "reasons": ["acknowledgment_too_old", "buyer_expired"],
+    "obligations": [],
+    "expires_at": None,
+    "token": None,
+}
+_OVERRIDDEN: Final = {"overridden": True, "override_id": "ovr_01kmcg2a7ke4d1p8z6h0s5n9rz"}
 _ROUTES: Final = grouped(
     "Clearances",
     Clearances,
@@ -76,7 +85,7 @@ _ROUTES: Final = grouped(
         slot_decides=True,
         # A clearance holds only as long as nothing changes, and then the response has the same
         # bytes.
-        decide_again=lambda response: decided_in(response).cleared,
+        decide_again=lambda response: (of := decided_in(response)).cleared or of.overridden,
         summary="Decide whether an order may ship",
         scope=Scope.CLEARANCES_CREATE,
         request=schemas.ClearanceRequest,
@@ -84,13 +93,8 @@ _ROUTES: Final = grouped(
         refusals=(OrderReferenceMismatch, OrderReferenceMissing),
         response_examples={
             "cleared": {},
-            "not cleared": {
-                "cleared": False,
-                "reasons": ["acknowledgment_too_old", "buyer_expired"],
-                "obligations": [],
-                "expires_at": None,
-                "token": None,
-            },
+            "not cleared": _REFUSED,
+            "not cleared, released by hand": _REFUSED | _OVERRIDDEN,
         },
         optional_response_headers={
             "Countersign-Live-Would-Refuse": "Test keys only: reasons that a live key would get "
@@ -101,4 +105,4 @@ _ROUTES: Final = grouped(
     Route(address="GET /.well-known/jwks.json", handler=get_keys, query=KeysQuery),
 )
 
-ROUTES: Final = (*_ROUTES, *CLEARANCES.routes, *FULFILMENTS.routes)
+ROUTES: Final = (*_ROUTES, *CLEARANCES.routes, *FULFILMENTS.routes, *OVERRIDES.routes)

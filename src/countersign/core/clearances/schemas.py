@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from countersign.base.http.schemas import (
     CLEARANCE_ID,
     ORDER,
+    STORABLE,
     YOUR_REFERENCE,
     AckId,
     AckReference,
@@ -32,6 +33,7 @@ from countersign.base.http.schemas import (
     cursor,
 )
 from countersign.base.values import Reason
+from countersign.core.gate.route import REASON_LENGTH_MAX, REASON_LENGTH_MIN
 from countersign.core.notices.rule import CLASSES_MAX, ProductClass
 
 
@@ -188,6 +190,41 @@ class ClearancesQuery(
     """Only items with this order reference."""
 
 
+class OverrideRequest(NamesOrder, frozen=True, kw_only=True):
+    """Why a refused order is released by hand."""
+
+    reason: Annotated[
+        str,
+        Meta(
+            min_length=REASON_LENGTH_MIN,
+            max_length=REASON_LENGTH_MAX,
+            extra_json_schema=STORABLE,
+            examples=["case 4712"],
+        ),
+    ]
+    """Why. The audit keeps it permanently: nothing personal."""
+    claimed_user: Annotated[Reference | None, Meta(examples=["shop user 17"])] = None
+    """With a key, required: your user who decided. It is kept as your claim."""
+    order_reference: OrderReference | None = None
+    """Your order: another one than the clearance's is refused."""
+
+
+class Overridden(Struct, frozen=True, kw_only=True):
+    """A refused order that was released by hand. It is not cleared, and has no token."""
+
+    clearance_id: ClearanceId
+    cleared: Annotated[bool, Meta(examples=[False])] = False
+    """Always false."""
+    overridden: Annotated[bool, Meta(examples=[True])]
+    """False: it is the proposal of the first of two people."""
+    override_id: Annotated[str | None, Meta(examples=["ovr_01kmcg2a7ke4d1p8z6h0s5n9rz"])]
+    """null: it is a proposal."""
+    reasons: tuple[Code, ...]
+    """Those of the refusal."""
+    obligations: Annotated[Obligations, Meta(examples=[[]])]
+    """As they were: a refused order has none."""
+
+
 class ClearanceDecision(Struct, frozen=True, kw_only=True):
     """Whether an order may ship: only if `cleared` is true."""
 
@@ -203,6 +240,11 @@ class ClearanceDecision(Struct, frozen=True, kw_only=True):
     already_shipped: Annotated[bool, Meta(examples=[False])]
     """True: this order was reported as shipped, under this clearance. Nothing was decided anew, and
     nothing more may leave on it."""
+    overridden: bool | UnsetType = UNSET
+    """Present and true: it is refused still, and was released by hand for reasons among which are
+    all of these. `clearance_id` is that of the refusal."""
+    override_id: str | UnsetType = UNSET
+    """Present with `overridden`."""
 
 
 class Fulfilment(Struct, frozen=True, kw_only=True):
@@ -264,6 +306,10 @@ class Clearance(Struct, frozen=True, kw_only=True):
     its notice was not in force any more."""
     token: Token | None
     """null: not cleared, or no longer valid."""
+    override: Mapping[str, Any] | UnsetType = UNSET
+    """Present if the order was refused, and released by hand: `override_id` and `created_at`; `by`,
+    with `actor` (a person, or a key) and `reason` of each, and `claimed_user`, until they are
+    erased."""
     fulfilments: list[Fulfilment]
     """The reports about the order, oldest first."""
     closed_at: Closed

@@ -27,7 +27,7 @@ SELECT account_id, mode, cbid FROM buyer_blocks WHERE cbid {}
 
 -- name: rules
 SELECT account_id, acknowledgment_max_age, lifetime, product_class_required,
-    order_reference_required, paid_max_age
+    order_reference_required, paid_max_age, overrides_per_day
 FROM clearance_settings WHERE account_id {}
 
 -- name: cleared

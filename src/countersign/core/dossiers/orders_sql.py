@@ -19,6 +19,7 @@ from countersign.base.db.tables import (
     erasures,
     fulfilments,
     log_entries,
+    overrides,
     parties,
     records,
     shred_keys,
@@ -88,6 +89,8 @@ def find_order(connection: Connection, within: Within, id_: str) -> list[Stored]
     found = _read(connection, within, [one for one in (ack_id, clearance_id) if one])
     if clearance_id in {row.id for row in found}:
         found += _reports(connection, within, str(clearance_id))
+        released = select(overrides.c.id).where(overrides.c.clearance_id == clearance_id)
+        found += _read(connection, within, connection.scalars(released))
     for row in found:
         if row.type == RecordType.ACKNOWLEDGMENT:
             return found + _events(connection, within, row)

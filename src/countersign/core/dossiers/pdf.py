@@ -45,6 +45,7 @@ from countersign_evidence.dossier import (
     FULFILMENT,
     NOTICE_EVENT,
     OPERATOR,
+    OVERRIDE,
     VERIFY_PY,
     Dossier,
     DossierRecord,
@@ -197,6 +198,8 @@ def _opening(dossier: Dossier, acknowledgment: DossierRecord | None) -> Iterator
     for one in dossier.of(CLEARANCE):
         what = _WORDS["cleared" if one.record["cleared"] else "refused"]
         yield what.format(at=time_text(one.record["at"]))
+    for one in dossier.of(OVERRIDE):
+        yield _WORDS["overridden"].format(at=time_text(one.record["at"]))
     for one in dossier.of(FULFILMENT)[:1]:
         yield _WORDS["fulfilled"].format(at=time_text(one.record["at"]))
     yield _WORDS["summary"].format(
@@ -377,6 +380,8 @@ def _said(dossier: Dossier, acknowledgment: DossierRecord | None) -> Iterator[tu
     if dossier.of(CLEARANCE):
         yield "operator", words["decision"]
         yield "vendor", words["order"]
+    if dossier.of(OVERRIDE):
+        yield "vendor", words["override"]
     if dossier.of(FULFILMENT):
         yield "vendor", words["delivery"]
     if dossier.of(VERIFICATION):

@@ -31,6 +31,7 @@ class RecordType(StrEnum):
     VERIFICATION = "verification"
     CLEARANCE = "clearance"
     FULFILMENT = "fulfilment"
+    OVERRIDE = "override"
     ERASURE = "erasure"
     NOTICE_EVENT = "notice_event"
     KEY_ROTATION = "key_rotation"

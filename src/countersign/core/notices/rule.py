@@ -247,7 +247,9 @@ _USUAL_CLASSES: Final = frozenset(
 )
 """The default coverage of a version. Not barrels: they are sold in person only
 (SB 704)."""
-KNOWN_CLASSES: Final = _USUAL_CLASSES | {"barrel"}
+SOLD_IN_PERSON: Final = frozenset({"barrel"})
+"""The classes that no one releases by hand either."""
+KNOWN_CLASSES: Final = _USUAL_CLASSES | SOLD_IN_PERSON
 """The classes that an order may name although no notice does."""
 
 

@@ -21,6 +21,8 @@ class OrderState(StrEnum):
     ACKNOWLEDGED = "acknowledged"
     CLEARED = "cleared"
     REFUSED = "refused"
+    OVERRIDDEN = "overridden"
+    """Refused, and released by hand."""
     SHIPPED = "shipped"
     DELIVERED = "delivered"
     CLOSED = "closed"
@@ -31,13 +33,14 @@ _S: Final = OrderState
 _ASKING: Final = frozenset({_S.OPEN, _S.WAITING_FOR_BUYER, _S.WAITING_FOR_DECISION})
 WAITING: Final = frozenset({_S.WAITING_FOR_BUYER, _S.WAITING_FOR_DECISION})
 _UNDECIDED: Final = _ASKING | {_S.CLOSED, _S.REFUSED}
-_UNSHIPPED: Final = _UNDECIDED | {_S.ACKNOWLEDGED, _S.CLEARED}
+_UNSHIPPED: Final = _UNDECIDED | {_S.ACKNOWLEDGED, _S.CLEARED, _S.OVERRIDDEN}
 _REPLACED: Final[Mapping[OrderState, frozenset[OrderState]]] = {
     **dict.fromkeys(_ASKING, _UNDECIDED | {_S.ACKNOWLEDGED}),
     _S.CLOSED: _ASKING,
     _S.ACKNOWLEDGED: _UNDECIDED,
     _S.CLEARED: _UNSHIPPED,
     _S.REFUSED: _UNSHIPPED,
+    _S.OVERRIDDEN: _UNSHIPPED,
     _S.SHIPPED: _UNSHIPPED,
     _S.DELIVERED: _UNSHIPPED | {_S.SHIPPED},
 }

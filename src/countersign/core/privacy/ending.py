@@ -29,6 +29,7 @@ from countersign.base.values import (
     ACKNOWLEDGMENT,
     CLEARANCE,
     FULFILMENT,
+    OVERRIDE,
     Mode,
     earliest_id,
     from_ns,
@@ -61,7 +62,7 @@ YEARS_MAX: Final = 100
 _PAGE: Final = 200
 _TOGETHER: Final = 50
 """Orders that end in one transaction."""
-_ENDING: Final = (ACKNOWLEDGMENT, CLEARANCE, FULFILMENT)
+_ENDING: Final = (ACKNOWLEDGMENT, CLEARANCE, FULFILMENT, OVERRIDE)
 """A check can belong to more orders."""
 
 

@@ -117,14 +117,13 @@ def _unknown(subject: str) -> UnknownSubject:
 def _naming(
     connection: Connection, secret: DeploymentSecret, cbids: Sequence[str], reach: Reach
 ) -> list[Erasable]:
-    """The acknowledgments that name the buyer, and the clearances and fulfilments after them."""
+    """The acknowledgments and clearances that name the buyer, and all that is of their orders."""
     # Also those that were made without the buyer, and bound when their order was cleared.
     u = acknowledgment_uses.c
     bound = select(u.ack_id).where(u.cbid.in_(cbids), reach.rows(acknowledgment_uses))
     named = sql.find_naming(connection, secret, cbids, reach)
     named = [*named, *sql.find_records(connection, reach, records.c.id.in_(bound))]
-    acks = [r.record_id for r in named if is_id(ACKNOWLEDGMENT, r.record_id)]
-    orders = sql.find_order_records(connection, acks, reach)
+    orders = sql.find_order_records(connection, [r.record_id for r in named], reach)
     return [*{record.record_id: record for record in (*named, *orders)}.values()]
 
 

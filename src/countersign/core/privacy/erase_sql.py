@@ -39,6 +39,7 @@ from countersign.base.db.tables import (
     events,
     fulfilments,
     notice_versions,
+    overrides,
     personal_columns,
     provider_sessions,
     records,
@@ -157,20 +158,21 @@ def find_naming(
     ]
 
 
-def find_order_records(
-    connection: Connection, ack_ids: Sequence[str], reach: Reach
-) -> list[Erasable]:
-    """The clearances requested with these acknowledgments, and the fulfilments reported of them."""
-    return [
-        record
-        for chunk in chunks(ack_ids)
-        for table in (clearances, fulfilments)
-        for record in find_records(
-            connection,
-            reach,
-            records.c.id.in_(select(table.c.id).where(table.c.ack_id.in_(chunk), of_own(table))),
+def find_order_records(connection: Connection, ids: Sequence[str], reach: Reach) -> list[Erasable]:
+    """The clearances requested with these acknowledgments, the fulfilments reported of them.
+
+    And the releases by hand of all clearances, of those in `ids` too.
+    """
+    found, o = list[Erasable](), overrides.c
+    for chunk in chunks(ids):
+        decided, reported = (
+            select(table.c.id).where(table.c.ack_id.in_(chunk), of_own(table))
+            for table in (clearances, fulfilments)
         )
-    ]
+        released = select(o.id).where(o.clearance_id.in_(chunk) | o.clearance_id.in_(decided))
+        for own in (decided, reported, released):
+            found += find_records(connection, reach, records.c.id.in_(own))
+    return found
 
 
 def of_own(table: Table) -> ColumnElement[bool]:
@@ -217,6 +219,8 @@ def destroy_disclosures(connection: Connection, part: RecordErasure) -> None:
             connection.execute(insert(erasures), new)
         connection.execute(delete(waiting_erasures).where(waiting_erasures.c.record_id.in_(chunk)))
         _forget_uses(connection, acknowledgment_uses.c.ack_id.in_(chunk))
+        released = update(overrides).where(overrides.c.id.in_(chunk))
+        connection.execute(released.values(blanks(overrides, "order")))
         _forget_zips(connection, chunk, part.erasure.at)
         # Last: PostgreSQL lets the key of a record go only once its erasure is written.
         connection.execute(delete(shred_keys).where(shred_keys.c.record_id.in_(chunk)))

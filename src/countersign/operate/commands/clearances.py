@@ -11,7 +11,7 @@ from countersign.base.cli import room_command
 from countersign.base.values import Mode, rfc3339
 from countersign.core.clearances.facts_sql import get_rules, set_rules
 from countersign.core.clearances.keys import ClearanceKey
-from countersign.core.clearances.model import ClearanceRules
+from countersign.core.clearances.model import OVERRIDES_MAX, ClearanceRules
 from countersign.core.clearances.room import Clearances
 from countersign_evidence.cli.support import Duration, asking, field_lines, say, show
 
@@ -101,6 +101,13 @@ def clearance() -> None:
     "at most. Left out: 180d.",
 )
 @click.option(
+    "--overrides-per-day",
+    type=click.IntRange(0, OVERRIDES_MAX),
+    default=0,
+    help="How many refused orders keys with clearances:override may release by hand within 24 "
+    "hours. Left out: 0.",
+)
+@click.option(
     "--product-class",
     type=click.Choice(["required", "optional"]),
     default="required",
@@ -120,6 +127,7 @@ async def set_(
     *,
     product_class: str,
     order_reference: str,
+    overrides_per_day: int,
     **periods: timedelta,
 ) -> None:
     """Set the rules of ACCOUNT (id or name), from its next clearance on.
@@ -130,6 +138,7 @@ async def set_(
         **periods,
         product_class_required=product_class == "required",
         order_reference_required=order_reference == "required",
+        overrides_per_day=overrides_per_day,
     )
     account_id = await set_rules(room, account, rules)
     say(f"These rules apply to account {account_id} from now on.")
@@ -159,4 +168,5 @@ def _show(account_id: str, rules: ClearanceRules) -> None:
         for name, demanded in rules.demands().items()
     }
     view = {"account_id": account_id, **rules.seconds(), **demands}
+    view |= {"overrides_per_day": rules.overrides_per_day}
     show(view, field_lines(view))

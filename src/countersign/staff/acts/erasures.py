@@ -33,6 +33,7 @@ from countersign.base.values import (
     CLEARANCE,
     EARLIER_SESSION,
     FULFILMENT,
+    OVERRIDE,
     VERIFICATION,
     from_ns,
 )
@@ -80,6 +81,7 @@ _KINDS: Final = {
     VERIFICATION: "identity check",
     CLEARANCE: "clearance",
     FULFILMENT: "fulfilment report",
+    OVERRIDE: "release by hand",
     CHECKOUT_SESSION: "checkout link",
     EARLIER_SESSION: "checkout link",
 }

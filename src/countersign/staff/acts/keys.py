@@ -270,13 +270,19 @@ def _reason(call: Call, scopes: frozenset[Scope]) -> str | None:
     No one grants a key a staff scope beyond their own, because a key also acts. The same goes for
     reading personal data with a key that a person made; a person who may not see such data gives
     the reason. Over the API no one grants a scope reserved for people, by rotation either. An
-    operator may grant any scope.
+    operator may grant any scope but `clearances:override`, which only a signed-in person grants.
 
     Raises:
         Forbidden: the caller may not grant one of them.
         InvalidRequest: the reason is missing.
     """
     who = call.principal
+    if Scope.CLEARANCES_OVERRIDE in scopes and who.person is None:
+        raise Forbidden(
+            f"Only a person makes or rotates a key with the scope {Scope.CLEARANCES_OVERRIDE}: "
+            "signed in, with a passkey.",
+            scope=Scope.CLEARANCES_OVERRIDE,
+        )
     if who.is_operator:
         return None
     for scope in sorted(scopes & MACHINE_SCOPES):

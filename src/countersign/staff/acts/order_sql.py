@@ -33,6 +33,7 @@ from countersign.base.values import (
     EARLIER_SESSION,
     FACT,
     FULFILMENT,
+    OVERRIDE,
     SANDBOX_BUYER,
     VERIFICATION,
     is_id,
@@ -50,7 +51,8 @@ ORDERS_MAX: Final = 50
 PARTS_MAX: Final = 100
 """Members of one order: a vendor may use one session for all."""
 _MEMBERS: Final = (
-    *(ACKNOWLEDGMENT, CLEARANCE, FULFILMENT, VERIFICATION, CHECKOUT_SESSION, EARLIER_SESSION),
+    *(ACKNOWLEDGMENT, CLEARANCE, FULFILMENT, OVERRIDE),
+    *(VERIFICATION, CHECKOUT_SESSION, EARLIER_SESSION),
 )
 _s: Final = checkout_sessions.c
 _SESSIONS: Final = select(

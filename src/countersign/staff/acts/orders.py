@@ -47,6 +47,7 @@ from countersign_evidence.record import REFERENCE_FIELD
 
 _SENT: Final = {OrderState.SHIPPED, OrderState.DELIVERED}
 _DECIDED: Final = {OrderState.CLEARED, OrderState.REFUSED}
+_NOT_CLEARED: Final = {OrderState.REFUSED, OrderState.OVERRIDDEN}
 _CURSOR: Final = Meta(
     description="The `next_cursor` of the previous page.",
     examples=["5f4dcc3b5aa765d61d8327deb882cf99.1764374400000"],
@@ -55,7 +56,9 @@ _CURSOR: Final = Meta(
 HOLD_ID: Final = "hold_01km9wtz3tfs8v8j2c7n5k9m0d"
 ORDER_ID: Final = "ord_4g2m8x0qk7v1c9z3r5t6w8y0ab"
 _YesNo = Literal["true", "false"]
-_Part = Literal["checkout_session", "acknowledgment", "verification", "clearance", "fulfilment"]
+_Part = Literal[
+    "checkout_session", "acknowledgment", "verification", "clearance", "fulfilment", "override"
+]
 
 
 class OrdersQuery(Listing[Annotated[str, _CURSOR]], NamesOrder, frozen=True, kw_only=True):
@@ -83,7 +86,7 @@ class SearchRequest(Request, frozen=True, kw_only=True):
     """What to look for."""
 
     query: Annotated[Reference, Meta(examples=[ORDER])]
-    """An identifier (ord_…, ack_…, chk_…, clr_…, ful_…, ver_…, rec_…, cbid_…), the vendor's
+    """An identifier (ord_…, ack_…, chk_…, clr_…, ful_…, ovr_…, ver_…, rec_…, cbid_…), the vendor's
     session, or an order reference."""
 
 
@@ -110,6 +113,7 @@ class OrderStep(Struct, frozen=True, kw_only=True):
     what: Annotated[str, Meta(examples=["acknowledged"])]
     """Such as `link_made`, `identity_check_started`, `identity_check_verified`,
     `identity_check_made` (with a result that was erased), `acknowledged`, `cleared`, `not_cleared`,
+    `overridden` (released by hand),
     `fulfilment_reported`, `payment_reported`, `order_closed`, `session_completed`, `erased`,
     `name_used_again` (an acknowledgment of another buyer, or after a shipment)."""
     id: Annotated[str, Meta(examples=[ACK_ID])]
@@ -267,7 +271,7 @@ def _view(one: sql.ReadOrder, held: Mapping[str, str], now: int) -> FoundOrder:
         order_id=order.id,
         opened_at=from_ms(order.first.at),
         state=state,
-        reasons=decided["reasons"] if state is OrderState.REFUSED else [],
+        reasons=decided["reasons"] if state in _NOT_CLEARED else [],
         ack_id=ack_id,
         cbid=one.cbid,
         clearance_id=told,
@@ -388,6 +392,8 @@ def _happened(row: Row[Any], body: Mapping[str, Any]) -> str:
             return f"identity_check_{row.checked or 'made'}"
         case RecordType.CLEARANCE:
             return "cleared" if body["cleared"] else "not_cleared"
+        case RecordType.OVERRIDE:
+            return "overridden"
         case RecordType.FULFILMENT:
             return "payment_reported" if "paid_at" in body else "fulfilment_reported"
         case _:

@@ -1254,7 +1254,7 @@ def check_record(data: bytes, origin: str) -> dict[str, Any]:
 
 
 # Records that have a version 2, which binds the records that describe the parties.
-WITH_PARTIES = {"acknowledgment", "verification", "clearance", "fulfilment"}
+WITH_PARTIES = {"acknowledgment", "verification", "clearance", "fulfilment", "override"}
 
 
 def parties_of(record: Mapping[str, Any]) -> list[str]:
@@ -1616,6 +1616,11 @@ FIELDS: dict[str, Mapping[str, Check]] = {
         "order_reference": is_text,
     },
     "fulfilment": {"carrier": or_null(is_text), "tracking_number": or_null(is_text)},
+    "override": {
+        "override": having(
+            by=each(having(actor=is_text, reason=is_text)), claimed_user=or_null(is_text)
+        )
+    },
 }
 
 
@@ -1682,6 +1687,7 @@ PREFIXES = {
     "verification": "ver",
     "clearance": "clr",
     "fulfilment": "ful",
+    "override": "ovr",
     "erasure": "rec",
 }
 
@@ -1793,6 +1799,15 @@ def record_of(*elsewhere: str, **checks: Check) -> Within:
     return having(**EVERY, **others, **checks)
 
 
+# Who released a refused order by hand.
+RELEASED_BY = ["the vendor's system", "a person at the vendor", "two people at the vendor"]
+
+
+def is_people(value: object) -> bool:
+    """How many people did: none, where a key did."""
+    return type(value) is int and value in range(3)
+
+
 RECORDS: dict[str, Within] = {
     "acknowledgment": record_of(*SAID, *NAMING, "bullets", "test_clock", "capture_process"),
     **{kind: record_of(*party.members, at=is_time) for kind, party in PARTY.items()},
@@ -1839,6 +1854,14 @@ RECORDS: dict[str, Within] = {
         paid_at=Maybe(is_second),
         order_of_events_confirmed=Maybe(is_true_or_false),
         corrects=Maybe(is_text),
+    ),
+    "override": record_of(
+        *NAMING,
+        at=is_time,
+        account=is_text,
+        clearance_id=is_text,
+        people=is_people,
+        reasons=each(is_text),
     ),
     "erasure": record_of(at=is_time, account=is_text, erased=each(is_text), reason=is_text),
     "key_rotation": record_of(
@@ -2009,6 +2032,7 @@ RECORDED = {
     "capture_process": "the vendor's way of taking initials was described in the log",
     "verification": "an identity check had its result",
     "fulfilment": "the vendor reported on the fulfilment",
+    "override": "the refused order was released by hand",
     "erasure": "personal details were deleted",
 }
 # What a vendor reports with a time: as a fact, and in the verdict.
@@ -2148,6 +2172,7 @@ class Order:
 
         self.records, self.notice = records, notice
         self.acknowledgment, self.clearance = only("acknowledgment"), only("clearance")
+        only("override")
         first = self.acknowledgment or self.clearance
         if first is None:
             raise Bad("a dossier has an acknowledgment or a clearance")
@@ -2204,6 +2229,10 @@ class Order:
         if one.type == "fulfilment" and clearance and record["clearance_id"] == clearance.id:
             also = f", and corrects {record['corrects']}" if "corrects" in record else ""
             return f"names {clearance.id} as its clearance{also}"
+        if one.type == "override" and clearance and record["clearance_id"] == clearance.id:
+            if clearance.record["cleared"] or clearance.record["reasons"] != record["reasons"]:
+                raise Bad(f"{clearance.id} is not the refusal that {one.id} overrides")
+            return f"overrides the refusal {clearance.id} by hand, and clears nothing"
         if one.type == "notice_event" and record["notice_digest"] == notice:
             return f"is about the notice that was acknowledged, {record['event']}"
         if one.type == "erasure":
@@ -2485,6 +2514,7 @@ KINDS = {
     "verification": "an identity check",
     "clearance": "a decision on an order",
     "fulfilment": "a report by the vendor",
+    "override": "an override by hand, which is no clearance",
     "erasure": "an erasure",
 }
 PARTIES = {"operator": "the operator", "account": "the vendor"}
@@ -2591,6 +2621,9 @@ def _words_of(one: Placed, report: Report) -> tuple[str, str]:
         words = (said, "")
     elif one.type == "fulfilment" and report.order and one is report.order.of("fulfilment")[0]:
         words = (_reported(report.order), "")
+    elif one.type == "override":
+        by = RELEASED_BY[record["people"]]
+        words = (f"an override by hand, by {by}, which is no clearance", "")
     elif one.type == "erasure":
         words = ("an erasure of personal details", "erasures of personal details")
     elif one.type == "notice_event" and record["event"] in STOPS:

@@ -1,0 +1,297 @@
+"""A refused order is released by hand: with a reason, visibly, and never as a clearance."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, select
+
+from countersign.base.db.tables import disclosures, overrides, records
+from countersign.base.errors import (
+    Erased,
+    InvalidRequest,
+    NotFound,
+    OrderNotRefused,
+    OrderReferenceMismatch,
+    OverrideLimitReached,
+    OverrideNotAllowed,
+    SecondPersonRequired,
+)
+from countersign.base.values import Mode, timed_id
+from countersign.core.access.account import set_settings
+from countersign.core.access.audit import AuditAction, AuditEntry, find_audit
+from countersign.core.access.key import PersonAsking, Principal
+from countersign.core.access.room import acting
+from countersign.core.clearances.model import ClearanceRules
+from countersign.core.clearances.override import override_clearance
+from countersign.core.clearances.read import get_clearance
+from countersign.core.clearances.schemas import Clearance, Overridden, OverrideRequest
+from countersign.core.gate.act import Writing
+from countersign.staff.acts.orders import FoundOrder, get_order
+from tests.clearances.desk import Desk, order
+from tests.http.calls import SHIPPED_NOTICE
+from tests.support.acts import done
+
+ZIP = "94110"
+USER = {"claimed_user": "shop user 17"}
+
+
+@dataclass(frozen=True)
+class Shop:
+    """An account whose order was refused: its buyer is not known."""
+
+    desk: Desk
+    key: Principal
+    clearance_id: str
+    order: Any
+
+    def person(self, number: int = 1) -> Principal:
+        asking = PersonAsking(
+            id=timed_id("per", 0, bytes([number] * 8)), role="owner", looks=frozenset(),
+            sees_personal_data=True, is_fresh=True,
+        )  # fmt: skip
+        return replace(self.key, key_id=f"session_{number}", person=asking)
+
+    def override(self, who: Principal, clearance_id: str = "", **said: Any) -> Overridden:  # noqa: ANN401 - fields
+        access = self.desk.deployment.access
+        room = acting(self.desk.deployment.clearances, access.audit.of(who.actor, who.reach))
+        wanted = OverrideRequest(**{"reason": "case 4712", **said})
+        write = Writing(access.database)
+        id_ = clearance_id or self.clearance_id
+        return self.desk.do(override_clearance(room, who, id_, wanted, write))
+
+    def allow(self, a_day: int) -> None:
+        self.desk.rules(self.key, ClearanceRules(overrides_per_day=a_day))
+
+    def again(self, **changed: Any) -> Any:  # noqa: ANN401 - a decision
+        self.desk.clock.advance(timedelta(seconds=1))
+        return self.desk.clear(self.key, replaced(self.order, **changed))
+
+    def read(self) -> Clearance:
+        room = self.desk.deployment.clearances
+        return self.desk.do(get_clearance(room, self.key, self.clearance_id))
+
+    def shown(self) -> FoundOrder:
+        return self.desk.do(get_order(self.desk.deployment.privacy, self.key, self.clearance_id))
+
+    def audit(self, action: AuditAction) -> list[AuditEntry]:
+        found = self.desk.do(
+            self.desk.deployment.access.database.read(find_audit, self.clearance_id)
+        )
+        return [one for one in found if one.action == action]
+
+
+def replaced(wanted: Any, **changed: Any) -> Any:  # noqa: ANN401 - a request
+    members = {name: getattr(wanted, name) for name in wanted.__struct_fields__} | changed
+    return type(wanted)(**members)
+
+
+def shop_of(desk: Desk, mode: Mode = Mode.TEST, **more: Any) -> Shop:  # noqa: ANN401 - of the order
+    key = desk.account(mode)
+    session = f"cs_{key.account_id}"
+    ack_id = desk.acknowledge(key, SHIPPED_NOTICE, session)
+    wanted = order(ack_id, "cbid_nobody", session, ZIP, **more)
+    refused = desk.clear(key, wanted)
+    assert refused.reasons, refused
+    return Shop(desk, key, refused.clearance_id, wanted)
+
+
+@pytest.fixture
+def shop(desk: Desk) -> Shop:
+    return shop_of(desk)
+
+
+def test_a_person_releases_a_refused_order_which_stays_refused(shop: Shop) -> None:
+    """Asked again, it is not cleared, has no token, and says that it was released."""
+    made = shop.override(shop.person())
+    assert (made.cleared, made.overridden, made.reasons) == (False, True, ("buyer_not_found",))
+    again = shop.again()
+    assert (again.cleared, again.token, again.overridden) == (False, None, True)
+    assert (again.override_id, again.clearance_id) == (made.override_id, shop.clearance_id)
+    assert again.obligations == made.obligations == ()
+    assert shop.read().override["by"] == [  # type: ignore[index]
+        {"actor": shop.person().actor, "reason": "case 4712"}
+    ]
+    assert shop.shown().state == "overridden"
+    assert [step.what for step in shop.shown().timeline][-1] == "overridden"
+    [noted] = shop.audit(AuditAction.CLEARANCE_OVERRIDDEN)
+    assert noted.actor == shop.person().actor
+    assert noted.details == {"reason": "case 4712", "override": made.override_id}
+
+
+def test_a_key_releases_as_many_orders_a_day_as_its_account_says(desk: Desk, shop: Shop) -> None:
+    """Off unless it was set; a day later it may again."""
+    with pytest.raises(OverrideLimitReached):
+        shop.override(shop.key, **USER)
+    shop.allow(1)
+    assert shop.override(shop.key, **USER).overridden
+    assert shop.read().override["claimed_user"] == "shop user 17"  # type: ignore[index]
+    session = f"two_{shop.key.account_id}"
+    ack_id = desk.acknowledge(shop.key, SHIPPED_NOTICE, session)
+    other = desk.clear(shop.key, order(ack_id, "cbid_nobody", session, ZIP)).clearance_id
+    with pytest.raises(OverrideLimitReached):
+        shop.override(shop.key, other, **USER)
+    desk.clock.advance(timedelta(days=1))
+    assert shop.override(shop.key, other, **USER).overridden
+
+
+def test_a_key_names_the_user_who_decided(shop: Shop) -> None:
+    shop.allow(1)
+    with pytest.raises(InvalidRequest):
+        shop.override(shop.key)
+
+
+def test_where_two_people_decide_one_alone_releases_nothing(shop: Shop) -> None:
+    """The first proposes, another one releases; a key does neither."""
+    access = shop.desk.deployment.access
+    shop.allow(9)
+    shop.desk.do(done(set_settings, access, shop.key.account_id, reviewers=2))
+    with pytest.raises(SecondPersonRequired):
+        shop.override(shop.key, **USER)
+    proposed = shop.override(shop.person(1), reason="seen the papers")
+    assert (proposed.overridden, proposed.override_id) == (False, None)
+    assert not shop.again().overridden
+    with pytest.raises(SecondPersonRequired):
+        shop.override(shop.person(1))
+    assert shop.override(shop.person(2)).overridden
+    assert shop.read().override["by"] == [  # type: ignore[index]
+        {"actor": shop.person(1).actor, "reason": "seen the papers"},
+        {"actor": shop.person(2).actor, "reason": "case 4712"},
+    ]
+
+
+def test_a_second_release_of_one_refusal_is_the_first(shop: Shop) -> None:
+    first = shop.override(shop.person(1))
+    assert shop.override(shop.person(2), reason="another") == first
+    assert shop.override(shop.key, **USER) == first
+    query = select(overrides.c.id).where(overrides.c.clearance_id == shop.clearance_id)
+    assert _all(shop, query) == [first.override_id]
+
+
+@pytest.mark.parametrize(
+    "goods",
+    [
+        {"product_class": "barrel"},
+        {"product_class": None, "product_classes": ("accessory", "barrel")},
+        {"product_class": None},
+    ],
+)
+def test_a_barrel_is_never_released(desk: Desk, goods: dict[str, Any]) -> None:
+    """Nor goods whose class was not said: they can be barrels."""
+    shop = shop_of(desk, **goods)
+    with pytest.raises(OverrideNotAllowed):
+        shop.override(shop.person())
+
+
+def test_a_barrel_is_never_released_without_an_acknowledgment_either(desk: Desk) -> None:
+    key = desk.account()
+    wanted = order("nothing", "cbid_nobody", "cs_1", ZIP, product_class="barrel")
+    shop = Shop(desk, key, desk.clear(key, wanted).clearance_id, wanted)
+    with pytest.raises(OverrideNotAllowed):
+        shop.override(shop.person())
+
+
+def test_an_order_without_an_acknowledgment_is_found_again(desk: Desk) -> None:
+    key = desk.account()
+    wanted = order("nothing", "cbid_nobody", "cs_1", ZIP)
+    shop = Shop(desk, key, desk.clear(key, wanted).clearance_id, wanted)
+    made = shop.override(shop.person())
+    assert shop.again().override_id == made.override_id
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"shipping_zip": "94105"},
+        {"product_class": "manufacturing_machine"},
+        {"cbid": "cbid_another"},
+        {"session_id": "another"},
+        {"shipping_address": {"postal_code": ZIP}},
+    ],
+)
+def test_a_changed_order_is_not_released(shop: Shop, changed: dict[str, Any]) -> None:
+    """The release is of the order as it was refused: another place, buyer or class is anew."""
+    shop.override(shop.person())
+    if "shipping_address" in changed:
+        changed = {"shipping_address": order("a", "b", "c", ZIP, **changed).shipping_address}
+    again = shop.again(**changed)
+    assert not again.cleared
+    assert not again.overridden
+    assert again.clearance_id != shop.clearance_id
+
+
+def test_a_new_reason_is_not_covered_by_an_earlier_release(shop: Shop) -> None:
+    shop.override(shop.person())
+    shop.desk.clock.advance(timedelta(days=8))
+    again = shop.again()
+    assert again.reasons == ("acknowledgment_too_old", "buyer_not_found")
+    assert not again.overridden
+
+
+def test_a_cleared_order_needs_no_release(desk: Desk) -> None:
+    """Neither by its clearance, nor by a refusal before it."""
+    shop = shop_of(desk)
+    buyer = desk.sandbox_buyer(shop.key, "vs_released", ZIP)
+    cleared = shop.again(cbid=buyer)
+    assert cleared.cleared
+    for clearance_id in (cleared.clearance_id, shop.clearance_id):
+        with pytest.raises(OrderNotRefused):
+            shop.override(shop.person(), clearance_id)
+
+
+def test_a_released_order_can_still_be_cleared(desk: Desk) -> None:
+    shop = shop_of(desk)
+    shop.override(shop.person())
+    cleared = shop.again(cbid=desk.sandbox_buyer(shop.key, "vs_later", ZIP))
+    assert cleared.cleared
+    assert not cleared.overridden
+    assert shop.shown().state == "cleared"
+
+
+def test_only_its_own_account_and_mode_release_an_order(desk: Desk, shop: Shop) -> None:
+    stranger = shop_of(desk)
+    for who in (stranger.person(), replace(shop.person(), mode=Mode.LIVE)):
+        with pytest.raises(NotFound):
+            shop.override(who)
+
+
+def test_another_order_reference_is_refused(desk: Desk) -> None:
+    shop = shop_of(desk, order_reference="A-1")
+    with pytest.raises(OrderReferenceMismatch):
+        shop.override(shop.person(), order_reference="A-2")
+    assert shop.override(shop.person(), order_reference="A-1").overridden
+
+
+def test_an_erasure_takes_people_and_reasons_and_the_release_ends(shop: Shop) -> None:
+    """The record stays; nothing leads from it to the order any more."""
+    made = shop.override(shop.person())
+    assert made.override_id in shop.desk.erase(shop.order.ack_id)
+    left = select(disclosures.c.record_id).where(disclosures.c.record_id == made.override_id)
+    assert _all(shop, left) == []
+    index = select(overrides.c.order_index).where(overrides.c.id == made.override_id)
+    assert _all(shop, index) == [None]
+    assert shop.read().override.keys() == {"override_id", "created_at"}  # type: ignore[union-attr]
+    assert not shop.again().overridden
+    with pytest.raises(Erased):
+        shop.override(shop.person())
+
+
+def test_the_record_says_who_released_which_refusal_and_nothing_personal(shop: Shop) -> None:
+    made = shop.override(shop.person(), **USER)
+    [body] = _all(shop, select(records.c.body).where(records.c.id == made.override_id))
+    record = json.loads(body)
+    assert (record["type"], record["clearance_id"]) == ("override", shop.clearance_id)
+    assert (record["people"], record["reasons"]) == (1, ["buyer_not_found"])
+    assert b"case 4712" not in body
+    assert b"shop user" not in body
+
+
+def _all(shop: Shop, query: Any) -> list[Any]:  # noqa: ANN401 - a query
+    def read(connection: Connection) -> list[Any]:
+        return [*connection.execute(query).scalars()]
+
+    return shop.desk.do(shop.desk.deployment.database.read(read))
