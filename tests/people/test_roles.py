@@ -26,6 +26,7 @@ buyers:read                   a     l         l          l       l
 buyers:review                 a     -         a          -       l
 clearances:create             -     -         -          -       -
 clearances:read               a     l         l          l       l
+clearances:override           a     -         a          -       l
 checkout_sessions:create      a     a         l          l       l
 orders:read                   a     l         l          l       l
 events:read                   a     l         l          l       l

@@ -152,6 +152,7 @@ def test_a_vendors_key_has_no_rights_of_staff() -> None:
         Scope("holds:manage"), Scope("retention:read"), Scope("audit:read"),
         Scope("accounts:manage"), Scope("notices:manage"), Scope("people:manage"),
         Scope("deployment:read"), Scope("staff:manage"), Scope("sessions:manage"),
+        Scope("clearances:override"),
     }  # fmt: skip
 
 

@@ -26,7 +26,7 @@ _GOOD: Final = frozenset(
     {"acknowledged", "cleared", "session_completed", "identity_check_verified"}
 )
 _BAD: Final = frozenset(
-    {"not_cleared", "session_declined", "identity_check_failed", "name_used_again"}
+    {"not_cleared", "overridden", "session_declined", "identity_check_failed", "name_used_again"}
 )
 _YES_NO: Final = ("true", "false")
 _FILTERS: Final = (
@@ -72,6 +72,15 @@ async def _cancel(visit: Visit, order: Item) -> str:
     path = f"/v1/checkout_sessions/{order['checkout_session_id']}/cancel"
     await visit.call("POST", path, body={})
     return await visit.tell("cancel_link", visit.here, {})
+
+
+async def _override(visit: Visit, order: Item) -> str:
+    """Release a refused order by hand; where two people decide, the first one proposes it."""
+    body = {"reason": _reason(visit)}
+    path = f"/v1/clearances/{order['clearance_id']}/override"
+    made = await visit.call("POST", path, body=body)
+    said = "overridden" if made["overridden"] else "override_proposed"
+    return await visit.tell(said, visit.here, body)
 
 
 async def _held_already(visit: Visit, item: Item) -> Effect:
@@ -144,6 +153,15 @@ class Orders(Page):
         _HOLD,
         replace(ERASE, when=lambda order: bool(order["cbid"])),
         Act(
+            name="override",
+            path="/v1/clearances/{id}/override",
+            scope="clearances:override",
+            fields=(Field(name="reason", required=True, length=200),),
+            fresh=True,
+            run=_override,
+            when=lambda order: order["state"] == "refused",
+        ),
+        Act(
             name="cancel_link",
             path="/v1/checkout_sessions/{id}/cancel",
             scope="checkout_sessions:create",
@@ -190,7 +208,7 @@ class Orders(Page):
             parts_by_id={part["id"]: part for part in order["parts"]},
             good=_GOOD,
             bad=_BAD,
-            decisions=await decisions(visit, order["cbid"]),
+            decisions=await decisions(visit, order["cbid"], order["clearance_id"]),
             acts=self.offered(visit, order),
             may_hold=visit.may(_HOLDS),
             may_read=_may_read(visit),
@@ -347,15 +365,17 @@ async def _holds(visit: Visit, orders: Sequence[Any]) -> Sequence[Mapping[str, A
     return [{**one, "matter": names.get(one["matter_id"], none)} for one in found.values()]
 
 
-async def decisions(visit: Visit, cbid: str | None) -> Sequence[Any]:
-    """What people decided on a buyer, for people who may see the audit."""
-    if not cbid or not visit.may("audit:read"):
+async def decisions(visit: Visit, *subjects: str | None) -> Sequence[Any]:
+    """What people decided on a buyer and a refusal, for people who may see the audit."""
+    if not visit.may("audit:read"):
         return ()
-    found = await visit.page_of("/v1/audit", subject=cbid)
-    names = await visit.host.names(_people(found["data"]))
+    found = list[Any]()
+    for subject in filter(None, subjects):
+        found += (await visit.page_of("/v1/audit", subject=subject))["data"]
+    names = await visit.host.names(_people(found))
     return [
         {**one, "by": names.get(one["actor"], "")}
-        for one in found["data"]
+        for one in found
         if f"decided_{one['action']}" in visit.words
     ]
 
