@@ -34,6 +34,7 @@ from countersign_evidence.dossier import (
     write_dossier,
 )
 from countersign_evidence.note import Signer
+from countersign_evidence.offline.verify import PREFIXES
 from countersign_evidence.proof import format_proof, parse_proof
 
 ROOT = Path(__file__).parent
@@ -100,7 +101,7 @@ def made(
     kind: str, number: int, personal: Mapping[str, object] | None = None, **members: Json
 ) -> Made:
     """A record; `number` is what its identifier and its random bytes are made of."""
-    prefix = {"verification": "ver", "clearance": "clr", "fulfilment": "ful"}.get(kind, "rec")
+    prefix = PREFIXES.get(kind, "rec")
     fields = list((personal or {}).items())
     salts = [b64url(bytes([number, place]) * 8) for place in range(len(fields))]
     lines, digests = disclose([(salt, *field) for salt, field in zip(salts, fields, strict=True)])
@@ -180,6 +181,14 @@ def fulfilment(number: int, clearance_id: str) -> Made:
         shipped_at="2026-11-21T16:05:00Z",
         delivered_at=None,
     )
+
+
+def override(number: int, clearance_id: str, people: int, *reasons: str) -> Made:
+    """A release by hand of a refused order."""
+    by = [{"actor": "key_01m7xdxbmvex7t29vh2x05yy99", "reason": "case 4712"}]
+    personal = {"override": {"by": by, "claimed_user": None if people else "shop user 17"}}
+    own: dict[str, Json] = {"clearance_id": clearance_id, "people": people}
+    return made("override", number, personal, account=ACCOUNT, reasons=[*reasons], **own)
 
 
 def notice_event(number: int, event: str, notice: bytes = NOTICE) -> Made:
@@ -291,17 +300,20 @@ def hosted(name: str = "hosted") -> list[Made]:
     return [OPERATOR, VENDOR, PUBLISHED, check, ack, cleared]
 
 
+REASONS = ("buyer_mismatch", "buyer_not_found")
+REFUSED = clearance(
+    21, ACK.id, None, OTHER_CBID, cleared=False, reasons=[*REASONS], expires_at=None
+).named(**NAMED)
+
+
+def overridden(refused: Made, people: int) -> list[Made]:
+    """The release by hand of this refusal."""
+    return [override(24, refused.id, people, *REASONS).named(**NAMED)]
+
+
 def good() -> dict[str, DossierContents]:
     """Those that verify."""
-    refused = clearance(
-        21,
-        ACK.id,
-        None,
-        OTHER_CBID,
-        cleared=False,
-        reasons=["buyer_mismatch", "buyer_not_found"],
-        expires_at=None,
-    ).named(**NAMED)
+    refused = REFUSED
     alone = clearance(
         21, None, None, cleared=False, reasons=["acknowledgment_not_found"], expires_at=None
     ).named()
@@ -328,6 +340,11 @@ def good() -> dict[str, DossierContents]:
         "clearance-alone": dossier(alone),
         "clearance-without-acknowledgment": dossier(*ORDER, of=[OPERATOR, VENDOR, CHECK, CLEARED]),
         "refused": dossier(*PARTIES, ACK, refused),
+        "overridden": dossier(*PARTIES, ACK, refused, *overridden(refused, 2)),
+        "overridden-by-key": dossier(*PARTIES, ACK, refused, *overridden(refused, 0)),
+        "override-erased": dossier(
+            *PARTIES, ACK, refused, *[one.showing() for one in overridden(refused, 1)]
+        ),
         "another-identifier": dossier(
             *PARTIES, CHECK, ACK, clearance(21, ACK.id, CHECK.id, OTHER_CBID).named(**NAMED)
         ),
@@ -462,6 +479,29 @@ def broken_joins() -> dict[str, tuple[str, DossierContents]]:
                 unnamed.changed(operator_record=VENDOR.digest),
                 of=[VENDOR, unnamed.changed(operator_record=VENDOR.digest)],
             ),
+        ),
+        "override-of-cleared": (
+            "the override of an order that was cleared",
+            with_(override(24, cleared, 1).named(**NAMED)),
+        ),
+        "override-of-other": (
+            "the override of another refusal",
+            with_(override(24, OTHER_CLEARED.id, 1).named(**NAMED)),
+        ),
+        "override-reasons": (
+            "an override of other reasons than the refusal's",
+            dossier(*PARTIES, ACK, REFUSED, override(24, REFUSED.id, 1, REASONS[0]).named(**NAMED)),
+        ),
+        "overridden-twice": (
+            "two overrides of one refusal",
+            dossier(
+                *(*PARTIES, ACK, REFUSED, *overridden(REFUSED, 1)),
+                override(25, REFUSED.id, 1, *REASONS).named(**NAMED),
+            ),
+        ),
+        "override-alone": (
+            "an override, and neither acknowledgment nor clearance",
+            dossier(*PARTIES, ACK, REFUSED, *overridden(REFUSED, 1), of=overridden(REFUSED, 1)),
         ),
         "erasure-of-other": (
             "the erasure of a record that is not there",
@@ -953,10 +993,21 @@ def broken_records() -> dict[str, tuple[str, DossierContents]]:
         return dossier(*kept, record)
 
     rotation = made("key_rotation", 50, log=LOG.ORIGIN)
+    [released] = overridden(REFUSED, 1)
+    of_clearance = ("ack_id", "cleared", "reasons", "obligations", "expires_at")
+    granted = {name: CLEARED.members[name] for name in of_clearance}
     good_one = dossier(*ORDER)
     by_id = dict(good_one.records)
     return {
         "key-rotation": ("a record of a type that no dossier has", sealed(rotation)),
+        "override-as-clearance": (
+            "an override that calls itself a clearance",
+            dossier(*PARTIES, ACK, released.changed(**granted, type="clearance")),
+        ),
+        "override-by-three": (
+            "an override by three people",
+            dossier(*PARTIES, ACK, REFUSED, released.changed(people=3)),
+        ),
         "mode-other": (
             "a report of mode live in a test log",
             sealed(FULFILLED.changed(mode="live"), FULFILLED),
@@ -1170,7 +1221,13 @@ def broken_files() -> dict[str, tuple[str, str, bytes]]:
     others = dossier(*ORDER, *OTHERS, of=ORDER)
     other_notice = (ROOT.parent / "record" / "good" / "another-notice" / "notice.json").read_bytes()
     stamped = good()["stamped"]
+    released, refusal = good()["overridden"], f"records/{REFUSED.id}.json"
     return {
+        "override-forged": (
+            "the refusal that was overridden says that it cleared the order",
+            "inclusion",
+            with_files(released, _replaced(refusal, b'"cleared":false', b'"cleared":true')),
+        ),
         "cut": ("the last byte is missing", "container", written[:-1]),
         "longer": ("a newline after the end", "container", written + b"\n"),
         "no-notice": container("notice.json is missing", lambda f: f.pop("notice.json")),
