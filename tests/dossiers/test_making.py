@@ -7,9 +7,10 @@ from datetime import timedelta
 import pytest
 
 from countersign.base.errors import InvalidRequest, NotFound
-from countersign_evidence.dossier import CLEARANCE, FULFILMENT
+from countersign_evidence.dossier import CLEARANCE, FULFILMENT, OVERRIDE
 from countersign_evidence.verification import Conclusion, verify_file
 from tests.clearances.desk import order
+from tests.clearances.test_overriding import Shop
 from tests.dossiers.orders import ZIP, Orders, kinds, said
 
 WHOLE = [
@@ -168,3 +169,23 @@ def test_erasing_one_buyer_changes_no_other_dossier(orders: Orders) -> None:
     assert len(after.of("erasure")) == 3
     assert not after.of("verification")
     assert one.cbid not in str(after)
+
+
+def test_the_dossier_of_a_released_order_says_that_it_was_released_by_hand(orders: Orders) -> None:
+    """By either identifier, and never that it was cleared."""
+    who = orders.vendor()
+    ack_id = orders.desk.acknowledge(who, "ab1263", "sess_released")
+    wanted = order(ack_id, "cbid_nobody", "sess_released", ZIP)
+    shop = Shop(orders.desk, who, orders.desk.clear(who, wanted).clearance_id, wanted)
+    orders.desk.clock.advance(timedelta(seconds=1))
+    made = shop.override(shop.person())
+    shop.again()
+    data = orders.dossier(who, shop.clearance_id)
+    assert orders.dossier(who, ack_id) == data
+    assert kinds(data)[-2:] == [CLEARANCE, OVERRIDE]
+    [released] = said(data).of(OVERRIDE)
+    assert released.id == made.override_id
+    assert released.shown["override"]["by"][0]["reason"] == "case 4712"
+    verdict = " ".join(said(data).summary)
+    assert "an override by hand, by a person at the vendor, which is no clearance" in verdict
+    assert "cleared" not in verdict
