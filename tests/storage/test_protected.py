@@ -196,7 +196,7 @@ def test_the_protected_tables_are_those_that_hold_evidence() -> None:
     passing |= {"rate_shares"}
     passing |= {"remembered", "remembered_uses", "erasure_requests", "waiting_erasures"}
     passing |= {"copy_mails"}
-    changing |= {"matters", "buyer_blocks"}
+    changing |= {"matters", "buyer_blocks", "overrides"}
     passing |= {"people", "person_grants", "person_links", "person_passkeys", "person_sessions"}
     passing |= {"person_subjects", "buyer_blocks"}
     own = {

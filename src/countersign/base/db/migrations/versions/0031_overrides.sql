@@ -12,4 +12,4 @@ CREATE TABLE overrides (
 
 CREATE INDEX ix_overrides_order_index ON overrides (order_index)
 
-ALTER TABLE clearance_settings ADD COLUMN overrides_per_day INTEGER NOT NULL DEFAULT 0
+ALTER TABLE clearance_settings ADD COLUMN overrides_per_day INTEGER NOT NULL DEFAULT '0'
