@@ -67,7 +67,7 @@ def test_the_buyer_and_the_order_are_judged_again(desk: Desk) -> None:
     paid = Paying(desk, "of-revoked-payers")
     paid.pay()
     paid.wait(8)
-    other = order(paid.order.ack_id, paid.cbid, "cs_1", "10001", order_reference="1001")
+    other = order(paid.order.ack_id or "", paid.cbid, "cs_1", "10001", order_reference="1001")
     assert {"acknowledgment_already_used", "acknowledgment_too_old", "zip_mismatch"} == {
         *paid.ask(other).reasons
     }

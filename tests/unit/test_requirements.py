@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import product
 from typing import Any, TypeAlias
@@ -24,7 +25,11 @@ from countersign.core.notices.model import (
     published_bytes,
     rule_details,
 )
-from countersign.core.notices.notice_file import parse_notice_file, shipped_notice_files
+from countersign.core.notices.notice_file import (
+    content_of,
+    parse_notice_file,
+    shipped_notice_files,
+)
 from countersign.core.notices.registry import KnownNotices
 from countersign.core.notices.requirements import (
     Requirements,
@@ -539,3 +544,136 @@ def test_the_codes_of_states_match_the_postal_service() -> None:
     """50 states, DC, five territories, and three states in free association."""
     assert len(STATES) == 59
     assert {"CA", "DC", "PR", "GU", "FM"} <= STATES
+
+
+DEALER = {
+    "reason": "licensed dealer",
+    "kind": "licensed_dealer",
+    "number": "1-23-456",
+    "expires_on": "2026-11-22",
+    "evidence_reference": "doc-2931",
+}
+FACTS = ["number", "expires_on", "evidence_reference"]
+
+
+def exempting(*waives: str, needs: Sequence[str] = FACTS, **more: Any) -> NoticeEdition:  # noqa: ANN401 - arguments of `law`
+    """A reviewed notice with a package label, whose rule exempts licensed dealers."""
+    exemption = {"kind": "licensed_dealer", "needs": needs, "waives": waives, "source": "Law § 2"}
+    rules: dict[str, Any] = {"reviewed": True, "rule_reviewed": "1", "obligations": LABEL} | more
+    return edition("law", rule(exemptions=[exemption]), **rules)
+
+
+def asserted(order: Cart, **changed: object) -> Cart:
+    return convert(to_builtins(order) | {"exemption": DEALER | changed}, Cart)
+
+
+LABEL = [{"type": "package_label", "text": "Adults only"}]
+SHIPPED_TO_CA = cart("accessory", "barrel", zip_="94105")
+
+
+def test_a_rule_waives_the_notice_and_says_why() -> None:
+    """The rule, its version and its source are named; all else stays."""
+    found = ask(asserted(SHIPPED_TO_CA), exempting("notice"))
+    (notice,) = found.notices
+    assert (found.decision, notice.required) == ("not_required", "not_required")
+    assert notice.reasons == ("delivered_to_state", "exempt")
+    assert (notice.rule, notice.exemption and notice.exemption.source) == (
+        RuleVersion(id="law", version="1"),
+        "Law § 2",
+    )
+    plain = ask(SHIPPED_TO_CA, exempting("notice"))
+    assert (found.identity, found.obligations) == (plain.identity, plain.obligations)
+    assert found.warnings == plain.warnings
+    assert found.to_collect() == ([], True)
+
+
+@every(
+    ("changed", "needs", "reasons"),
+    [
+        ({"number": None}, FACTS, ["delivered_to_state", "exemption_facts_missing"]),
+        ({"number": None}, ["expires_on"], ["delivered_to_state", "exempt"]),
+        ({"expires_on": None}, FACTS, ["delivered_to_state", "exemption_facts_missing"]),
+        ({"expires_on": None}, ["number"], ["delivered_to_state", "exempt"]),
+        ({"expires_on": "2026-11-21"}, FACTS, ["delivered_to_state", "exemption_expired"]),
+        ({"expires_on": "2026-11-21"}, ["number"], ["delivered_to_state", "exemption_expired"]),
+        ({"evidence_reference": None}, FACTS, ["delivered_to_state", "exemption_facts_missing"]),
+        ({"kind": None}, FACTS, ["delivered_to_state"]),
+        ({"kind": "law_enforcement"}, FACTS, ["delivered_to_state"]),
+    ],
+)
+def test_facts_and_expiry_decide(
+    changed: dict[str, object], needs: list[str], reasons: list[str]
+) -> None:
+    found = ask(asserted(cart("accessory"), **changed), exempting("notice", needs=needs))
+    assert list(found.notices[0].reasons) == reasons
+    waived = "exempt" in reasons
+    assert found.decision == ("not_required" if waived else "required")
+    assert (found.notices[0].exemption is not None) is waived
+
+
+def test_a_live_key_needs_a_reviewed_exemption() -> None:
+    draft = exempting("notice", rule_reviewed=None)
+    order = asserted(cart("accessory"))
+    live, test = ask(order, draft), ask(order, draft, mode=Mode.TEST)
+    assert live.decision == "required"
+    assert "not_reviewed" in live.notices[0].reasons
+    assert test.decision == "not_required"
+
+
+def test_a_notice_out_of_force_exempts_nobody() -> None:
+    found = ask(asserted(cart("accessory")), exempting("notice", withdrawn=True))
+    assert found.decision == "required"
+
+
+WAIVED = st.lists(st.sampled_from(["notice", "age", "address"]), min_size=1, unique=True)
+
+
+@given(CARTS, REGISTRIES, WAIVED, MODES)
+@settings(max_examples=depth.drawn(200))
+def test_an_exemption_waives_only_what_its_rule_names(
+    order: Cart, laws: list[NoticeEdition], waives: list[str], mode: Mode
+) -> None:
+    """Other notices, and every other check, duty and warning, stay as they are."""
+    laws = [*laws, exempting(*waives)]
+    plain, found = ask(order, *laws, mode=mode), ask(asserted(order), *laws, mode=mode)
+    for was, now in zip(plain.notices, found.notices, strict=True):
+        if was.notice_id != "law" or "notice" not in waives:
+            assert now.required == was.required
+    kept = {check for check in plain.identity.checks if check not in waives}
+    assert kept <= {*found.identity.checks}
+    if "age" not in waives:
+        assert found.identity.minimum_age == plain.identity.minimum_age
+    duties = [one for one in plain.obligations if one["type"] != "compared"]
+    assert [one for one in found.obligations if one["type"] != "compared"] == duties
+    assert found.warnings == plain.warnings
+
+
+@every(
+    ("changed", "mistake"),
+    [
+        ({"source": " "}, "the source of exemption 'licensed_dealer' is empty"),
+        ({"needs": []}, "needs"),
+        ({"waives": ["identity"]}, "waives"),
+        ({"kind": "Licensed dealer"}, "kind"),
+        ({"document": "x"}, "document"),
+    ],
+)
+def test_a_wrong_exemption_is_refused(changed: dict[str, object], mistake: str) -> None:
+    exemption = {"kind": "licensed_dealer", "needs": FACTS, "waives": ["notice"], "source": "§ 2"}
+    written = {**RULE_1, "exemptions": [exemption | changed]}
+    with pytest.raises(InvalidNoticeFile, match=re.escape(mistake)):
+        content_of(MINIMAL | {"applies_to": written})
+
+
+def test_an_exemption_needs_a_source() -> None:
+    """Nothing is waived that no text says."""
+    exemption = {"kind": "licensed_dealer", "needs": FACTS, "waives": ["notice"]}
+    with pytest.raises(InvalidNoticeFile, match="source"):
+        content_of(MINIMAL | {"applies_to": {**RULE_1, "exemptions": [exemption]}})
+    two = [exemption | {"source": "§ 2"}] * 2
+    with pytest.raises(InvalidNoticeFile, match="duplicate exemption"):
+        content_of(MINIMAL | {"applies_to": {**RULE_1, "exemptions": two}})
+
+
+def test_a_rule_without_exemptions_is_stored_as_before() -> None:
+    assert "exemptions" not in rule_details(rule())["applies_to"]

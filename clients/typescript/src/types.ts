@@ -95,12 +95,22 @@ export interface Destination {
   zip?: string | null | undefined;
 }
 
-/** Why no notice would be needed, as you assert it. It changes nothing in the response. */
+/**
+ * Why no notice would be needed, as you assert it; nobody checks it with an authority.
+ *
+ * It changes the response only if the rule of a notice has an exemption of its `kind`.
+ */
 export interface Exemption {
   /** In your words. */
   reason: string;
   /** Where you keep the evidence. */
   evidence_reference?: string | null | undefined;
+  /** As the rule of the notice calls it. */
+  kind?: string | null | undefined;
+  /** Of the licence. */
+  number?: string | null | undefined;
+  /** The last day of the licence, which ends at 24:00 UTC. */
+  expires_on?: string | null | undefined;
 }
 
 /** What an order needs, by the rules of the notices. */
@@ -112,7 +122,7 @@ export interface Requirements {
   /** The duties of a clearance for the order, each with a `type`. */
   obligations: Array<Record<string, unknown>>;
   warnings: RequirementWarning[];
-  /** As you asserted it; it changed nothing. */
+  /** As you asserted it. It changed only what `exemption` of a notice says. */
   exemption: Exemption | null;
   livemode: boolean;
 }
@@ -135,6 +145,8 @@ export interface NoticeRequirement {
   /** Whether the text and the rule were compared with the law. */
   reviewed: boolean;
   reasons: RequirementReason[];
+  /** The one of the rule that the order meets, by what you asserted; null: none. */
+  exemption: ExemptionRule | null;
 }
 
 /** The rule that an answer rests on. */
@@ -147,6 +159,9 @@ export interface RuleVersion {
 /** Why a notice is needed, or not, or why that is not known. */
 export type RequirementReason = Open<
   | "delivered_to_state"
+  | "exempt"
+  | "exemption_expired"
+  | "exemption_facts_missing"
   | "no_rule"
   | "no_version_in_force"
   | "not_in_effect_yet"
@@ -160,6 +175,17 @@ export type RequirementReason = Open<
   | "zip_contradicts_state"
   | "zip_in_several_states"
 >;
+
+/** Orders that the law exempts; it waives what it names and nothing else. */
+export interface ExemptionRule {
+  kind: string;
+  /** The facts without which it does not apply. */
+  needs: Array<Open<"evidence_reference" | "expires_on" | "number">>;
+  /** All else that the notice and its rule ask stays. */
+  waives: Array<Open<"address" | "age" | "notice">>;
+  /** Where the operator found the exception. */
+  source: string;
+}
 
 /** Whether the buyer has to be verified, and what has to be proved. */
 export interface IdentityRequirement {
@@ -714,8 +740,8 @@ export interface ClearanceRequest {
    * suffice for each.
    */
   product_classes?: string[] | null | undefined;
-  /** The acknowledgment of the notice. */
-  ack_id: string;
+  /** The acknowledgment of the notice. Required without an exemption. */
+  ack_id?: string | null | undefined;
   /** The buyer identifier. */
   cbid: string;
   /** The order's destination: ZIP or ZIP+4. */
@@ -730,6 +756,8 @@ export interface ClearanceRequest {
   order_reference?: string | null | undefined;
   /** Must contain the ZIP code; the rest is not compared. */
   shipping_address?: ShippingAddress | null | undefined;
+  /** Without `ack_id`: judged by the rules of the notices. With it: stored and shown. */
+  exemption?: Exemption | null | undefined;
 }
 
 /** The address that the order ships to. */
@@ -752,7 +780,7 @@ export interface ClearanceDecision {
    */
   order_named: boolean;
   /** All reasons against the order, in a stable order; empty if it is cleared. */
-  reasons: Array<Open<"acknowledgment_already_used" | "acknowledgment_erased" | "acknowledgment_not_found" | "acknowledgment_too_old" | "address_mismatch" | "address_not_proved" | "age_below_minimum" | "age_not_proved" | "age_unknown" | "buyer_expired" | "buyer_mismatch" | "buyer_not_found" | "buyer_not_verified" | "buyer_requires_input" | "buyer_revoked" | "consent_declined" | "contact_unverified" | "details_mismatch" | "device_unsupported" | "document_expired" | "document_expiry_unknown" | "document_not_accepted" | "document_unreadable" | "document_unsupported" | "identity_failed" | "identity_not_proved" | "identity_requires_input" | "notice_not_in_force" | "notice_not_sufficient" | "order_already_fulfilled" | "product_class_missing" | "provider_session_not_found" | "refused_by_vendor" | "revoked" | "selfie_mismatch" | "selfie_not_accepted" | "session_canceled" | "session_expired" | "session_mismatch" | "session_not_bound" | "session_redacted" | "session_undecided" | "simulated_elsewhere" | "test_session" | "verification_misconfigured" | "verification_not_configured" | "verification_withdrawn" | "zip_mismatch" | "zip_unknown">>;
+  reasons: Array<Open<"acknowledgment_already_used" | "acknowledgment_erased" | "acknowledgment_not_found" | "acknowledgment_too_old" | "address_mismatch" | "address_not_proved" | "age_below_minimum" | "age_not_proved" | "age_unknown" | "buyer_expired" | "buyer_mismatch" | "buyer_not_found" | "buyer_not_verified" | "buyer_requires_input" | "buyer_revoked" | "consent_declined" | "contact_unverified" | "details_mismatch" | "device_unsupported" | "document_expired" | "document_expiry_unknown" | "document_not_accepted" | "document_unreadable" | "document_unsupported" | "exemption_expired" | "exemption_facts_missing" | "exemption_not_named" | "identity_failed" | "identity_not_proved" | "identity_requires_input" | "notice_not_in_force" | "notice_not_sufficient" | "order_already_fulfilled" | "product_class_missing" | "provider_session_not_found" | "refused_by_vendor" | "revoked" | "selfie_mismatch" | "selfie_not_accepted" | "session_canceled" | "session_expired" | "session_mismatch" | "session_not_bound" | "session_redacted" | "session_undecided" | "simulated_elsewhere" | "test_session" | "verification_misconfigured" | "verification_not_configured" | "verification_withdrawn" | "zip_mismatch" | "zip_unknown">>;
   /** The duties for the order, each with a `type`. */
   obligations: Array<Record<string, unknown>>;
   expires_at: string | null;
@@ -776,7 +804,7 @@ export interface ClearanceDecision {
 export interface Clearance {
   clearance_id: string;
   livemode: boolean;
-  /** null: the value that was sent is not a valid identifier. */
+  /** null: none was sent, or no valid identifier. */
   ack_id: string | null;
   cbid: string | null;
   session_id: string | null;
@@ -787,10 +815,17 @@ export interface Clearance {
   product_class: string | null;
   /** All classes of the order. */
   product_classes: string[];
+  /** As you asserted it. */
+  exemption: Exemption | null;
+  /**
+   * The notices that it did not need, and why. Present only if it was cleared without an
+   * acknowledgment.
+   */
+  exempt_from?: NoticeRequirement[];
   cleared: boolean;
   /** null: decided by a release that did not note it. */
   order_named: boolean | null;
-  reasons: Array<Open<"acknowledgment_already_used" | "acknowledgment_erased" | "acknowledgment_not_found" | "acknowledgment_too_old" | "address_mismatch" | "address_not_proved" | "age_below_minimum" | "age_not_proved" | "age_unknown" | "buyer_expired" | "buyer_mismatch" | "buyer_not_found" | "buyer_not_verified" | "buyer_requires_input" | "buyer_revoked" | "consent_declined" | "contact_unverified" | "details_mismatch" | "device_unsupported" | "document_expired" | "document_expiry_unknown" | "document_not_accepted" | "document_unreadable" | "document_unsupported" | "identity_failed" | "identity_not_proved" | "identity_requires_input" | "notice_not_in_force" | "notice_not_sufficient" | "order_already_fulfilled" | "product_class_missing" | "provider_session_not_found" | "refused_by_vendor" | "revoked" | "selfie_mismatch" | "selfie_not_accepted" | "session_canceled" | "session_expired" | "session_mismatch" | "session_not_bound" | "session_redacted" | "session_undecided" | "simulated_elsewhere" | "test_session" | "verification_misconfigured" | "verification_not_configured" | "verification_withdrawn" | "zip_mismatch" | "zip_unknown">>;
+  reasons: Array<Open<"acknowledgment_already_used" | "acknowledgment_erased" | "acknowledgment_not_found" | "acknowledgment_too_old" | "address_mismatch" | "address_not_proved" | "age_below_minimum" | "age_not_proved" | "age_unknown" | "buyer_expired" | "buyer_mismatch" | "buyer_not_found" | "buyer_not_verified" | "buyer_requires_input" | "buyer_revoked" | "consent_declined" | "contact_unverified" | "details_mismatch" | "device_unsupported" | "document_expired" | "document_expiry_unknown" | "document_not_accepted" | "document_unreadable" | "document_unsupported" | "exemption_expired" | "exemption_facts_missing" | "exemption_not_named" | "identity_failed" | "identity_not_proved" | "identity_requires_input" | "notice_not_in_force" | "notice_not_sufficient" | "order_already_fulfilled" | "product_class_missing" | "provider_session_not_found" | "refused_by_vendor" | "revoked" | "selfie_mismatch" | "selfie_not_accepted" | "session_canceled" | "session_expired" | "session_mismatch" | "session_not_bound" | "session_redacted" | "session_undecided" | "simulated_elsewhere" | "test_session" | "verification_misconfigured" | "verification_not_configured" | "verification_withdrawn" | "zip_mismatch" | "zip_unknown">>;
   /** The duties for the order, each with a `type`. */
   obligations: Array<Record<string, unknown>>;
   created_at: string;
@@ -1000,7 +1035,10 @@ export interface CheckoutSession {
   cleared: boolean | null;
   /** Why the order is not cleared, or the identity not verified: codes. */
   reasons: string[];
-  /** As you asserted it for the cart; it changed nothing. */
+  /**
+   * As you asserted it for the cart. It changed something only if `collect` lacks the
+   * acknowledgment.
+   */
   exemption: Exemption | null;
   return_url: string | null;
   origin: string | null;
@@ -1508,6 +1546,7 @@ export interface AppliesTo {
   residents_of: string[];
   identity_checks: RequiredCheck[];
   minimum_age?: number | null | undefined;
+  exemptions?: ExemptionRule[] | undefined;
 }
 
 /** A notice that can be published, or the version that was published. */
@@ -2205,7 +2244,7 @@ export interface Figures {
 
 /** How often orders were refused for this reason; a decision may have several. */
 export interface RefusedFor {
-  reason: Open<"acknowledgment_already_used" | "acknowledgment_erased" | "acknowledgment_not_found" | "acknowledgment_too_old" | "address_mismatch" | "address_not_proved" | "age_below_minimum" | "age_not_proved" | "age_unknown" | "buyer_expired" | "buyer_mismatch" | "buyer_not_found" | "buyer_not_verified" | "buyer_requires_input" | "buyer_revoked" | "consent_declined" | "contact_unverified" | "details_mismatch" | "device_unsupported" | "document_expired" | "document_expiry_unknown" | "document_not_accepted" | "document_unreadable" | "document_unsupported" | "identity_failed" | "identity_not_proved" | "identity_requires_input" | "notice_not_in_force" | "notice_not_sufficient" | "order_already_fulfilled" | "product_class_missing" | "provider_session_not_found" | "refused_by_vendor" | "revoked" | "selfie_mismatch" | "selfie_not_accepted" | "session_canceled" | "session_expired" | "session_mismatch" | "session_not_bound" | "session_redacted" | "session_undecided" | "simulated_elsewhere" | "test_session" | "verification_misconfigured" | "verification_not_configured" | "verification_withdrawn" | "zip_mismatch" | "zip_unknown">;
+  reason: Open<"acknowledgment_already_used" | "acknowledgment_erased" | "acknowledgment_not_found" | "acknowledgment_too_old" | "address_mismatch" | "address_not_proved" | "age_below_minimum" | "age_not_proved" | "age_unknown" | "buyer_expired" | "buyer_mismatch" | "buyer_not_found" | "buyer_not_verified" | "buyer_requires_input" | "buyer_revoked" | "consent_declined" | "contact_unverified" | "details_mismatch" | "device_unsupported" | "document_expired" | "document_expiry_unknown" | "document_not_accepted" | "document_unreadable" | "document_unsupported" | "exemption_expired" | "exemption_facts_missing" | "exemption_not_named" | "identity_failed" | "identity_not_proved" | "identity_requires_input" | "notice_not_in_force" | "notice_not_sufficient" | "order_already_fulfilled" | "product_class_missing" | "provider_session_not_found" | "refused_by_vendor" | "revoked" | "selfie_mismatch" | "selfie_not_accepted" | "session_canceled" | "session_expired" | "session_mismatch" | "session_not_bound" | "session_redacted" | "session_undecided" | "simulated_elsewhere" | "test_session" | "verification_misconfigured" | "verification_not_configured" | "verification_withdrawn" | "zip_mismatch" | "zip_unknown">;
   /** In the time of `hours`. */
   last_hours: number;
   /** In the time of `days`. */

@@ -1071,14 +1071,15 @@ class Clearances(Resource[S]):
     def create(
         self,
         *,
-        ack_id: str,
         cbid: str,
         shipping_zip: str,
         session_id: str,
         product_class: str | None = None,
         product_classes: Sequence[str] | None = None,
+        ack_id: str | None = None,
         order_reference: str | None = None,
         shipping_address: types.ShippingAddressInput | None = None,
+        exemption: types.ExemptionInput | None = None,
         idempotency_key: str | None = None,
     ) -> Call[types.ClearanceDecision]:
         """Decide whether an order may ship.
@@ -1092,7 +1093,7 @@ class Clearances(Resource[S]):
           the known ones. The account may require it for live orders.
         - `product_classes`: The classes of an order with several, in the place of `product_class`:
           the notice has to suffice for each.
-        - `ack_id`: The acknowledgment of the notice.
+        - `ack_id`: The acknowledgment of the notice. Required without an exemption.
         - `cbid`: The buyer identifier.
         - `shipping_zip`: The order's destination: ZIP or ZIP+4.
         - `session_id`: Your checkout session, the same as in the acknowledgment.
@@ -1100,6 +1101,8 @@ class Clearances(Resource[S]):
           address. At most 64 characters, which are composed (Unicode NFC). Left out: the order is
           judged by its session alone. The account may require it for live orders.
         - `shipping_address`: Must contain the ZIP code; the rest is not compared.
+        - `exemption`: Without `ack_id`: judged by the rules of the notices. With it: stored and
+          shown.
         """
         return Call(
             method="POST",
@@ -1114,6 +1117,7 @@ class Clearances(Resource[S]):
                 "session_id": session_id,
                 "order_reference": order_reference,
                 "shipping_address": shipping_address,
+                "exemption": exemption,
             },
             headers={"Idempotency-Key": key_or_new(idempotency_key)},
         )

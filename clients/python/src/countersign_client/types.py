@@ -26,6 +26,9 @@ Requirement: TypeAlias = Literal["not_required", "required", "unknown"]
 
 RequirementReason: TypeAlias = Literal[
     "delivered_to_state",
+    "exempt",
+    "exemption_expired",
+    "exemption_facts_missing",
     "no_rule",
     "no_version_in_force",
     "not_in_effect_yet",
@@ -322,13 +325,40 @@ class DestinationInput(TypedDict):
 
 
 class ExemptionInput(TypedDict):
-    """Why no notice would be needed, as you assert it. It changes nothing in the response."""
+    """Why no notice would be needed, as you assert it; nobody checks it with an authority.
+
+    It changes the response only if the rule of a notice has an exemption of its `kind`.
+    """
 
     reason: str
     """In your words."""
 
     evidence_reference: NotRequired[str | None]
     """Where you keep the evidence."""
+
+    kind: NotRequired[str | None]
+    """As the rule of the notice calls it."""
+
+    number: NotRequired[str | None]
+    """Of the licence."""
+
+    expires_on: NotRequired[str | None]
+    """The last day of the licence, which ends at 24:00 UTC."""
+
+
+class ExemptionRuleInput(TypedDict):
+    """Orders that the law exempts; it waives what it names and nothing else."""
+
+    kind: str
+
+    needs: Sequence[Literal["evidence_reference", "expires_on", "number"]]
+    """The facts without which it does not apply."""
+
+    waives: Sequence[Literal["address", "age", "notice"]]
+    """All else that the notice and its rule ask stays."""
+
+    source: str
+    """Where the operator found the exception."""
 
 
 class ViewportInput(TypedDict):
@@ -450,6 +480,8 @@ class AppliesToInput(TypedDict):
 
     minimum_age: NotRequired[int | None]
 
+    exemptions: NotRequired[Sequence[ExemptionRuleInput] | None]
+
 
 class HeldOrderInput(TypedDict):
     """What to hold, and why."""
@@ -540,13 +572,25 @@ class NoticeVersion(Result, frozen=True, kw_only=True):
 
 
 class Exemption(Result, frozen=True, kw_only=True):
-    """Why no notice would be needed, as you assert it. It changes nothing in the response."""
+    """Why no notice would be needed, as you assert it; nobody checks it with an authority.
+
+    It changes the response only if the rule of a notice has an exemption of its `kind`.
+    """
 
     reason: str
     """In your words."""
 
     evidence_reference: str | None = None
     """Where you keep the evidence."""
+
+    kind: str | None = None
+    """As the rule of the notice calls it."""
+
+    number: str | None = None
+    """Of the licence."""
+
+    expires_on: date | None = None
+    """The last day of the licence, which ends at 24:00 UTC."""
 
 
 class Requirements(Result, frozen=True, kw_only=True):
@@ -565,7 +609,7 @@ class Requirements(Result, frozen=True, kw_only=True):
     warnings: tuple[RequirementWarning, ...]
 
     exemption: Exemption | None
-    """As you asserted it; it changed nothing."""
+    """As you asserted it. It changed only what `exemption` of a notice says."""
 
     livemode: bool
 
@@ -590,6 +634,9 @@ class NoticeRequirement(Result, frozen=True, kw_only=True):
     reasons: tuple[str, ...]
     """See `RequirementReason`."""
 
+    exemption: ExemptionRule | None
+    """The one of the rule that the order meets, by what you asserted; null: none."""
+
 
 class RuleVersion(Result, frozen=True, kw_only=True):
     """The rule that an answer rests on."""
@@ -598,6 +645,23 @@ class RuleVersion(Result, frozen=True, kw_only=True):
     """That of its notice."""
 
     version: str
+
+
+class ExemptionRule(Result, frozen=True, kw_only=True):
+    """Orders that the law exempts; it waives what it names and nothing else."""
+
+    kind: str
+
+    needs: tuple[str, ...]
+    """The facts without which it does not apply. Such as `evidence_reference`, `expires_on`,
+    `number`.
+    """
+
+    waives: tuple[str, ...]
+    """All else that the notice and its rule ask stays. Such as `address`, `age`, `notice`."""
+
+    source: str
+    """Where the operator found the exception."""
 
 
 class IdentityRequirement(Result, frozen=True, kw_only=True):
@@ -1078,7 +1142,8 @@ class ClearanceDecision(Result, frozen=True, kw_only=True):
     `buyer_not_verified`, `buyer_requires_input`, `buyer_revoked`, `consent_declined`,
     `contact_unverified`, `details_mismatch`, `device_unsupported`, `document_expired`,
     `document_expiry_unknown`, `document_not_accepted`, `document_unreadable`,
-    `document_unsupported`, `identity_failed`, `identity_not_proved`, `identity_requires_input`,
+    `document_unsupported`, `exemption_expired`, `exemption_facts_missing`,
+    `exemption_not_named`, `identity_failed`, `identity_not_proved`, `identity_requires_input`,
     `notice_not_in_force`, `notice_not_sufficient`, `order_already_fulfilled`,
     `product_class_missing`, `provider_session_not_found`, `refused_by_vendor`, `revoked`,
     `selfie_mismatch`, `selfie_not_accepted`, `session_canceled`, `session_expired`,
@@ -1117,7 +1182,7 @@ class Clearance(Result, frozen=True, kw_only=True):
     livemode: bool
 
     ack_id: str | None
-    """null: the value that was sent is not a valid identifier."""
+    """null: none was sent, or no valid identifier."""
 
     cbid: str | None
 
@@ -1135,6 +1200,14 @@ class Clearance(Result, frozen=True, kw_only=True):
     product_classes: tuple[str, ...]
     """All classes of the order."""
 
+    exemption: Exemption | None
+    """As you asserted it."""
+
+    exempt_from: tuple[NoticeRequirement, ...] = ()
+    """The notices that it did not need, and why. Present only if it was cleared without an
+    acknowledgment.
+    """
+
     cleared: bool
 
     order_named: bool | None
@@ -1147,7 +1220,8 @@ class Clearance(Result, frozen=True, kw_only=True):
     `buyer_not_verified`, `buyer_requires_input`, `buyer_revoked`, `consent_declined`,
     `contact_unverified`, `details_mismatch`, `device_unsupported`, `document_expired`,
     `document_expiry_unknown`, `document_not_accepted`, `document_unreadable`,
-    `document_unsupported`, `identity_failed`, `identity_not_proved`, `identity_requires_input`,
+    `document_unsupported`, `exemption_expired`, `exemption_facts_missing`,
+    `exemption_not_named`, `identity_failed`, `identity_not_proved`, `identity_requires_input`,
     `notice_not_in_force`, `notice_not_sufficient`, `order_already_fulfilled`,
     `product_class_missing`, `provider_session_not_found`, `refused_by_vendor`, `revoked`,
     `selfie_mismatch`, `selfie_not_accepted`, `session_canceled`, `session_expired`,
@@ -1311,7 +1385,9 @@ class CheckoutSession(Result, frozen=True, kw_only=True):
     """Why the order is not cleared, or the identity not verified: codes."""
 
     exemption: Exemption | None
-    """As you asserted it for the cart; it changed nothing."""
+    """As you asserted it for the cart. It changed something only if `collect` lacks the
+    acknowledgment.
+    """
 
     return_url: str | None
 
@@ -2370,7 +2446,8 @@ class RefusedFor(Result, frozen=True, kw_only=True):
     `buyer_not_verified`, `buyer_requires_input`, `buyer_revoked`, `consent_declined`,
     `contact_unverified`, `details_mismatch`, `device_unsupported`, `document_expired`,
     `document_expiry_unknown`, `document_not_accepted`, `document_unreadable`,
-    `document_unsupported`, `identity_failed`, `identity_not_proved`, `identity_requires_input`,
+    `document_unsupported`, `exemption_expired`, `exemption_facts_missing`,
+    `exemption_not_named`, `identity_failed`, `identity_not_proved`, `identity_requires_input`,
     `notice_not_in_force`, `notice_not_sufficient`, `order_already_fulfilled`,
     `product_class_missing`, `provider_session_not_found`, `refused_by_vendor`, `revoked`,
     `selfie_mismatch`, `selfie_not_accepted`, `session_canceled`, `session_expired`,

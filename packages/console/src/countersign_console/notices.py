@@ -282,4 +282,10 @@ def _applies(visit: Visit, rule: Item | None) -> list[str]:
         said.append(words[f"applies_{name}"].format(given=", ".join(given) or words["nothing"]))
     if age := rule.get("minimum_age"):
         said.append(words["applies_minimum_age"].format(given=age))
+    for one in rule.get("exemptions", ()):
+        listed = {
+            name: ", ".join(word(given, words, "check", "column") for given in one[name])
+            for name in ("needs", "waives")
+        }
+        said.append(words["applies_exemption"].format(**one | listed))
     return [*said, words["applies_source"].format(given=rule["source"], version=rule["version"])]

@@ -102,6 +102,11 @@ class Content(Struct, frozen=True, kw_only=True):
     """The log's promise to have the record of the acknowledgment."""
 
     @property
+    def is_exempt(self) -> bool:
+        """Whether the requirements of the cart waived its notice."""
+        return self.exemption is not None and Collected.ACKNOWLEDGMENT not in self.collect
+
+    @property
     def attempts(self) -> int:
         """How many identity checks have a number."""
         return len(self.checks)
@@ -278,12 +283,10 @@ class Session(Struct, frozen=True, kw_only=True):
     def may_clear(self) -> bool:
         """Whether the facts suffice to ask for a clearance, and none was decided yet."""
         content = self.content
-        return (
-            self.status is Status.COMPLETED
-            and content is not None
-            and content.cleared is None
-            and None not in {self.ack_id, self.cbid, content.shipping_zip}
-        )
+        if self.status is not Status.COMPLETED or content is None or content.cleared is not None:
+            return False
+        acked = self.ack_id is not None or content.is_exempt
+        return acked and None not in {self.cbid, content.shipping_zip}
 
 
 def seen_by(session: Session, browser: str) -> Session:

@@ -117,7 +117,8 @@ class CheckoutSession(Struct, frozen=True, kw_only=True):
     reasons: list[str]
     """Why the order is not cleared, or the identity not verified: codes."""
     exemption: Exemption | None
-    """As you asserted it for the cart; it changed nothing."""
+    """As you asserted it for the cart. It changed something only if `collect` lacks the
+    acknowledgment."""
     return_url: Annotated[str | None, Meta(examples=[_RETURN_URL])]
     origin: str | None
     locale: Annotated[str | None, Meta(examples=["en"])]

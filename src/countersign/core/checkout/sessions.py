@@ -129,7 +129,8 @@ async def create_checkout_session(
     refuse_test_buyer(who.mode, wanted.cbid)
     clock = await room.access.test_clocks.of(who.account_id, who.mode)
     collect, notice_id = await _to_collect(room, who, wanted, clock)
-    if Collected.ACKNOWLEDGMENT in collect:
+    asserted = None if wanted.cart is None else wanted.cart.exemption
+    if Collected.ACKNOWLEDGMENT in collect or asserted is not None:
         await refuse_unnamed(room.clearances, who, wanted.order_reference)
     if Collected.IDENTITY in collect:
         await _require_identity(room, who, wanted.shipping_zip)
@@ -148,8 +149,10 @@ async def create_checkout_session(
         by_browser=wanted.locale is None,
         order=checked_order(wanted.order),
         destination=destination_of(wanted.cart, wanted.shipping_zip),
-        exemption=None if wanted.cart is None else wanted.cart.exemption,
+        exemption=asserted,
     )
+    if content.is_exempt and wanted.cart is not None and not wanted.classes:
+        content = replace(content, product_classes=wanted.cart.product_classes)
     session, token, nonce = _new(room, who, content, wanted.expires_in_seconds, clock)
     shown = view(room, session, session.created_at, token)
     key = await room.vault.data_key(session.account_id, room.access.clock.time_ns())
@@ -309,7 +312,8 @@ def clearance_request(session: Session) -> ClearanceRequest | None:
     content, cbid = session.content, session.cbid
     if content is None or cbid is None or content.shipping_zip is None:
         return None
-    return shared.view(ClearanceRequest, content, ack_id=session.ack_id or "", cbid=cbid)
+    ack_id = None if content.is_exempt else session.ack_id or ""
+    return shared.view(ClearanceRequest, content, ack_id=ack_id, cbid=cbid)
 
 
 def with_decisions(

@@ -35,7 +35,8 @@ from countersign.core.buyers.model import BuyerStatus, best_proof, status_view
 from countersign.core.buyers.rules import VerificationRules, zip5
 from countersign.core.buyers.sql import buyers_by_cbid
 from countersign.core.buyers.zips import count_zip, own_zip_subject, proves_zip
-from countersign.core.clearances.facts_sql import BatchFacts
+from countersign.core.clearances.exempt import without_notice
+from countersign.core.clearances.facts_sql import BatchFacts, with_uses
 from countersign.core.clearances.keys import Signers, order_digest, token_claims
 from countersign.core.clearances.model import (
     REFUSES_BINDING,
@@ -57,12 +58,19 @@ from countersign.core.clearances.model import (
     with_reference,
 )
 from countersign.core.clearances.room import Clearances
-from countersign.core.clearances.schemas import ClearanceDecision, ClearanceRequest, NamesClasses
+from countersign.core.clearances.schemas import (
+    ClearanceDecision,
+    ClearanceRequest,
+    NamesClasses,
+)
 from countersign.core.gate.route import encode
 from countersign.core.log.record import SEAL_ENTROPY, NewRecord, RecordType
 from countersign.core.notices.model import NoticeEdition
 from countersign.core.notices.registry import KnownNotices
-from countersign.core.notices.rule import COMPARED_ZIP, NOTHING
+from countersign.core.notices.rule import (
+    COMPARED_ZIP,
+    NOTHING,
+)
 from countersign.core.parties import Bound
 from countersign_evidence.canonical import canonical_json
 from countersign_evidence.disclosure import SALT_BYTES
@@ -76,10 +84,11 @@ from countersign_evidence.record import (
 
 SHIPPING_FIELD: Final = "shipping"
 VERIFICATION_FIELD: Final = "verification"
+EXEMPTION_FIELD: Final = "exemption"
 RECORD_ENTROPY: Final = entropy_needed(4) + SEAL_ENTROPY
 """Random bytes that the record of one decision takes: it has four personal fields.
 
-An order with a reference takes a salt more.
+An order with a reference takes a salt more, and so does one with an exemption.
 """
 _ID_ENTROPY: Final = 8
 _insert_clearances: Final = BulkInsert(
@@ -156,20 +165,24 @@ async def prepare_order(
         InvalidRequest: no notice is about such a class of products.
     """
     access, vault = room.access, room.log.vault.vault
+    if order.ack_id is None and order.exemption is None:
+        raise InvalidRequest("A required field is missing - at `$.ack_id`.")
     notices, fresh = await notices_naming(room, order)
     reference = order.order_reference
     another = await of_another_order(access, who, order.session_id, reference)
     test_clock = await access.test_clocks.of(who.account_id, who.mode)
     time_ns = access.clock.time_ns()
     at = from_ns(time_ns)
-    more = 0 if reference is None else SALT_BYTES
+    more = SALT_BYTES * sum(one is not None for one in (reference, order.exemption))
     entropy = access.entropy(_ID_ENTROPY + RECORD_ENTROPY + more)
     index, account_id, zip_ = access.secret.blind_index, who.account_id, zip5(order.shipping_zip)
     identity = order_identity(
         *(order.ack_id, order.session_id, zip_, order.classes, order.shipping_address)
     )
+    clearance_id = timed_id(CLEARANCE, time_ns, entropy[:_ID_ENTROPY])
     new = NewClearance(
-        clearance_id=timed_id(CLEARANCE, time_ns, entropy[:_ID_ENTROPY]),
+        clearance_id=clearance_id,
+        use_id=clearance_id if order.ack_id is None else order.ack_id,
         account_id=account_id,
         mode=who.mode,
         order=order,
@@ -210,7 +223,9 @@ def clear_together(
     outcomes: list[Cleared | CountersignError | None] = [
         *taken(connection, [item.entry for item in items])
     ]
-    facts = BatchFacts(connection, room.access.secret, [item.new for item in items])
+    news = with_uses(connection, [item.new for item in items])
+    items = [item._replace(new=new) for item, new in zip(items, news, strict=True)]
+    facts = BatchFacts(connection, room.access.secret, news)
     decided: list[tuple[int, PreparedOrder, ClearanceResult]] = []
     for place, given in enumerate(items):
         if outcomes[place] is not None:
@@ -252,12 +267,12 @@ def clear_together(
 
 
 def _row(new: NewClearance, result: ClearanceResult) -> tuple[object, ...]:
-    ack_id, granted = new.order.ack_id, result.granted
+    use_id, granted = new.use_id, result.granted
     return (
         new.clearance_id,
         new.account_id,
         new.mode.value,
-        ack_id if is_id(ACKNOWLEDGMENT, ack_id) else None,
+        use_id if is_id(ACKNOWLEDGMENT, use_id) or is_id(CLEARANCE, use_id) else None,
         granted and granted.kid,
         granted and to_ms(granted.expires_at),
         to_ms(new.at),
@@ -266,7 +281,8 @@ def _row(new: NewClearance, result: ClearanceResult) -> tuple[object, ...]:
 
 def _decide(item: PreparedOrder, facts: OrderFacts) -> ClearanceResult | None:
     new, case = item.new, case_of(item, facts)
-    if not item.fresh and facts.acknowledgment is not None and not case.notice_in_force:
+    stale = case.not_exempt or (facts.acknowledgment is not None and not case.notice_in_force)
+    if not item.fresh and stale:
         return None
     failed = failed_checks(case)
     shipped = shipped_under(new, facts) if REFUSES_BINDING.isdisjoint(failed) else None
@@ -291,6 +307,7 @@ def _decide(item: PreparedOrder, facts: OrderFacts) -> ClearanceResult | None:
         obligations=() if reasons else (*case.following.obligations, COMPARED_ZIP),
         granted=granted,
         is_new=granted is None or granted.clearance_id == new.clearance_id,
+        waived=() if reasons else case.waived,
         binds=binds(case, failed),
         zip_compared=case.zip_proved is not None and not (shipped or earlier),
         paid_at=None if reasons or shipped else kept_by(case),
@@ -317,12 +334,16 @@ def case_of(item: PreparedOrder, facts: OrderFacts) -> ClearanceInput:
         real = new.clock_at == new.at
         current = item.notices.current(id_, new.mode, new.clock_at, remember=real)
     proof = best_proof(facts.buyer, rules, new.account_id) if facts.buyer else None
+    following = NOTHING if shown is None else shown.following
+    judged = (following, (), None) if new.order.ack_id else without_notice(new, item.notices)
     return ClearanceInput(
         new=new,
         facts=facts,
         cbid_indexes=_cbid_indexes(item, facts),
         notice_in_force=shown is not None and shown is current,
-        following=NOTHING if shown is None else shown.following,
+        following=judged[0],
+        waived=judged[1],
+        not_exempt=judged[2],
         standing=view,
         zip_proved=_zip_proved(item, facts, rules),
         verification=relied_on(facts, proof),
@@ -365,7 +386,7 @@ def _cleared(item: PreparedOrder, result: ClearanceResult) -> Cleared:
             new.mode,
             new.account_id,
             granted,
-            ack_id=order.ack_id,
+            ack_id=order.ack_id or "",
             order_sha256=order_digest(order.shipping_zip, order.classes, order.session_id),
             obligations=result.obligations,
         )
@@ -399,7 +420,7 @@ def _record(new: NewClearance, result: ClearanceResult, bound: Bound) -> NewReco
         "mode": new.mode.value,
         "at": rfc3339_ms(new.at),
         "account": new.account_id,
-        "ack_id": order.ack_id if is_id(ACKNOWLEDGMENT, order.ack_id) else None,
+        "ack_id": order.ack_id if is_id(ACKNOWLEDGMENT, order.ack_id or "") else None,
         "cleared": granted is not None,
         "order_named": order.order_reference is not None,
         "reasons": result.reasons,
@@ -410,6 +431,8 @@ def _record(new: NewClearance, result: ClearanceResult, bound: Bound) -> NewReco
         members["test_clock"] = rfc3339_ms(new.clock_at)
     if result.paid_at is not None:
         members["paid_at"] = rfc3339(result.paid_at)
+    if result.waived:
+        members["exempt_from"] = to_builtins(result.waived)
     classes = order.classes
     shipping = {
         "zip": order.shipping_zip,
@@ -423,6 +446,7 @@ def _record(new: NewClearance, result: ClearanceResult, bound: Bound) -> NewReco
         (SHIPPING_FIELD, shipping),
         (VERIFICATION_FIELD, result.verification),
         *([(REFERENCE_FIELD, order.order_reference)] if order.order_reference else []),
+        *([(EXEMPTION_FIELD, to_builtins(order.exemption))] if order.exemption else []),
     )
     record = NewRecord(
         id=new.clearance_id,
@@ -433,7 +457,7 @@ def _record(new: NewClearance, result: ClearanceResult, bound: Bound) -> NewReco
         members=members,
         personal=personal,
         # A granted clearance is found by its acknowledgment, which has the same session.
-        session_index=None if granted else new.session_index,
+        session_index=None if granted and order.ack_id is not None else new.session_index,
         cbid_index=new.cbid_index,
         reference_index=new.reference_index,
     )

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, delete, func, insert, select
 
 from countersign.base.db.statements import (
     BulkInsert,
@@ -18,14 +18,16 @@ from countersign.base.db.statements import (
     statements_of,
 )
 from countersign.base.db.tables import (
+    accounts,
     acknowledgment_uses,
     clearance_settings,
+    clearances,
     disclosures,
     overrides,
     records,
 )
 from countersign.base.errors import InvalidArgument, OrderReferenceMissing, RateLimited
-from countersign.base.values import MODES, Mode, from_ms, to_ms
+from countersign.base.values import CLEARANCE, MODES, Mode, earliest_id, from_ms, to_ms
 from countersign.core.access.account import find_account
 from countersign.core.access.audit import AuditAction, write_audit
 from countersign.core.access.key import Principal
@@ -47,6 +49,7 @@ from countersign.core.clearances.model import (
 )
 from countersign.core.clearances.room import Clearances
 from countersign.core.clearances.schemas import ClearanceReason
+from countersign.core.log.blind_runs import found_by
 from countersign.core.orders.model import OrderAct, OrderState
 from countersign.core.orders.sql import bound_key, indexed_keys, key_of, write_acts
 from countersign.core.parties import Bound, bound_in
@@ -79,6 +82,32 @@ _select_rules: Final = SelectAmong(_SQL["rules"])
 _select_cleared: Final = SelectAmong(_SQL["cleared"])
 
 
+def with_uses(connection: Connection, batch: Sequence[NewClearance]) -> list[NewClearance]:
+    """The orders, those without an acknowledgment with the first clearance of their session."""
+    exempt = {_place(new): new for new in reversed(batch) if new.order.ack_id is None}
+    if exempt:  # the first one has no row to lock: two servers take turns by the account
+        owners = accounts.c.id.in_({new.account_id for new in exempt.values()})
+        connection.execute(select(accounts.c.id).where(owners).order_by("id").with_for_update())
+    c, first = clearances.c, dict[object, str]()
+    for place, new in exempt.items():
+        known = select(func.min(c.ack_id)).where(
+            c.id == disclosures.c.record_id,
+            found_by(connection, disclosures.c.session_index, new.session_index),
+            AccountReach(new.account_id, new.mode).rows(clearances),
+            c.ack_id > earliest_id(CLEARANCE, 0),
+            c.kid.is_not(None),
+        )
+        first[place] = connection.execute(known).scalar() or new.clearance_id
+    return [
+        replace(new, use_id=first[_place(new)]) if new.order.ack_id is None else new
+        for new in batch
+    ]
+
+
+def _place(new: NewClearance) -> tuple[str, Mode, bytes]:
+    return new.account_id, new.mode, new.session_index
+
+
 class BatchFacts:
     """The facts about the orders of one transaction, and their changes."""
 
@@ -86,7 +115,7 @@ class BatchFacts:
         self, connection: Connection, secret: DeploymentSecret, batch: Sequence[NewClearance]
     ) -> None:
         """Read all facts; the rows that bind an acknowledgment are locked."""
-        ack_ids = sorted({new.order.ack_id for new in batch})
+        ack_ids = sorted({new.use_id for new in batch})
         self._secret = secret
         self._uses = {
             ack_id: AcknowledgmentUse._make([*use, paid_at and from_ms(paid_at)])
@@ -120,9 +149,9 @@ class BatchFacts:
         self._tries = ZipTries(connection, subjects)
 
     def of(self, new: NewClearance) -> OrderFacts:
-        account_id, ack_id = new.account_id, new.order.ack_id
-        acknowledgment = self._acknowledgments.get((account_id, new.mode, ack_id))
-        use = self._uses.get(ack_id) if acknowledgment is not None else None
+        account_id, given = new.account_id, new.order.ack_id
+        acknowledgment = self._acknowledgments.get((account_id, new.mode, given or ""))
+        use = self._uses.get(new.use_id) if acknowledgment or given is None else None
         buyer = self._buyer(new)
         bound = self._buyers.get(use.cbid) if use and use.cbid else None
         _, sandbox_zips = self._simulated.get(buyer.cbid, _REAL) if buyer else _REAL
@@ -153,7 +182,7 @@ class BatchFacts:
 
     def apply(self, new: NewClearance, result: ClearanceResult) -> None:
         """Bind the acknowledgment as decided; the orders that follow in the batch see it."""
-        ack_id, granted = new.order.ack_id, result.granted
+        ack_id, granted = new.use_id, result.granted
         use = self._uses.get(ack_id)
         if use is None and result.binds:
             use = self._uses[ack_id] = AcknowledgmentUse(new.order.cbid, new.cbid_index)
@@ -198,11 +227,11 @@ class BatchFacts:
         self, connection: Connection, decided: Sequence[tuple[NewClearance, ClearanceResult]]
     ) -> None:
         """Join decisions and their checks to the order of their acknowledgment or session."""
-        ack_ids = {new.order.ack_id for new, _ in decided}
+        ack_ids = {new.use_id for new, _ in decided}
         keys = {id_: bytes(key) for id_, key in indexed_keys(connection, ack_ids)}
         acts = list[OrderAct]()
         for new, result in decided:
-            ack_id, granted = new.order.ack_id, result.granted
+            ack_id, granted = new.use_id, result.granted
             ack = self._acknowledgments.get((new.account_id, new.mode, ack_id))
             if ack is None:
                 named = new.session_index, new.reference_index

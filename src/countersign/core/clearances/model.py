@@ -7,7 +7,7 @@ table. No law is coded here: coverage and obligations are data of the notice.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
@@ -18,6 +18,7 @@ from countersign.base.values import Mode
 from countersign.core.buyers.model import Buyer, BuyerStatus, BuyerStatusView, ProvedSession
 from countersign.core.buyers.rules import VerificationRules, zip5
 from countersign.core.clearances.schemas import ClearanceReason, ClearanceRequest
+from countersign.core.notices.requirements import NoticeRequirement
 from countersign.core.notices.rule import Following
 from countersign.core.vault.vault import DataKey
 
@@ -76,6 +77,8 @@ class NewClearance(Struct, frozen=True, kw_only=True):
     account_id: str
     mode: Mode
     order: ClearanceRequest
+    use_id: str
+    """What the order is bound by: its acknowledgment, or its first clearance without one."""
     session_index: bytes
     cbid_index: bytes
     order_index: bytes
@@ -185,7 +188,10 @@ class ClearanceInput(Struct, frozen=True, kw_only=True):
     """Of the identifiers known to name the buyer."""
     notice_in_force: bool
     following: Following
-    """Coverage and obligations of the acknowledged version."""
+    """Coverage and obligations of the acknowledged version, or of the waived notices."""
+    waived: tuple[NoticeRequirement, ...]
+    not_exempt: ClearanceReason | None
+    """Why an order without an acknowledgment needs one."""
     standing: BuyerStatusView | None
     """The buyer's standing for this account; None for an unknown buyer."""
     zip_proved: bool | None
@@ -203,6 +209,8 @@ class ClearanceResult(Struct, frozen=True, kw_only=True):
     """Of this order; None: not cleared."""
     is_new: bool
     """Whether it is written down: else an earlier clearance is still valid."""
+    waived: tuple[NoticeRequirement, ...]
+    """The notices that it did not need."""
     binds: bool
     """Whether the acknowledgment belongs to this buyer from now on."""
     zip_compared: bool
@@ -290,7 +298,7 @@ def failed_checks(case: ClearanceInput) -> list[ClearanceReason]:
     if is_paid:
         max_age = max(max_age, rules.paid_max_age)
     checks = {
-        ClearanceReason.ACKNOWLEDGMENT_NOT_FOUND: not there,
+        ClearanceReason.ACKNOWLEDGMENT_NOT_FOUND: not there and order.ack_id is not None,
         ClearanceReason.ACKNOWLEDGMENT_ERASED: erased,
         ClearanceReason.SESSION_MISMATCH: known is not None
         and not erased
@@ -301,7 +309,7 @@ def failed_checks(case: ClearanceInput) -> list[ClearanceReason]:
         and new.clock_at - known.accepted_at > max_age,
         ClearanceReason.NOTICE_NOT_IN_FORCE: there and not case.notice_in_force and not is_paid,
         ClearanceReason.PRODUCT_CLASS_MISSING: new.mode is Mode.LIVE and _lacks_class(rules, order),
-        ClearanceReason.NOTICE_NOT_SUFFICIENT: there
+        ClearanceReason.NOTICE_NOT_SUFFICIENT: (there or bool(case.waived))
         and not all(map(case.following.covers, order.classes)),
         ClearanceReason.BUYER_NOT_FOUND: status is None,
         ClearanceReason.BUYER_MISMATCH: bound_to is not None and bound_to not in case.cbid_indexes,
@@ -317,7 +325,8 @@ def failed_checks(case: ClearanceInput) -> list[ClearanceReason]:
         ClearanceReason.ADDRESS_MISMATCH: address is not None
         and zip5(address.postal_code) != zip5(order.shipping_zip),
     }
-    return [reason for reason, failed in checks.items() if failed]
+    failed = [reason for reason, fails in checks.items() if fails]
+    return failed if case.not_exempt is None else [*failed, case.not_exempt]
 
 
 def reasons_of(case: ClearanceInput, failed: list[ClearanceReason]) -> tuple[str, ...]:
@@ -351,8 +360,10 @@ def binds(case: ClearanceInput, failed: list[ClearanceReason]) -> bool:
     """Whether an acknowledgment that names no buyer now belongs to this one.
 
     It does at the first clearance that asks for a verified buyer, granted or not: one cannot try
-    buyer after buyer with it.
+    buyer after buyer with it. An order without one is bound once it is cleared.
     """
+    if case.new.order.ack_id is None and failed:
+        return False
     verified = case.standing is not None and case.standing.status is BuyerStatus.VERIFIED
     return verified and REFUSES_BINDING.isdisjoint(failed)
 
@@ -380,6 +391,10 @@ def expiry(case: ClearanceInput) -> datetime:
     end = case.new.clock_at + case.facts.rules.lifetime
     if case.standing is not None and case.standing.expires_at is not None:
         end = min(end, case.standing.expires_at)
+    exemption = case.new.order.exemption if case.waived else None
+    if exemption is not None and exemption.expires_on is not None:
+        last = datetime.combine(exemption.expires_on, time(), UTC)
+        end = min(end, last + timedelta(days=1))
     return end.replace(microsecond=0)
 
 

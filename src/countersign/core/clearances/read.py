@@ -26,13 +26,15 @@ from countersign.core.access.key import Principal, Scope
 from countersign.core.acknowledgments.acknowledge import reference_index
 from countersign.core.acknowledgments.find import SELECT_RECORDS, evidence_of
 from countersign.core.clearances import schemas
-from countersign.core.clearances.clear import SHIPPING_FIELD
+from countersign.core.clearances.clear import EXEMPTION_FIELD, SHIPPING_FIELD
 from countersign.core.clearances.keys import order_digest, token_claims
 from countersign.core.clearances.model import GrantedClearance
 from countersign.core.clearances.room import Clearances
 from countersign.core.gate.act import Acts
 from countersign.core.log.blind_runs import found_by
 from countersign.core.log.record import RecordType, missing, open_disclosures
+from countersign.core.notices.requirements import NoticeRequirement
+from countersign.core.notices.rule import Exemption
 from countersign_evidence.disclosure import read_disclosure
 from countersign_evidence.record import CBID_FIELD, REFERENCE_FIELD, SESSION_FIELD
 
@@ -53,11 +55,13 @@ class ReadDecision(msgspec.Struct):
     cleared: bool
     reasons: tuple[str, ...]
     obligations: tuple[dict[str, Any], ...]
+    ack_id: str | None = None
     test_clock: datetime | None = None
     order_named: bool | None = None
     paid_at: datetime | None = None
     overridden: bool = False
     """Of a response: that the order was released by hand."""
+    exempt_from: tuple[NoticeRequirement, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 decided_in: Final = msgspec.json.Decoder(ReadDecision).decode
@@ -84,6 +88,7 @@ class StoredClearance(msgspec.Struct, frozen=True, kw_only=True):
 
     record: StoredRecord
     ack_id: str | None
+    """Of an order without one: its first clearance."""
     kid: str | None
     expires_at: datetime | None
     fulfilments: Sequence[StoredRecord]
@@ -232,6 +237,8 @@ async def _view(room: Clearances, who: Principal, stored: StoredClearance) -> sc
         schemas.Clearance,
         *(who, decided, stored),
         clearance_id=record.id,
+        ack_id=decided.ack_id,
+        exemption=msgspec.convert(personal.get(EXEMPTION_FIELD), Exemption | None),
         cbid=personal.get(CBID_FIELD),
         session_id=personal.get(SESSION_FIELD),
         order_reference=await _reference(room, who, stored, personal),
@@ -295,7 +302,7 @@ async def _token(
         who.mode,
         who.account_id,
         granted,
-        ack_id=stored.ack_id or "",
+        ack_id=decided.ack_id or "",
         order_sha256=order_digest(shipping["zip"], classes_of(shipping), personal[SESSION_FIELD]),
         obligations=decided.obligations,
     )

@@ -34,7 +34,8 @@ from countersign.base.http.schemas import (
 )
 from countersign.base.values import Reason
 from countersign.core.gate.route import REASON_LENGTH_MAX, REASON_LENGTH_MIN
-from countersign.core.notices.rule import CLASSES_MAX, ProductClass
+from countersign.core.notices.requirements import NoticeRequirement
+from countersign.core.notices.rule import CLASSES_MAX, Exemption, ProductClass
 
 
 class ClearanceReason(StrEnum):
@@ -58,6 +59,9 @@ class ClearanceReason(StrEnum):
     REFUSED_BY_VENDOR = "refused_by_vendor"
     ZIP_MISMATCH = "zip_mismatch"
     ADDRESS_MISMATCH = "address_mismatch"
+    EXEMPTION_NOT_NAMED = "exemption_not_named"
+    EXEMPTION_FACTS_MISSING = "exemption_facts_missing"
+    EXEMPTION_EXPIRED = "exemption_expired"
 
 
 _ADDRESS: Final = {"line1": "1 Main Street", "state": "CA", "postal_code": "94105"}
@@ -106,8 +110,8 @@ class NamesClasses(NamesOrder, frozen=True, kw_only=True):
 class ClearanceRequest(NamesClasses, frozen=True, kw_only=True):
     """An order to decide about."""
 
-    ack_id: AckReference
-    """The acknowledgment of the notice."""
+    ack_id: AckReference | None = None
+    """The acknowledgment of the notice. Required without an exemption."""
     cbid: BuyerReference
     """The buyer identifier."""
     shipping_zip: ZipCode
@@ -123,6 +127,8 @@ class ClearanceRequest(NamesClasses, frozen=True, kw_only=True):
     ] = None
     shipping_address: Annotated[ShippingAddress | None, Meta(examples=[_ADDRESS])] = None
     """Must contain the ZIP code; the rest is not compared."""
+    exemption: Exemption | None = None
+    """Without `ack_id`: judged by the rules of the notices. With it: stored and shown."""
 
     def __repr__(self) -> str:
         return f"<Order of {self.ack_id}: hidden>"
@@ -282,7 +288,7 @@ class Clearance(Struct, frozen=True, kw_only=True):
     clearance_id: ClearanceId
     livemode: bool
     ack_id: AckId | None
-    """null: the value that was sent is not a valid identifier."""
+    """null: none was sent, or no valid identifier."""
     cbid: BuyerId | None
     session_id: SessionId | None
     order_reference: Annotated[str | None, Meta(examples=[ORDER])]
@@ -292,6 +298,11 @@ class Clearance(Struct, frozen=True, kw_only=True):
     """null also for several classes."""
     product_classes: Annotated[list[str], Meta(examples=[["accessory"]])]
     """All classes of the order."""
+    exemption: Exemption | None
+    """As you asserted it."""
+    exempt_from: tuple[NoticeRequirement, ...] | UnsetType = UNSET
+    """The notices that it did not need, and why. Present only if it was cleared without an
+    acknowledgment."""
     cleared: Cleared
     order_named: OrderNamed | None
     """null: decided by a release that did not note it."""

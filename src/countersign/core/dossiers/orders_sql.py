@@ -86,7 +86,8 @@ def find_order(connection: Connection, within: Within, id_: str) -> list[Stored]
             select(clearances.c.ack_id).where(clearances.c.id == id_)
         ).scalar_one_or_none()
         clearance_id = id_
-    found = _read(connection, within, [one for one in (ack_id, clearance_id) if one])
+    named = ack_id if ack_id and is_id(ACKNOWLEDGMENT, ack_id) else None
+    found = _read(connection, within, [one for one in (named, clearance_id) if one])
     if clearance_id in {row.id for row in found}:
         found += _reports(connection, within, str(clearance_id))
         released = select(overrides.c.id).where(overrides.c.clearance_id == clearance_id)

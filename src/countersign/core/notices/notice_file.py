@@ -151,6 +151,11 @@ def _rule_mistakes(rule: AppliesTo) -> list[str]:
         mistakes.append("applies_to: minimum_age belongs to the identity check 'age'")
     if is_blank(rule.source):
         mistakes.append("applies_to: source is empty")
+    kinds = [one.kind for one in rule.exemptions or ()]
+    twice = sorted({kind for kind in kinds if kinds.count(kind) > 1})
+    mistakes += [f"applies_to: duplicate exemption {kind!r}" for kind in twice]
+    bare = [one.kind for one in rule.exemptions or () if is_blank(one.source)]
+    mistakes += [f"applies_to: the source of exemption {kind!r} is empty" for kind in bare]
     return mistakes
 
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from msgspec import Struct, convert, to_builtins
+from msgspec import UNSET, Struct, convert, to_builtins
 
 from countersign.base.values import Mode
 from countersign.core.notices.model import NoticeEdition
@@ -22,6 +22,7 @@ from countersign.core.notices.rule import (
     AppliesTo,
     Cart,
     Exemption,
+    ExemptionRule,
     RequiredCheck,
     Requirement,
     RequirementReason,
@@ -53,6 +54,8 @@ class NoticeRequirement(Struct, frozen=True, kw_only=True):
     reviewed: bool
     """Whether the text and the rule were compared with the law."""
     reasons: tuple[RequirementReason, ...]
+    exemption: ExemptionRule | None
+    """The one of the rule that the order meets, by what you asserted; null: none."""
 
 
 class IdentityRequirement(Struct, frozen=True, kw_only=True):
@@ -95,7 +98,7 @@ class Requirements(Struct, frozen=True, kw_only=True):
     """The duties of a clearance for the order, each with a `type`."""
     warnings: tuple[RequirementWarning, ...]
     exemption: Exemption | None
-    """As you asserted it; it changed nothing."""
+    """As you asserted it. It changed only what `exemption` of a notice says."""
     livemode: bool
 
     def to_collect(self) -> tuple[list[str], bool]:
@@ -120,6 +123,22 @@ class _Case(NamedTuple):
     """Whether the rule may say that nothing is needed: for live keys only after its review."""
 
 
+class _Judged(NamedTuple):
+    """A notice, and what its rule says of the order."""
+
+    case: _Case
+    asked: Requirement
+    """Before any exemption."""
+    answer: NoticeRequirement
+
+    @property
+    def checks(self) -> tuple[RequiredCheck, ...]:
+        """The identity checks of the rule that are not waived."""
+        met = self.answer.exemption
+        checks = self.case.rule.identity_checks if self.case.rule else ()
+        return tuple(one for one in checks if met is None or one.value not in met.waives)
+
+
 def requirements_of(
     known: KnownNotices, cart: Cart, mode: Mode, at: datetime, *, remember: bool = False
 ) -> Requirements:
@@ -134,16 +153,16 @@ def requirements_of(
     # An unreviewed rule makes no class known to the others.
     named = [case.rule.product_classes for case in cases if case.rule and case.trusted]
     classes = KNOWN_CLASSES.union(*named)
-    judged = [(case, _judged(case, cart, classes)) for case in cases]
-    open_ = [(c, answer) for c, answer in judged if answer.required is not _NOT_REQUIRED]
+    judged = [_judged(case, cart, classes, at) for case in cases]
+    open_ = [one for one in judged if one.asked is not _NOT_REQUIRED]
     identity = _identity(judged)
-    duties = [duty for case, _ in open_ for duty in case.edition.following.obligations]
+    duties = [duty for one in open_ for duty in one.case.edition.following.obligations]
     duties += [COMPARED_ZIP] if identity.required is not _NOT_REQUIRED else []
     warnings = [
         RequirementWarning(
             type=WarningType.NOT_SUFFICIENT, notice_id=answer.notice_id, product_class=class_
         )
-        for case, answer in open_
+        for case, _, answer in open_
         for class_ in sorted(set(cart.product_classes))
         if case.rule and class_ in case.rule.product_classes
         if not case.edition.following.covers(class_)
@@ -152,8 +171,8 @@ def requirements_of(
         type_ = WarningType.ZIP_CONTRADICTS_STATE
         warnings.append(RequirementWarning(type=type_, notice_id=None, product_class=None))
     return Requirements(
-        decision=any_of([answer.required for _, answer in judged]),
-        notices=tuple(answer for _, answer in judged),
+        decision=any_of([one.answer.required for one in judged]),
+        notices=tuple(one.answer for one in judged),
         identity=identity,
         obligations=tuple(d for place, d in enumerate(duties) if d not in duties[:place]),
         warnings=tuple(warnings),
@@ -172,7 +191,7 @@ def _case(
     return _Case(edition, current is not None, bool(started), rule, reviewed, trusted)
 
 
-def _judged(case: _Case, cart: Cart, classes: frozenset[str]) -> NoticeRequirement:
+def _judged(case: _Case, cart: Cart, classes: frozenset[str], at: datetime) -> _Judged:
     rule, content = case.rule, case.edition.content
     required, reasons = Requirement.UNKNOWN, [RequirementReason.NO_RULE]
     if rule is not None:
@@ -184,33 +203,55 @@ def _judged(case: _Case, cart: Cart, classes: frozenset[str]) -> NoticeRequireme
             required, reasons = Requirement.UNKNOWN, [RequirementReason.NOT_IN_EFFECT_YET]
     if not case.in_force:
         reasons = [*reasons, RequirementReason.NO_VERSION_IN_FORCE]
-    return NoticeRequirement(
+    asked, met, why = required, None, None
+    if asked is not _NOT_REQUIRED:
+        met, why = _met(case, cart.exemption, at)
+    if met is not None and "notice" in met.waives:
+        required, why = _NOT_REQUIRED, RequirementReason.EXEMPT
+    if why is not None and why not in reasons:
+        reasons = [*reasons, why]
+    answer = NoticeRequirement(
         notice_id=content.id,
         version=content.version if case.in_force else None,
         required=required,
         rule=RuleVersion(id=content.id, version=rule.version) if rule else None,
         reviewed=case.reviewed,
         reasons=tuple(reasons),
+        exemption=met,
     )
+    return _Judged(case, asked, answer)
 
 
-def _identity(judged: Sequence[tuple[_Case, NoticeRequirement]]) -> IdentityRequirement:
+def _met(
+    case: _Case, given: Exemption | None, at: datetime
+) -> tuple[ExemptionRule | None, RequirementReason | None]:
+    """The exemption that an order meets, or why not; neither if the rule has none of its kind."""
+    rules = case.rule.exemptions if case.rule and case.in_force else UNSET
+    rule = next((one for one in rules or () if given and one.kind == given.kind), None)
+    if rule is None or given is None:
+        return None, None
+    why = given.failure(rule, at) if case.trusted else RequirementReason.NOT_REVIEWED
+    return (None if why else rule), why
+
+
+def _identity(judged: Sequence[_Judged]) -> IdentityRequirement:
     """The requirements for the buyer; those that an unreviewed rule lacks are unknown."""
     answers, asking = [], []
-    for case, notice in judged:
-        open_ = notice.required is not _NOT_REQUIRED
-        if not open_ or (case.rule and case.rule.identity_checks):
-            answers.append(notice.required)
+    for one in judged:
+        open_, rule = one.asked is not _NOT_REQUIRED, one.case.rule
+        if not open_ or one.checks:
+            answers.append(one.asked)
         else:
-            answers.append(_NOT_REQUIRED if case.trusted else Requirement.UNKNOWN)
-        if open_ and case.rule and case.rule.identity_checks:
-            asking.append((notice.notice_id, case.rule))
-    checks = {check for _, rule in asking for check in rule.identity_checks}
+            answers.append(_NOT_REQUIRED if one.case.trusted else Requirement.UNKNOWN)
+        if open_ and one.checks and rule is not None:
+            asking.append((one.answer.notice_id, rule, one.checks))
+    checks = {check for *_, some in asking for check in some}
+    ages = [rule.minimum_age or 0 for _, rule, some in asking if RequiredCheck.AGE in some]
     return IdentityRequirement(
         required=any_of(answers),
         checks=tuple(check for check in RequiredCheck if check in checks),
-        minimum_age=max((rule.minimum_age or 0 for _, rule in asking), default=0) or None,
-        rules=tuple(RuleVersion(id=id_, version=rule.version) for id_, rule in asking),
+        minimum_age=max(ages, default=0) or None,
+        rules=tuple(RuleVersion(id=id_, version=rule.version) for id_, rule, _ in asking),
     )
 
 

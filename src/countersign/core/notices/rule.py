@@ -17,11 +17,12 @@ of the published bytes: a rule can follow, or be corrected, under the text that 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from datetime import UTC, date, datetime
 from enum import StrEnum
 from importlib import resources
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from countersign.base.http.schemas import Reference, Request, ZipCode, in_full
 
@@ -100,6 +101,28 @@ class RequiredCheck(StrEnum):
     ADDRESS = "address"
 
 
+ExemptionKind = Annotated[
+    str,
+    Meta(pattern=in_full("^[a-z][a-z0-9_]*$"), max_length=64, examples=["licensed_dealer"]),
+]
+
+
+ExemptionFact = Literal["number", "expires_on", "evidence_reference"]
+Waived = Literal["notice", "age", "address"]
+
+
+class ExemptionRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Orders that the law exempts; it waives what it names and nothing else."""
+
+    kind: ExemptionKind
+    needs: Annotated[tuple[ExemptionFact, ...], Meta(min_length=1)]
+    """The facts without which it does not apply."""
+    waives: Annotated[tuple[Waived, ...], Meta(min_length=1)]
+    """All else that the notice and its rule ask stays."""
+    source: Annotated[str, Meta(min_length=1)]
+    """Where the operator found the exception."""
+
+
 class AppliesTo(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A rule. What it is about is never left out: an empty list says that there is none."""
 
@@ -111,6 +134,8 @@ class AppliesTo(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     residents_of: tuple[UspsState, ...]
     identity_checks: tuple[RequiredCheck, ...]
     minimum_age: Annotated[int, Meta(ge=1, le=120)] | None = None
+    # Left out by rules without any, which earlier releases read.
+    exemptions: tuple[ExemptionRule, ...] | UnsetType = UNSET
 
 
 class Destination(Request, frozen=True, kw_only=True):
@@ -139,12 +164,29 @@ class Destination(Request, frozen=True, kw_only=True):
 
 
 class Exemption(Request, frozen=True, kw_only=True):
-    """Why no notice would be needed, as you assert it. It changes nothing in the response."""
+    """Why no notice would be needed, as you assert it; nobody checks it with an authority.
+
+    It changes the response only if the rule of a notice has an exemption of its `kind`.
+    """
 
     reason: Annotated[Reference, Meta(examples=["licensed dealer"])]
     """In your words."""
     evidence_reference: Annotated[Reference | None, Meta(examples=["doc-2931"])] = None
     """Where you keep the evidence."""
+    kind: ExemptionKind | None = None
+    """As the rule of the notice calls it."""
+    number: Annotated[Reference | None, Meta(examples=["1-23-456-78-9A-12345"])] = None
+    """Of the licence."""
+    expires_on: Annotated[date | None, Meta(examples=["2027-06-30"])] = None
+    """The last day of the licence, which ends at 24:00 UTC."""
+
+    def failure(self, rule: ExemptionRule, at: datetime) -> RequirementReason | None:
+        """Why it does not meet a rule of its kind at this time; None: it does."""
+        if any(getattr(self, fact) is None for fact in rule.needs):
+            return RequirementReason.EXEMPTION_FACTS_MISSING
+        if self.expires_on is not None and self.expires_on < at.astimezone(UTC).date():
+            return RequirementReason.EXEMPTION_EXPIRED
+        return None
 
 
 class Cart(Request, frozen=True, kw_only=True):
@@ -182,6 +224,9 @@ class RequirementReason(StrEnum):
     PRODUCT_CLASS_NOT_NAMED = "product_class_not_named"
     STATE_NOT_NAMED = "state_not_named"
     NO_VERSION_IN_FORCE = "no_version_in_force"
+    EXEMPT = "exempt"
+    EXEMPTION_FACTS_MISSING = "exemption_facts_missing"
+    EXEMPTION_EXPIRED = "exemption_expired"
 
 
 def judge(

@@ -51,7 +51,7 @@ from countersign.base.db.tables import (
     webhook_endpoints,
     zip_attempts,
 )
-from countersign.base.values import ACKNOWLEDGMENT, Mode, is_id, to_ms
+from countersign.base.values import ACKNOWLEDGMENT, CLEARANCE, Mode, is_id, to_ms
 from countersign.core.access.idempotency import forget_answers
 from countersign.core.access.reach import AccountReach, Reach
 from countersign.core.access.secrets import INDEX_BYTES, DeploymentSecret
@@ -59,6 +59,7 @@ from countersign.core.acknowledgments.find import read_record
 from countersign.core.buyers.model import Buyer, BuyerStatus, ProvedSession
 from countersign.core.buyers.sql import buyers_by_cbid, erased_name, write_buyer
 from countersign.core.checkout.store import erase_contents
+from countersign.core.clearances.read import decided_in
 from countersign.core.log.blind_runs import found_by
 from countersign.core.log.record import RecordType
 from countersign.core.orders.sql import index_acts
@@ -90,18 +91,27 @@ SELECT_ERASABLE: Final = select(
 
 
 def find_retention_years(connection: Connection) -> dict[str, int]:
-    """Years to keep acknowledgments, by the digest of the notice; unlimited ones are absent."""
-    rows = connection.execute(select(notice_versions.c.digest, notice_versions.c.body))
-    found = {row.digest: msgspec.json.decode(row.body).get("retention_years") for row in rows}
+    """Years to keep evidence, by the notice's digest, and by id and version.
+
+    Unlimited ones are absent.
+    """
+    found = dict[str, int | None]()
+    for row in connection.execute(select(notice_versions)):
+        years = msgspec.json.decode(row.body).get("retention_years")
+        found |= {row.digest: years, f"{row.notice_id} {row.version}": years}
     return {digest: years for digest, years in found.items() if years is not None}
 
 
 def kept_until(record: Erasable, years: Mapping[str, int]) -> datetime | None:
-    """When an acknowledgment's retention ends; None without a period or an acknowledgment."""
-    if not is_id(ACKNOWLEDGMENT, record.record_id):
-        return None
-    kept = years.get(read_record(record.body).notice_digest)
-    return None if kept is None else years_after(record.at, kept)
+    """When the retention of an acknowledgment, or of a clearance without one, ends; None: never."""
+    about = list[str]()
+    if is_id(ACKNOWLEDGMENT, record.record_id):
+        about = [read_record(record.body).notice_digest]
+    elif is_id(CLEARANCE, record.record_id):
+        waived = decided_in(record.body).exempt_from or ()
+        about = [f"{one.notice_id} {one.version}" for one in waived]
+    kept = [years[one] for one in about if one in years]
+    return years_after(record.at, max(kept)) if kept else None
 
 
 def find_records(

@@ -198,14 +198,19 @@ def _acknowledgments(connection: Connection, _: Privacy, now: datetime) -> _Way:
     return found, lambda row: sql.kept_until(row, years)
 
 
-def _refusals(_: Connection, __: Privacy, now: datetime) -> _Way:
-    """Refused clearances that belong to no acknowledgment, and so to no order."""
+def _refusals(connection: Connection, _: Privacy, now: datetime) -> _Way:
+    """Clearances of no acknowledgment: refused ones, and the first of an exempt order."""
+    years = sql.find_retention_years(connection)
     c, oldest = clearances.c, earliest_id(CLEARANCE, to_ms(now - BUYERS_KEPT))
     # One that was erased, or has ended, is no order's any more.
     kept = sql.of_own(clearances) & c.ack_id.in_(select(disclosures.c.record_id))
-    alone = select(c.id).where(c.id == records.c.id, c.kid.is_(None), ~kept)
-    found = _DISCLOSED.where(records.c.type == RecordType.CLEARANCE, records.c.id < oldest)
-    return found.where(alone.exists()), lambda row: row.at + BUYERS_KEPT
+    alone = (c.ack_id == c.id) | c.kid.is_(None) & ~kept
+    found = _DISCLOSED.join(clearances, c.id == records.c.id).add_columns(c.kid)
+    found = found.where(records.c.type == RecordType.CLEARANCE, records.c.id < oldest, alone)
+    return (
+        found,
+        lambda row: row.at + BUYERS_KEPT if row.kid is None else sql.kept_until(row, years),
+    )
 
 
 def _evidence(_: Connection, privacy: Privacy, now: datetime) -> _Way:

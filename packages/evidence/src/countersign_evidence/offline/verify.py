@@ -1614,6 +1614,7 @@ FIELDS: dict[str, Mapping[str, Check]] = {
         ),
         "verification": or_null(is_text),
         "order_reference": is_text,
+        "exemption": having(),
     },
     "fulfilment": {"carrier": or_null(is_text), "tracking_number": or_null(is_text)},
     "override": {
@@ -1840,6 +1841,7 @@ RECORDS: dict[str, Within] = {
         obligations=each(is_anything),
         expires_at=or_null(is_second),
         order_named=Maybe(is_true_or_false),
+        exempt_from=Maybe(each(having())),
         paid_at=Maybe(is_second),
         test_clock=Maybe(is_time),
     ),
@@ -1908,6 +1910,8 @@ def check_decision(id_: str, record: Mapping[str, Any]) -> None:
         raise Bad(f"{id_} is refused, with obligations or an end of its validity")
     if cleared and (until is None or in_full(until) <= record.get("test_clock", record["at"])):
         raise Bad(f"{id_} is cleared until no time after its decision")
+    if "exempt_from" in record and not (cleared and record["ack_id"] is None):
+        raise Bad(f"{id_} is exempt, and is refused or names an acknowledgment")
 
 
 def time_in(id_: str) -> int:
@@ -2508,7 +2512,11 @@ REASONS = {
     "refused_by_vendor": "refused by the vendor",
     "zip_mismatch": "another ZIP code",
     "address_mismatch": "another address",
+    "exemption_not_named": "an exemption that no rule names",
+    "exemption_facts_missing": "an exemption without the facts that its rule needs",
+    "exemption_expired": "an exemption that has expired",
 }
+EXEMPT = "without the notice, by the vendor's assertion of an exemption, which nothing here checks"
 KINDS = {
     "acknowledgment": "an acknowledgment",
     "verification": "an identity check",
@@ -2616,6 +2624,7 @@ def _words_of(one: Placed, report: Report) -> tuple[str, str]:
         refused = f"refused ({', '.join(why)})" if why else "refused"
         said = f"the order, {'cleared' if record['cleared'] else refused}"
         said += "" if record.get("order_named", True) else ", named by its session alone"
+        said += f", {EXEMPT}" if "exempt_from" in record else ""
         if "paid_at" in record:
             said += f", with an acknowledgment kept by a payment {on_day(record['paid_at'])}"
         words = (said, "")
