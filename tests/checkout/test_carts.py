@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from tests.checkout.buyer import Shop
+from tests.checkout.surfer import Surfer
+from tests.clearances.test_exempt import DEALER, with_rule
 from tests.http.backstage import Operator, another_deployment
 from tests.http.calls import refusal, verify
 from tests.support.service import running_server
@@ -62,3 +64,28 @@ def test_an_asserted_exemption_is_kept_with_the_session_and_changes_nothing(shop
     unstated = {"kind": None, "number": None, "expires_on": None}
     assert found["exemption"] == exemption | unstated
     assert found["collect"] == ["identity", "acknowledgment"]
+
+
+def test_an_exempt_cart_is_cleared_without_a_notice(own: Operator, own_shop: Shop) -> None:
+    """The rule waives the notice alone: the buyer is verified, and the session says why."""
+    own.publish(with_rule(), reviewed=False)
+    exemption = DEALER | {"expires_on": "2099-12-31"}
+    asked = {"notice_id": None, "cart": CART | {"exemption": exemption}, "shipping_zip": "94110"}
+    buyer = own_shop.buyer(**asked)
+    assert own_shop.read(buyer)["collect"] == ["identity"]
+    with Surfer(own_shop.server, buyer) as surfer:
+        surfer.send(surfer.open().form, outcome="verified")
+    found = own_shop.read(buyer)
+    assert (found["status"], found["cleared"], found["ack_id"]) == ("completed", True, None)
+    assert found["exemption"] == exemption
+    clearance = own_shop.client.get(f"/v1/clearances/{found['clearance_id']}").json()
+    assert [one["notice_id"] for one in clearance["exempt_from"]] == ["ab1263"]
+    assert clearance["product_classes"] == ["accessory"]
+    assert own_shop.read(buyer) == found
+
+
+def test_an_expired_licence_collects_the_notice(own: Operator, own_shop: Shop) -> None:
+    own.publish(with_rule(), reviewed=False)
+    exemption = DEALER | {"expires_on": "2020-12-31"}
+    found = own_shop.create(notice_id=None, cart=CART | {"exemption": exemption}).json()
+    assert (found["collect"], found["notice_id"]) == (["identity", "acknowledgment"], "ab1263")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from io import BytesIO
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from msgspec import UNSET, convert
@@ -11,10 +13,12 @@ from msgspec import UNSET, convert
 from countersign.base.errors import InvalidRequest, NotFound
 from countersign.base.values import Mode
 from countersign.core.access.key import Principal
+from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.clearances.read import get_clearance
 from countersign.core.clearances.schemas import Clearance, ClearanceDecision, ClearanceRequest
 from countersign.core.notices.notice_file import shipped_notice_files
 from countersign.core.notices.requirements import RuleVersion
+from countersign.core.privacy.retention import list_due
 from countersign_evidence.verification import Conclusion, verify_file
 from tests.clearances.desk import Desk, MovingClock, open_desk
 from tests.dossiers.orders import Orders, kinds, said
@@ -237,5 +241,34 @@ def test_a_dossier_shows_the_exemption_as_the_vendors_assertion(desk: Desk) -> N
     assert "clearance" in kinds(data)
     (clearance,) = said(data).of("clearance")
     assert clearance.shown["exemption"] == shop.exemption()
-    report = verify_file(data)
-    assert report.outcome is Conclusion.CONSISTENT
+    found = verify_file(data)
+    assert found.outcome is Conclusion.CONSISTENT
+    assert (
+        "by the vendor's assertion of an exemption, which nothing here checks" in found.summary[2]
+    )
+    name = f"records/{first.clearance_id}.json"
+    with ZipFile(BytesIO(data)) as packed:
+        record = packed.read(name)
+    forged = record.replace(SOURCE.encode(), b"Law of this test \xc2\xa7 9")
+    assert forged != record
+    assert data.count(record) > 0
+    assert verify_file(data.replace(record, forged)).outcome is Conclusion.FAILED
+
+
+def test_the_licence_is_kept_as_long_as_the_notice_says(desk: Desk) -> None:
+    """With the order's other records; refused ones go after a year."""
+    shop = Dealers(desk)
+    first, refused = shop.ask(), shop.ask(session_id="cs_2", shipping_zip="94111")
+    report = desk.fulfil(shop.who, first.clearance_id, carrier="a carrier")
+
+    async def due() -> list[str]:
+        return [one.record_id async for one in list_due(desk.deployment.privacy, DEPLOYMENT)]
+
+    desk.clock.advance(2 * 365 * DAY)
+    found = desk.do(due())
+    assert refused.clearance_id in found
+    assert first.clearance_id not in found
+    desk.clock.advance(6 * 365 * DAY)
+    assert first.clearance_id in desk.do(due())
+    erased = desk.erase(first.clearance_id)
+    assert {*erased} == {first.clearance_id, report.fulfilment_id}

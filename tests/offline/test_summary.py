@@ -117,6 +117,38 @@ def test_the_verdict_says_that_a_decision_did_not_name_its_order() -> None:
         assert not [remark for remark in found.dossier.remarks if "order_named" in remark]
 
 
+def exempt(**changed: object) -> bytes:
+    """A dossier of an order that was cleared without an acknowledgment."""
+    maker = load_maker()
+    rest = [maker.OPERATOR, maker.VENDOR, maker.CHECK, maker.FULFILLED]
+    waived = [{"notice_id": "ab1263", "version": "1", "exemption": {"source": "Law § 2"}}]
+    members = {**maker.CLEARED.members, "ack_id": None, "exempt_from": waived, **changed}
+    return write_dossier(maker.dossier(*rest, replace(maker.CLEARED, members=members)))
+
+
+def test_the_verdict_says_that_an_exemption_is_the_vendors_assertion() -> None:
+    """And that there is no acknowledgment. It repeats no text of the file."""
+    found = verify_file(exempt())
+    words = (
+        "without the notice, by the vendor's assertion of an exemption, which nothing here checks"
+    )
+    assert f"the order, cleared, {words}" in found.summary[2]
+    assert "an acknowledgment of the notice" in found.summary[3]
+    assert "§ 2" not in "".join(found.summary)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"ack_id": "ack_01km9x4zq2e6t9m0r5c7v3w8xa"},
+        {"cleared": False, "expires_at": None, "obligations": [], "reasons": ["zip_mismatch"]},
+    ],
+)
+def test_a_forged_exemption_fails(changed: dict[str, object]) -> None:
+    found = verify_file(exempt(**changed))
+    assert found.summary[0].startswith("Do not rely on this file.")
+
+
 def test_the_verdict_says_that_a_payment_kept_the_acknowledgment() -> None:
     """A report of the payment is none of a shipment, which stays missing."""
     maker = load_maker()
