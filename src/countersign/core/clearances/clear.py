@@ -335,7 +335,8 @@ def case_of(item: PreparedOrder, facts: OrderFacts) -> ClearanceInput:
         current = item.notices.current(id_, new.mode, new.clock_at, remember=real)
     proof = best_proof(facts.buyer, rules, new.account_id) if facts.buyer else None
     following = NOTHING if shown is None else shown.following
-    judged = (following, (), None) if new.order.ack_id else without_notice(new, item.notices)
+    needed = new.order.ack_id is not None
+    judged = (following, (), None) if needed else without_notice(new, item.notices)
     return ClearanceInput(
         new=new,
         facts=facts,
