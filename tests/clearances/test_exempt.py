@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from io import BytesIO
 from typing import Any
@@ -14,6 +15,7 @@ from countersign.base.errors import InvalidRequest, NotFound
 from countersign.base.values import Mode
 from countersign.core.access.key import Principal
 from countersign.core.access.reach import DEPLOYMENT
+from countersign.core.clearances.clear import clear_order, prepare_order
 from countersign.core.clearances.read import get_clearance
 from countersign.core.clearances.schemas import Clearance, ClearanceDecision, ClearanceRequest
 from countersign.core.notices.notice_file import shipped_notice_files
@@ -69,10 +71,13 @@ class Dealers:
         expires_on = (self.desk.clock.now + days * DAY).date().isoformat()
         return {**DEALER, "expires_on": expires_on} | more
 
-    def ask(self, who: Principal | None = None, **more: object) -> ClearanceDecision:
+    def order(self, **more: object) -> ClearanceRequest:
         members: dict[str, object] = {"cbid": self.cbid, "session_id": "cs_1", "shipping_zip": ZIP}
         members |= {"product_class": "accessory", "exemption": self.exemption()} | more
-        return self.desk.clear(who or self.who, convert(members, ClearanceRequest))
+        return convert(members, ClearanceRequest)
+
+    def ask(self, who: Principal | None = None, **more: object) -> ClearanceDecision:
+        return self.desk.clear(who or self.who, self.order(**more))
 
     def read(self, clearance_id: str) -> Clearance:
         room = self.desk.deployment.clearances
@@ -118,6 +123,20 @@ def test_the_same_order_gets_the_same_clearance(desk: Desk) -> None:
     assert later.cleared
     assert later.clearance_id != first.clearance_id
     assert shop.ask() == later
+
+
+@pytest.mark.both_engines
+def test_equal_orders_at_the_same_moment_get_one_clearance(desk: Desk) -> None:
+    shop, room = Dealers(desk), desk.deployment.clearances
+    first, second = (desk.do(prepare_order(room, shop.who, shop.order())) for _ in range(2))
+
+    async def both() -> set[str]:
+        done = await asyncio.gather(clear_order(first), clear_order(second))
+        assert all(one.decision.cleared for one in done)
+        return {one.decision.clearance_id for one in done}
+
+    (found,) = desk.do(both())
+    assert shop.ask().clearance_id == found
 
 
 def test_one_session_exempts_one_order(desk: Desk) -> None:
