@@ -22,6 +22,7 @@ from countersign.core.notices.notice_file import shipped_notice_files
 from countersign.core.notices.requirements import RuleVersion
 from countersign.core.privacy.retention import list_due
 from countersign_evidence.verification import Conclusion, verify_file
+from tests.certificate.reader import words_of
 from tests.clearances.desk import Desk, MovingClock, open_desk
 from tests.dossiers.orders import Orders, kinds, said
 from tests.http.backstage import notice_file
@@ -260,6 +261,9 @@ def test_a_dossier_shows_the_exemption_as_the_vendors_assertion(desk: Desk) -> N
     assert "clearance" in kinds(data)
     (clearance,) = said(data).of("clearance")
     assert clearance.shown["exemption"] == shop.exemption()
+    with ZipFile(BytesIO(data)) as packed:
+        pdf = packed.read("dossier.pdf")
+    assert "nobody here checks the licence with an authority" in words_of(pdf)
     found = verify_file(data)
     assert found.outcome is Conclusion.CONSISTENT
     assert (

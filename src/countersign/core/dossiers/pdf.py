@@ -382,6 +382,8 @@ def _said(dossier: Dossier, acknowledgment: DossierRecord | None) -> Iterator[tu
         yield "vendor", words["order"]
     if dossier.of(OVERRIDE):
         yield "vendor", words["override"]
+    if any("exempt_from" in one.record for one in dossier.of(CLEARANCE)):
+        yield "vendor", words["exemption"]
     if dossier.of(FULFILMENT):
         yield "vendor", words["delivery"]
     if dossier.of(VERIFICATION):
