@@ -108,13 +108,6 @@ class Metrics(Collector):
         limits = {(name, "ticket"): one.ticket for name, one in PROMISES.items()}
         limits |= {(name, "page"): one.page for name, one in PROMISES.items() if one.page}
         yield _gauge("promise_limit_seconds", limits)
-        yield from self._machine()
-        yield from self._logs()
-        yield _counter("webhook_attempts", self._webhooks.attempts)
-        yield from self._verified()
-        yield from self._pages()
-
-    def _machine(self) -> Iterator[Metric]:
         signs, engine = self._vital_signs, self._database.url.get_backend_name()
         number, share = ({name: one[i] for name, one in signs.free.items()} for i in range(2))
         yield _gauge("disk_free_bytes", number)
@@ -123,29 +116,24 @@ class Metrics(Collector):
         yield _gauge("clock_ahead_seconds", ahead)
         yield _gauge("build_info", {(__version__, engine): 1})
         yield from self._process.collect()
-
-    def _logs(self) -> Iterator[Metric]:
-        found, suspended = dict(self._seal_log.gauges), self._seal_log.suspended
-        sizes = {mode.value: size for mode, (size, _) in found.items()}
+        logs, suspended = dict(self._seal_log.gauges), self._seal_log.suspended
+        sizes = {mode.value: size for mode, (size, _) in logs.items()}
         yield _gauge("log_entries", sizes)
         now = self._checkout.access.clock.time_ns() / 10**9
         ages = {m.value: now - at.timestamp() for m, at in self._seal_log.heads_at.items()}
         yield _gauge("head_age_seconds", ages)
-        waits = {mode.value: int(mode in suspended) for mode in found}
+        waits = {mode.value: int(mode in suspended) for mode in logs}
         yield _gauge("log_suspended", waits)
-
-    def _verified(self) -> Iterator[Metric]:
+        yield _counter("webhook_attempts", self._webhooks.attempts)
         watch = self._checkout.buyers.watch
         yield _counter("verifications", watch.verdicts)
         asked = _family(SummaryMetricFamily, "provider_seconds")
-        for name, (number, seconds) in dict(watch.seconds).items():
-            asked.add_metric((name,), number, seconds)
+        for name, spent in dict(watch.seconds).items():
+            asked.add_metric((name,), *spent)
         yield asked
         yield _counter("provider_unknown_fields", watch.unknown_fields)
         yield _counter("provider_webhooks_refused", watch.refused_messages)
-
-    def _pages(self) -> Iterator[Metric]:
-        yield _counter("identity_checks_started", self._checkout.buyers.watch.started)
+        yield _counter("identity_checks_started", watch.started)
         yield _counter("remembered_passes", self._checkout.remembered.passes)
         mails = self._checkout.mails
         yield _counter("copy_mail_attempts", mails.attempts if mails else None)
