@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import structlog
@@ -73,8 +73,6 @@ from countersign.server.request_log import RequestLog
 from countersign.server.routes import PAGES, ROUTES
 from countersign.server.shares import Limiters
 from countersign.server.streams import Send, Streams
-
-AsgiScope: TypeAlias = MutableMapping[str, Any]
 
 QUERY_BYTES_MAX: Final = 8192
 _HELD_BYTES_MAX: Final = 64 * BODY_BYTES_MAX
@@ -159,7 +157,7 @@ class App:
             self.watch,
         )
 
-    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Handle one request (ASGI 3, `http`); other protocols are refused."""
         if scope["type"] != "http":
             raise NotImplementedError  # neither lifespan nor WebSockets, as ASGI allows

@@ -130,7 +130,6 @@ class PageReply:
 
 
 Pages: TypeAlias = Callable[[PageRequest], Awaitable[PageReply]]
-Factory: TypeAlias = Callable[["Host"], Pages]
 
 
 def contrasts(color: str) -> dict[str, float]:
@@ -231,7 +230,10 @@ class Host:
         async def receive() -> dict[str, Any]:
             return {"type": "http.request", "body": sent}
 
-        return _answer(await self._handle(call, Incoming(receive)))
+        reply = await self._handle(call, Incoming(receive))
+        is_json = dict(reply.headers).get(b"content-type", b"").startswith(_JSON.encode())
+        data: Any = json.loads(reply.body) if is_json and reply.body else reply.body or None
+        return Answer(status=reply.status, data=data)
 
     async def sign_out(self, session: str) -> None:
         """End a session, outside the limits of the API, unless it has ended."""
@@ -322,7 +324,7 @@ class ConsoleHost:
     def pages(self) -> Pages | None:
         """The pages below /console; None: the package is not installed."""
         for entry in entry_points(group=GROUP, name=ENTRY):
-            factory: Factory = entry.load()
+            factory: Callable[[Host], Pages] = entry.load()
             return factory(self.host)
         return None
 
@@ -381,12 +383,6 @@ def _refuse_foreign(room: ConsoleHost, call: Call) -> None:
         or call.headers.get(b"sec-fetch-site", b"none") not in _OWN
     ):
         raise OriginNotAllowed
-
-
-def _answer(reply: Reply) -> Answer:
-    is_json = dict(reply.headers).get(b"content-type", b"").startswith(_JSON.encode())
-    data: Any = json.loads(reply.body) if is_json and reply.body else reply.body or None
-    return Answer(status=reply.status, data=data)
 
 
 ROUTES: Final[tuple[Route[Any], ...]] = grouped(

@@ -72,20 +72,18 @@ class RequestLog:
                 continue
             at = now - timedelta(seconds=monotonic - ended)
             entry = RequestView(at, who.key_id, status, code or None, request_id, operation)
-            place = self._kept.pop(who.reach, None) or self._place()
+            place = self._kept.pop(who.reach, None)
+            if place is None:
+                board = self._first + len(self._kept)
+                if len(self._kept) == PLACES:  # the board of the account that called longest ago
+                    board, _ = self._kept.pop(next(iter(self._kept)))
+                place = board, deque(maxlen=ENTRIES)
             place[1].append(entry)
             self._kept[who.reach] = place  # at the end
             changed.add(who.reach)
         for reach in changed & self._kept.keys():
             board, kept = self._kept[reach]
             self.boards.write(board, [*kept], reach)
-
-    def _place(self) -> tuple[int, deque[RequestView]]:
-        """A board for one more account: if none is left, of the one that called longest ago."""
-        board = self._first + len(self._kept)
-        if len(self._kept) == PLACES:
-            board, _ = self._kept.pop(next(iter(self._kept)))
-        return board, deque(maxlen=ENTRIES)
 
 
 REQUESTS: Final = Acts("Requests", RequestLog, scope=Scope.EVENTS_READ, reach=AccountReach)

@@ -195,7 +195,9 @@ class SharedLimiter(RateLimiter):
             if now < self._alone_until:
                 return await super().count(key_id)
             if now < held.closed_until:
-                return self._refused(held, now)
+                ahead = held.ahead - (now - held.leased_at)
+                wait = max(1, math.ceil(ahead + self._interval - self._most))
+                return wait, 0, wait
             held.waiting += 1
             asking = held.asking or self._ask_for_more(key_id, held)
             try:
@@ -242,11 +244,6 @@ class SharedLimiter(RateLimiter):
         self.return_idle()
         if self._held:
             self._look_later()
-
-    def _refused(self, held: _Held, now: float) -> Admission:
-        ahead = held.ahead - (now - held.leased_at)
-        wait = max(1, math.ceil(ahead + self._interval - self._most))
-        return wait, 0, wait
 
     def _ask(self, key_id: str, want: int) -> Ask:
         name = sha256(f"{self._kind} {key_id}".encode()).digest()[:16]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -84,8 +84,9 @@ class TracedApp(App):
         with self._begin(method, context=parent, kind=self._server) as span:
             BEGIN.set(self._outgoing)
             reply = await super().handle(call, incoming)
-            route = self._route_of(call)
-            if route:
+            route = ""
+            with suppress(Refusal):
+                route = self._router.match(call.method, call.path)[0].address.partition(" ")[2]
                 span.update_name(f"{method} {route}")
             deadline = DEADLINE.get()
             waited = 0.0 if deadline is None else self._deadline_seconds - deadline.left
@@ -102,12 +103,6 @@ class TracedApp(App):
                 span.set_attribute("error.type", str(reply.status))
                 span.set_status(self._failed)
             return reply
-
-    def _route_of(self, call: Call) -> str:
-        try:
-            return self._router.match(call.method, call.path)[0].address.partition(" ")[2]
-        except Refusal:
-            return ""
 
     @contextmanager
     def _outgoing(self, name: str) -> Iterator[None]:
