@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import datetime
 from typing import ClassVar, Final, Literal
 
 from countersign.identity import json_reader as read
@@ -201,8 +201,10 @@ class Persona(IdentityProvider[PersonaCredentials]):
             raise read.Unreadable("data.id")
         attributes = read.mapping(data, "attributes")
         status, subject = read.text(attributes, "status"), read.text(attributes, "reference-id")
-        linked = _linked(data)
-        verifications = _verifications(body, response.session_id, linked)
+        links = "relationships.verifications.data"
+        linked = {str(one.get("id")): str(one.get("type")) for one in read.objects(data, links)}
+        named = None if read.value(data, links) is None else linked
+        verifications = _verifications(body, response.session_id, named)
         ours, theirs = self._credentials, response.reply.headers.get(_ENVIRONMENT)
         live = ours.environment == "live" and theirs == ours.environment_id
         result = self._decided(
@@ -220,7 +222,7 @@ class Persona(IdentityProvider[PersonaCredentials]):
             failed = _failed_check(verifications)
             return replace(result, reason_code=failed, reason=_WORDS.reasons.get(failed or ""))
         if not passed:
-            return _unproved(result, verifications, linked or {})
+            return _unproved(result, verifications, linked)
         with read.facts_unknown() as unread:
             result = self._with_person(result, passed)
             times = [read.instant(attributes, f"{act}-at") for act in ("decisioned", "completed")]
@@ -235,8 +237,16 @@ class Persona(IdentityProvider[PersonaCredentials]):
         """The result with the facts that the verifications prove of one person."""
         # Documents before authorities before databases; of one kind the newest.
         best = sorted(passed, key=lambda proof: PROOFS.index(proof.kind))
-        theirs = _of_one_person(best)
-        born, source = _birth(theirs)
+        # Those of the person with a proved birth date; an inquiry can contain several people.
+        dated = (
+            p for p in best if p.holder.date_of_birth and _proves_birth(p) is not FactSource.USER
+        )
+        chosen = next(dated, best[0])
+        theirs = [proof for proof in best if proof.is_of_same(chosen)]
+        births = [(on, _proves_birth(p)) for p in theirs if (on := p.holder.date_of_birth)]
+        proved = [each for each in births if each[1] is not FactSource.USER]
+        # The first that is proved, else any.
+        born, source = next(iter((*proved, *reversed(births))), (None, FactSource.NONE))
         judged = [(made["name"], made["status"]) for proof in best for made in proof.checks]
         result = replace(result, checks=checks(judged, _WORDS.verdicts, Tri.UNKNOWN))
         shown = next((proof for proof in theirs if proof.kind in {*DOCUMENTS, AAMVA}), None)
@@ -250,14 +260,6 @@ class Persona(IdentityProvider[PersonaCredentials]):
             # `document-number`.
             number=shown.value("identification-number") if shown else None,
         )
-
-
-def _linked(data: read.Object) -> Mapping[str, str] | None:
-    """The kinds of the verifications that the inquiry names, by id; None if it names none."""
-    links = read.objects(data, "relationships.verifications.data")
-    if read.value(data, "relationships.verifications.data") is None:
-        return None
-    return {str(link.get("id")): str(link.get("type")) for link in links}
 
 
 def _unproved(
@@ -322,13 +324,11 @@ class _Verification:
         if self.kind in DOCUMENTS:
             return FactSource.DOCUMENT
         name = f"{'aamva' if self.kind == AAMVA else 'database'}_{check}_comparison"
-        matched = self._check_passed(name) or self._matched_fully(attribute)
-        return FactSource.DATABASE if matched else FactSource.USER
-
-    def _check_passed(self, name: str) -> bool:
-        """Whether this check passed, and the match is not only partial."""
+        # A check can pass although the match is only partial.
         made = next(self._passed_checks(name), None)
-        return made is not None and made.get("match-result") in (None, "full")
+        matched = made is not None and made.get("match-result") in (None, "full")
+        matched = matched or self._matched_fully(attribute)
+        return FactSource.DATABASE if matched else FactSource.USER
 
     def _matched_fully(self, attribute: str) -> bool:
         """Whether a record has exactly this value: a verification also passes if it is similar."""
@@ -376,22 +376,8 @@ def _verification(resource: read.Object, inquiry_id: str) -> _Verification:
     return _Verification(str(resource["type"]), attributes, checks, decided_at or read.EARLIEST)
 
 
-def _of_one_person(best: Sequence[_Verification]) -> list[_Verification]:
-    """The proofs of the person with a proved birth date; an inquiry can contain several people."""
-    dated = (p for p in best if p.holder.date_of_birth and _proves_birth(p) is not FactSource.USER)
-    chosen = next(dated, best[0])
-    return [proof for proof in best if proof.is_of_same(chosen)]
-
-
 def _proves_birth(proof: _Verification) -> FactSource:
     return proof.source_of("birthdate", "birthdate")
-
-
-def _birth(proofs: Sequence[_Verification]) -> tuple[date | None, FactSource]:
-    """The first date of birth that is proved, else any."""
-    dated = [(born, _proves_birth(p)) for p in proofs if (born := p.holder.date_of_birth)]
-    proved = [each for each in dated if each[1] is not FactSource.USER]
-    return next(iter((*proved, *reversed(dated))), (None, FactSource.NONE))
 
 
 def _address(proof: _Verification) -> Address | None:

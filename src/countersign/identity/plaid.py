@@ -215,7 +215,10 @@ class Plaid(IdentityProvider[PlaidCredentials]):
         return response.refused(outcome, read.word(code, _WORD))
 
     def _session(self, response: Response, body: read.Object) -> ProviderResult:
-        document = _accepted_document(body)
+        documents = read.objects(body, "documentary_verification.documents")
+        accepted = [each for each in documents if read.text(each, "status") in _ACCEPTED]
+        # The last of at most three attempts.
+        document = max(accepted, key=_attempt, default={})
         if read.text(body, "id") != response.session_id:
             return response.result(Finding.INVALID_RESPONSE, "other_session")
         live = self._credentials.environment == "live"
@@ -335,13 +338,6 @@ def _session_named(body: bytes) -> str:
         return ""
     with read.facts_unknown():
         return read.text(read.parsed(body) or {}, "identity_verification_id") or ""
-
-
-def _accepted_document(body: read.Object) -> read.Object:
-    """The last accepted attempt, of at most three; empty if there is none."""
-    documents = read.objects(body, "documentary_verification.documents")
-    accepted = [each for each in documents if read.text(each, "status") in _ACCEPTED]
-    return max(accepted, key=_attempt, default={})
 
 
 def _attempt(document: read.Object) -> int:

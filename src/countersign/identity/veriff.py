@@ -180,7 +180,11 @@ class Veriff(IdentityProvider[VeriffCredentials]):
         if body.get("status") != "success" or "verification" not in body:
             raise read.Unreadable("status")
         verification = read.mapping(body, "verification")
-        live = self._is_live(response.reply)
+        # Veriff's reference does not list this header; the signature authenticates the response.
+        named, ours = response.reply.headers.get("vrf-integration-id"), self._credentials
+        own = ours.integration_id
+        other = named and own is not None and not _same(named, own)
+        live = ours.environment == "live" and not other
         if not verification:
             # There is no decision yet.
             return replace(response.result(Finding.PENDING), live=live)
@@ -198,13 +202,6 @@ class Veriff(IdentityProvider[VeriffCredentials]):
             if result.outcome is Finding.VERIFIED:
                 result = self._with_person(result, verification)
         return replace(result, unread=tuple(unread))
-
-    def _is_live(self, reply: ProviderReply) -> bool:
-        # Veriff's reference does not list this header; the signature authenticates the response.
-        named, ours = reply.headers.get("vrf-integration-id"), self._credentials
-        if named and ours.integration_id is not None and not _same(named, ours.integration_id):
-            return False
-        return ours.environment == "live"
 
     def _with_person(self, result: ProviderResult, verification: read.Object) -> ProviderResult:
         """The result with the facts about the person in an approved verification."""
