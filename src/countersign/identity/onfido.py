@@ -55,7 +55,6 @@ from countersign.identity.transport import (
 from countersign.identity.webhook_signature import is_signed
 
 _WORDS: Final = words_of(__file__)
-_LISTS: Final = _WORDS.lists
 TASKS_MAX: Final = 3
 """Document checks that are read, the newest first: a person may have needed another attempt."""
 _TOKEN: Final = re.compile(r"api_(live|sandbox)(?:_([a-z]{2}))?\.[\x21-\x7e]{4,200}")
@@ -416,7 +415,7 @@ def _as_report(task: read.Object, report: read.Object, unknown_fields: int) -> _
     with read.facts_unknown():
         parts = [
             (f"document.{name}", read.text(report, f"breakdown.{name}.result"))
-            for name in _LISTS["breakdown"]
+            for name in _WORDS.lists["breakdown"]
         ]
         return _Report(
             properties=properties,
