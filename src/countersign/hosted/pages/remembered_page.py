@@ -175,9 +175,11 @@ async def offer(visit: Visit) -> Mapping[str, Any]:
     challenge, party, options = _keeping(visit), room.remembered.party, None
     if party is not None:
         handle = handle_of(room.remembered, mode, _cbid(visit.session))
-        options = creation_options(
-            party, user_handle=handle, challenge=challenge, name=_name(visit)
-        )
+        # A label on the device: not personal, since people may share the device.
+        words = words_of(visit.locale)
+        name = words["remembered_passkey_name"]
+        name += f" ({words['remembered_test']})" if mode is Mode.TEST else ""
+        options = creation_options(party, user_handle=handle, challenge=challenge, name=name)
     shown = {"served": b64url(challenge), "options": options and json.dumps(options)}
     return {
         "remembered": shown,
@@ -313,13 +315,6 @@ def _cbid(session: Session) -> str:
     if session.cbid is None:
         raise CheckoutSessionClosed("No one was verified.")
     return session.cbid
-
-
-def _name(visit: Visit) -> str:
-    """The label of a passkey on a device: not personal, since people may share the device."""
-    words = words_of(visit.locale)
-    name = words["remembered_passkey_name"]
-    return f"{name} ({words['remembered_test']})" if visit.session.mode is Mode.TEST else name
 
 
 def _is_served(visit: Visit, code: bytes) -> bool:

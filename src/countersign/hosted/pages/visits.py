@@ -97,7 +97,10 @@ class Visit:
     ) -> Reply:
         """A page about the session; `alike` decides all of it that `context` adds, if there is."""
         root, csrf = self.root, form_code(self.room, self.session, self.browser)
-        order = self._order() if template in _WITH_ORDER else ""
+        asked, order = self.session.asked, ""
+        if template in _WITH_ORDER and (asked.order is not None or asked.destination is not None):
+            shown = {"order": asked.order, "destination": asked.destination}
+            order = part("order.html", self.locale, self.brand, **shown)
         common = {
             # The parameter of an address; omitted for the session's own language.
             "lang": "" if self.locale == self.own_locale else f"?lang={self.locale}",
@@ -110,18 +113,11 @@ class Visit:
         }
         values: dict[str, Any] = {"here": root, "root": root, "csrf": csrf, "order": order}
         values |= common
-        values["framed_by"] = self.session.asked.origin or "'none'"
+        values["framed_by"] = asked.origin or "'none'"
         if alike is not None:
             own = (root, csrf, order) if order else (root, csrf)
             values |= {"alike": (*common.values(), *alike), "own": own}
         return screen(template, self.locale, self.brand, status, **(values | context))
-
-    def _order(self) -> str:
-        content = self.session.asked
-        if content.order is None and content.destination is None:
-            return ""
-        shown = {"order": content.order, "destination": content.destination}
-        return part("order.html", self.locale, self.brand, **shown)
 
     def progress_of(self, template: str) -> BuyerStep | None:
         """The buyer's step of a page; None: not a step."""
