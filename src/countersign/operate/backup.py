@@ -53,9 +53,6 @@ class BackupNote(msgspec.Struct, frozen=True):
     """When one was last restored on trial."""
 
 
-_decode: Final = msgspec.json.Decoder(BackupNote).decode
-
-
 def note_of_backup(data_dir: Path) -> Path:
     """The file in the data directory that notes the last backup."""
     return data_dir / "last-backup.json"
@@ -87,7 +84,7 @@ def _noted(file: Path) -> BackupNote:
     """The content of a note; an empty one if nothing is noted, or nothing that can be read."""
     with suppress(OSError, ValueError, msgspec.MsgspecError):
         if file.is_file():  # a pipe would never end
-            return _decode(file.read_bytes())
+            return msgspec.json.decode(file.read_bytes(), type=BackupNote)
     return BackupNote()
 
 

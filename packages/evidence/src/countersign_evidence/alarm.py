@@ -95,7 +95,6 @@ class _File(msgspec.Struct, kw_only=True):
 
 _SAME: Final = ("url", "observed_at", "message", "before", "after", "index", "path", "resources")
 """The members of the file with the same names."""
-_decode: Final = msgspec.json.Decoder(_File).decode
 
 
 def format_alarm(alarm: Alarm) -> bytes:
@@ -110,7 +109,7 @@ def parse_alarm(data: bytes) -> Alarm:
     if len(data) > ALARM_BYTES_MAX:
         raise EvidenceError(f"an alarm has at most {ALARM_BYTES_MAX} bytes")
     try:
-        file = _decode(data)
+        file = msgspec.json.decode(data, type=_File)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise EvidenceError("not the file of an alarm, or of a kind that is not known") from error
     if file.v != VERSION:

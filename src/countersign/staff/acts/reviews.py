@@ -38,7 +38,6 @@ from countersign.staff.acts.reach import of_deployment
 
 _VERIFICATION_ID: Final = "ver_01km9x4v8gen3rr1p6q1s2t3v4"
 _PROPOSED: Final = {**UNDERAGE, "proposed": True}
-_decode: Final = msgspec.json.Decoder(ReviewedBuyer).decode
 
 
 class ReviewsQuery(
@@ -178,7 +177,7 @@ async def review_buyer(
         raise InvalidRequest("Only accept_zip takes a ZIP code and a document - at `$.zip`.")
     else:
         result = await review.dismiss(room, who, cbid, reason, keep)
-    return _decode(result.body)
+    return msgspec.json.decode(result.body, type=ReviewedBuyer)
 
 
 def _text(value: str | None, name: str) -> str:
