@@ -32,14 +32,13 @@ _IN_PROCESS: Final = (
 """The checks of `countersign doctor` that need no network, and are quick."""
 _SECONDS: Final = 5.0
 _NOTHING: Final[Mapping[str, datetime | None]] = {"": None}
-_ORIGIN: Final = "evidence.example.com/v1/log/live/1"
 
 
 class LogStanding(Struct, frozen=True, kw_only=True):
     """The newest log of a mode."""
 
     livemode: bool
-    log: Annotated[str, Meta(examples=[_ORIGIN])]
+    log: Annotated[str, Meta(examples=["evidence.example.com/v1/log/live/1"])]
     """Its origin."""
     size: Annotated[int, Meta(examples=[1024])]
     """How many entries it has."""

@@ -17,10 +17,8 @@ from countersign.base.errors import (
 )
 from countersign.base.values import from_ns, rfc3339
 from countersign.core.gate.act import Acts
-from countersign.core.gate.route import Call, Header, Reply, Route
+from countersign.core.gate.route import Call, Reply, Route
 from countersign.operate.room import Operations
-
-_TEXT: Final[Header] = (b"content-type", b"text/plain; charset=utf-8")
 
 
 class Health(Struct, frozen=True, kw_only=True):
@@ -83,7 +81,7 @@ async def security_txt(room: Operations, _call: Call) -> Reply:
         f"Canonical: {settings.public_url}/.well-known/security.txt",
         "",
     )
-    return Reply("\n".join(lines).encode(), (_TEXT,))
+    return Reply("\n".join(lines).encode(), ((b"content-type", b"text/plain; charset=utf-8"),))
 
 
 ROUTES: Final = (

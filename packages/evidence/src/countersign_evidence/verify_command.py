@@ -64,7 +64,6 @@ _HOSTED = (
     "it was a browser, or that the notice was read"
 )
 _ASSUMED = "the vendor did not say which version was shown: the one in force was assumed"
-_GAPS = "the text of the notice is known to be incomplete"
 _IN_LOG = {
     LookStatus.CONSISTENT: "STILL IN THE LOG  ",
     LookStatus.ALARM: "",
@@ -287,7 +286,7 @@ def _warnings(verdict: Verdict) -> list[str]:
         _VENDOR: verdict.record.get("capture") == "vendor_api",
         _HOSTED: verdict.record.get("capture") == "hosted",
         _ASSUMED: verdict.record.get("notice_version_source") == "assumed",
-        _GAPS: bool(verdict.notice.get("text_gaps")),
+        "the text of the notice is known to be incomplete": bool(verdict.notice.get("text_gaps")),
         _READ_HERE: verdict.dossier is not None,
         _OMITTED: verdict.dossier is not None,
     }

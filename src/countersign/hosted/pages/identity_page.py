@@ -48,7 +48,6 @@ RETURN: Final = "return"
 _NOTICED: Final = "checked"
 _DEVICE: Final = "device"
 _DOWN: Final = "down"
-_EVENTS: Final[Header] = (b"content-type", b"text/event-stream")
 _UNBUFFERED: Final[Header] = (b"x-accel-buffering", b"no")
 """For nginx, which otherwise buffers responses."""
 _GENERAL: Final = frozenset({Reason.IDENTITY_FAILED, Reason.IDENTITY_REQUIRES_INPUT})
@@ -307,7 +306,7 @@ async def come_back(room: HostedPages, call: Call, session_id: str, key: str) ->
 
 async def updates(visit: Visit) -> Reply:
     """The events of the session, for a page that shows it at the revision in the query."""
-    headers = (_EVENTS, *PRIVATE, _UNBUFFERED)
+    headers = ((b"content-type", b"text/event-stream"), *PRIVATE, _UNBUFFERED)
     shown = digits(visit.form.get("revision", ""), 9)
     if shown is None:
         raise InvalidRequest("Expected the revision that the page shows.")

@@ -55,7 +55,6 @@ _SAID_OF_LINK: Final = (
     "The link works once, until {expires_at}. It ends what the person is signed in with, and asks "
     "for a new passkey. Give it to this person alone:"
 )
-_SessionId = Annotated[str, Meta(examples=[SESSION_ID])]
 PeopleQuery = Listing[Annotated[str, cursor("that page's last person", PERSON_ID)]]
 SessionsQuery = Listing[Annotated[str, cursor("that page's last session", SESSION_ID)]]
 
@@ -119,7 +118,7 @@ class AlertsView(Struct, frozen=True, kw_only=True):
 class SessionView(Struct, frozen=True, kw_only=True):
     """A browser in which the person is signed in."""
 
-    session_id: _SessionId
+    session_id: Annotated[str, Meta(examples=[SESSION_ID])]
     created_at: Timestamp
     last_used_at: Timestamp
     ends_at: Timestamp

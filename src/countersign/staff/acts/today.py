@@ -22,8 +22,6 @@ from countersign.staff.acts.accounts import AccountId
 
 HOURS: Final = 24
 DAYS: Final = 14
-_HOUR: Final = timedelta(hours=1)
-_DAY: Final = timedelta(days=1)
 
 Figure = Annotated[
     int | None,
@@ -139,7 +137,8 @@ def today(connection: Connection, who: Principal, at: datetime) -> Today:
 def lengths(at: datetime) -> tuple[list[sql.Bucket], list[sql.Bucket]]:
     """The hours and the days that are counted at this time, oldest first."""
     hour = at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
-    return _last(HOURS, _HOUR, hour), _last(DAYS, _DAY, hour.replace(hour=0))
+    midnight = hour.replace(hour=0)
+    return _last(HOURS, timedelta(hours=1), hour), _last(DAYS, timedelta(days=1), midnight)
 
 
 def _last(number: int, length: timedelta, newest: datetime) -> list[sql.Bucket]:

@@ -55,7 +55,6 @@ class _Flow(NamedTuple):
 
 
 _ASKED: Final = {ProviderUse.AGAIN: {"prompt": "login", "max_age": "0"}}
-_OTHER: Final = {"prompt": "select_account"}
 
 
 async def sign_out(room: People) -> str | ProviderRefusal | None:
@@ -85,7 +84,7 @@ async def begin(
             state=flow.value(room, "state"),
             nonce=flow.value(room, "nonce"),
             verifier=flow.value(room, "verifier"),
-            **_ASKED.get(flow.use, _OTHER if is_other else {}),
+            **_ASKED.get(flow.use, {"prompt": "select_account"} if is_other else {}),
         )
     except ProviderFailed as failed:
         return _noted(failed)
