@@ -116,7 +116,12 @@ async def check_receipts(
     `began`: before their checkpoints were requested; entries due later may be in a later one.
     Raises AlarmFound or Unreachable.
     """
-    await _read_again(receipts, watch, source, logs)
+    if receipts.read(watch):
+        # By keys that are known since, or that the logs' histories name now.
+        for kept in logs:
+            with suppress(Unreachable):  # such a receipt stays unread, which accuses no log
+                await learn_keys(watch, source.at(kept.url), kept.origin)
+        receipts.read(watch)
     origins = [kept.origin for kept in logs]
     for kept in logs:
         receipts.read_to_root(kept.origin, origins)
@@ -145,17 +150,6 @@ async def check_receipts(
             alarm = watch.alarm(AlarmKind.SUPPRESSED, last.url, message, note)
             held = {RECEIPT: data, **watch.kept_of(promise.origin)}
             raise AlarmFound(with_resources(alarm, held))
-
-
-async def _read_again(
-    receipts: Receipts, watch: Watch, source: LogSource, logs: Sequence[Kept]
-) -> None:
-    """Read receipts by keys that are known since, or that the logs' histories name now."""
-    if receipts.read(watch):
-        for kept in logs:
-            with suppress(Unreachable):  # such a receipt stays unread, which accuses no log
-                await learn_keys(watch, source.at(kept.url), kept.origin)
-        receipts.read(watch)
 
 
 def _line(origin: str, digest: bytes) -> str:

@@ -169,7 +169,7 @@ def _check_growth(watch: Watch, kept: Kept) -> None:
     if watch.frozen is None or kept.note is None:
         return
     if watch.now - kept.grown_at > watch.frozen.total_seconds():
-        message = f"{kept.origin} has not grown for {_in_words(watch.now - kept.grown_at)}"
+        message = f"{kept.origin} has not grown for {timedelta(seconds=watch.now - kept.grown_at)}"
         note = kept.note.encode()
         raise AlarmFound(watch.alarm(AlarmKind.SILENCE, kept.url, message, note))
 
@@ -178,7 +178,7 @@ def _check_silence(watch: Watch, source: LogSource, known: Sequence[Kept], why: 
     for kept in known:
         silent, own = watch.now - kept.checked_at, _is_of_chain(kept.url, source.url)
         if own and kept.note is not None and silent > watch.silence.total_seconds():
-            message = f"{kept.origin} could not be checked for {_in_words(silent)}: {why}"
+            message = f"{kept.origin} could not be checked for {timedelta(seconds=silent)}: {why}"
             note = kept.note.encode()
             raise AlarmFound(watch.alarm(AlarmKind.SILENCE, source.url, message, note))
 
@@ -190,10 +190,6 @@ def _is_of_chain(url: str, first: str) -> bool:
         return url == first
     is_same = url[: one.start(2)] == first[: begin.start(2)]
     return is_same and int(one[2]) >= int(begin[2])
-
-
-def _in_words(seconds: int) -> str:
-    return str(timedelta(seconds=seconds))
 
 
 def _write_metrics(watch: Watch, seen: Seen) -> None:
