@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final, TypeAlias
 
 import msgspec
@@ -363,19 +363,12 @@ def _simulated(
 
 def rules_of(connection: Connection, account_ids: Iterable[str]) -> dict[str, ClearanceRules]:
     """The clearance rules of these accounts; those without any use the defaults."""
+    names = ClearanceRules.__struct_fields__
     return {
-        account_id: ClearanceRules(
-            acknowledgment_max_age=timedelta(seconds=max_age),
-            lifetime=timedelta(seconds=lifetime),
-            product_class_required=bool(class_required),
-            order_reference_required=bool(reference_required),
-            paid_max_age=timedelta(seconds=paid_max_age),
-            overrides_per_day=a_day,
+        account_id: msgspec.convert(
+            dict(zip(names, row, strict=True)), ClearanceRules, strict=False
         )
-        for account_id, max_age, lifetime, class_required, reference_required, *rest in (
-            _select_rules(connection, account_ids)
-        )
-        for paid_max_age, a_day in [rest]
+        for account_id, *row in _select_rules(connection, account_ids)
     }
 
 
@@ -392,9 +385,8 @@ async def set_rules(room: Clearances, id_or_name: str, rules: ClearanceRules) ->
         **rules.seconds(),
         overrides_per_day=rules.overrides_per_day,
     )
-    seconds = {name.removesuffix("_seconds"): value for name, value in rules.seconds().items()}
     row: dict[str, object] = {"account_id": account.id, "changed_at": audit.at}
-    row |= {**rules.demands(), **seconds, "overrides_per_day": rules.overrides_per_day}
+    row |= {name.removesuffix("_seconds"): value for name, value in audit.details.items()}
 
     def put(connection: Connection) -> None:
         of_account = clearance_settings.c.account_id == account.id

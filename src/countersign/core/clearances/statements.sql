@@ -26,8 +26,8 @@ FROM verifications WHERE cbid {} ORDER BY id
 SELECT account_id, mode, cbid FROM buyer_blocks WHERE cbid {}
 
 -- name: rules
-SELECT account_id, acknowledgment_max_age, lifetime, product_class_required,
-    order_reference_required, paid_max_age, overrides_per_day
+SELECT account_id, acknowledgment_max_age, lifetime, paid_max_age, product_class_required,
+    order_reference_required, overrides_per_day
 FROM clearance_settings WHERE account_id {}
 
 -- name: cleared
