@@ -248,7 +248,8 @@ def clear_together(
         facts.apply(item.new, result)
         decided.append((place, item, result))
     written = [(item.new, result) for _, item, result in decided if result.is_new]
-    records = [_record(*one, facts.bound(one[0])) for one in written]
+    parties = facts.parties
+    records = [_record(new, one, parties[new.account_id, new.mode]) for new, one in written]
     make_records(records)
     for record, (new, _) in zip(records, written, strict=True):
         record.seal(new.key)

@@ -52,7 +52,7 @@ from countersign.core.clearances.schemas import ClearanceReason
 from countersign.core.log.blind_runs import found_by
 from countersign.core.orders.model import OrderAct, OrderState
 from countersign.core.orders.sql import bound_key, indexed_keys, key_of, write_acts
-from countersign.core.parties import Bound, bound_in
+from countersign.core.parties import bound_in
 
 _SQL: Final = statements_of(__package__)
 _update_use: Final = DriverStatement(_SQL["bind_use"])
@@ -132,7 +132,8 @@ class BatchFacts:
         self._verifications = _verifications(connection, self._buyers)
         self._simulated = _simulated(self._verifications, self._buyers)
         accounts = {new.account_id for new in batch}
-        self._parties = bound_in(connection, {(new.account_id, new.mode) for new in batch})
+        self.parties = bound_in(connection, {(new.account_id, new.mode) for new in batch})
+        """By account and mode: the parties' records that the record of a decision binds."""
         self._rules = rules_of(connection, accounts)
         self._buyer_rules: Mapping[str, VerificationRules] = {}
         if any(buyer.proofs or not buyer.simulated for buyer in self._buyers.values()):
@@ -256,10 +257,6 @@ class BatchFacts:
     def _buyer(self, new: NewClearance) -> Buyer | None:
         buyer = self._buyers.get(new.order.cbid)
         return buyer if buyer is not None and buyer.mode is new.mode else None
-
-    def bound(self, new: NewClearance) -> Bound:
-        """The parties' records that the record of the decision binds."""
-        return self._parties[new.account_id, new.mode]
 
     def _verifications_of(self, new: NewClearance) -> Sequence[StoredVerification]:
         """The account's own verifications of the buyer, oldest first."""
