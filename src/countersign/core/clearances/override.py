@@ -170,20 +170,16 @@ def _first_of_two(
         OverrideLimitReached: keys have released as many as they may within a day.
     """
     if who.person is None:
-        _refuse_key(connection, who, since)
+        if (refused := refuse_alone(connection, who.account_id)) is not None:
+            raise refused
+        rules = rules_of(connection, [who.account_id]).get(who.account_id, ClearanceRules())
+        o, most = overrides.c, rules.overrides_per_day
+        made = select(func.count()).where(who.reach.rows(overrides), o.by_key, o.at > since)
+        if connection.execute(made).scalar_one() >= most:
+            raise OverrideLimitReached(f"Keys of this account release {most} orders a day by hand.")
     if who.person is None or not needs_two(connection, who.account_id):
         return []
     found = [one for one in find_audit(connection, clearance_id) if one.action == _PROPOSED]
     if found and found[-1].actor == who.actor:
         raise SecondPersonRequired
     return [{"actor": e.actor, "reason": str(e.details["reason"])} for e in found[-1:]] or None
-
-
-def _refuse_key(connection: Connection, who: Principal, since: datetime) -> None:
-    if (refused := refuse_alone(connection, who.account_id)) is not None:
-        raise refused
-    rules = rules_of(connection, [who.account_id]).get(who.account_id, ClearanceRules())
-    o, most = overrides.c, rules.overrides_per_day
-    made = select(func.count()).where(who.reach.rows(overrides), o.by_key, o.at > since)
-    if connection.execute(made).scalar_one() >= most:
-        raise OverrideLimitReached(f"Keys of this account release {most} orders a day by hand.")
