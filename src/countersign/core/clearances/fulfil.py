@@ -321,9 +321,7 @@ def _paid_at(facts: Mapping[str, Json]) -> datetime | None:
 
 def _repeated(earlier: list[Fulfilment], facts: Mapping[str, Json]) -> Fulfilment | None:
     """The report that states the most of these facts, if earlier reports state them all."""
-    stated: dict[str, Json] = {}
-    for one in earlier:
-        stated |= _facts(one)
-    if any(stated.get(name) != value for name, value in facts.items()):
+    stated = {name: value for one in earlier for name, value in _facts(one).items()}
+    if not facts.items() <= stated.items():
         return None
     return max(earlier, key=lambda one: len(facts.items() & _facts(one).items()), default=None)
