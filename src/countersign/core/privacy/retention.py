@@ -207,10 +207,7 @@ def _refusals(connection: Connection, _: Privacy, now: datetime) -> _Way:
     alone = (c.ack_id == c.id) | c.kid.is_(None) & ~kept
     found = _DISCLOSED.join(clearances, c.id == records.c.id).add_columns(c.kid)
     found = found.where(records.c.type == RecordType.CLEARANCE, records.c.id < oldest, alone)
-    return (
-        found,
-        lambda row: row.at + BUYERS_KEPT if row.kid is None else sql.kept_until(row, years),
-    )
+    return found, lambda row: sql.kept_until(row, years) if row.kid else row.at + BUYERS_KEPT
 
 
 def _evidence(_: Connection, privacy: Privacy, now: datetime) -> _Way:
