@@ -178,7 +178,10 @@ class AnchorLog:
             return
         status, media_type, body = await self._submit(witness, log, old, checkpoint)
         if status == 409 and media_type == _SIZE:
-            old = _size(body)
+            text = body.removesuffix(b"\n")
+            if not text.isdigit() or len(text) > 19:
+                raise AnchoringFailed("The witness returned 409 without a size.")
+            old = int(text)
             if old > checkpoint.size:
                 raise AnchoringFailed(
                     f"The witness {name} has seen a larger tree ({old} entries) than this "
@@ -277,13 +280,6 @@ class AnchorLog:
             await work
         except CountersignError as error:
             _log.warning("anchoring_failed", url=url, reason=error.message)
-
-
-def _size(body: bytes) -> int:
-    text = body.removesuffix(b"\n")
-    if not text.isdigit() or len(text) > 19:
-        raise AnchoringFailed("The witness returned 409 without a size.")
-    return int(text)
 
 
 def timestamp_check(roots: Path | None) -> CheckTimestamp:

@@ -23,7 +23,7 @@ from countersign.base.db.tables import (
     records,
 )
 from countersign.base.values import Mode
-from countersign.core.access.audit import AuditAction, AuditEntry, entries_of, named
+from countersign.core.access.audit import AuditAction, entries_of, named
 from countersign.core.log.record import RecordType
 
 APART: Final = timedelta(minutes=1)
@@ -62,9 +62,12 @@ def _unmatched_parties(connection: Connection) -> Iterator[tuple[Mode, str]]:
 
 def _unmatched_holds(connection: Connection) -> Iterator[str]:
     """Differences between holds and the entries of the audit that placed or released them."""
+    log = select(audit_log).order_by(audit_log.c.id)
+    # By their hold; a buyer who is erased is not named.
     placed, released = (
-        _entries(connection, action)
+        {one.details["hold_id"]: one for one in entries if one.details.get("hold_id")}
         for action in (AuditAction.HOLD_PLACED, AuditAction.HOLD_RELEASED)
+        for entries in [entries_of(connection, log.where(audit_log.c.action == action))]
     )
     o = audit_owners.c
     owned = select(o.entry_id, o.account_id, o.mode).join(audit_log, audit_log.c.id == o.entry_id)
@@ -89,10 +92,3 @@ def _unmatched_holds(connection: Connection) -> Iterator[str]:
             yield f"the hold {hold.id} ended otherwise than the audit has it"
     for hold_id in placed:
         yield f"the audit has the hold {hold_id}, but its row is missing"
-
-
-def _entries(connection: Connection, action: AuditAction) -> dict[object, AuditEntry]:
-    """The entries of this kind, by their hold; a buyer who is erased is not named."""
-    query = select(audit_log).where(audit_log.c.action == action).order_by(audit_log.c.id)
-    entries = entries_of(connection, query)
-    return {one.details["hold_id"]: one for one in entries if one.details.get("hold_id")}

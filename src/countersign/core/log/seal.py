@@ -296,7 +296,10 @@ class SealLog:
         early = bool(self.gauges) and not self._wanted and self._is_early(found)
         is_due = self.suspended or self._clock.monotonic() - self._turned_at >= _IDLE_SECONDS
         if early and not is_due:
-            if not self._have_left(found):  # acts have signed it in their own transaction
+            signed = {log.log_id: log.signed for log in found}
+            logs = self._current.values()
+            # Else acts have signed a newer checkpoint in their own transaction.
+            if not all(self._has_left(log, signed.get(log.id, log.size)) for log in logs):
                 await self._measure()
                 await self.publish()
             return
@@ -309,13 +312,6 @@ class SealLog:
         )
         until = self._clock.monotonic() + _IDLE_SECONDS
         self._still = (found, until) if done else _NEVER
-
-    def _have_left(self, found: Sequence[logs_sql.Standing]) -> bool:
-        """Whether the newest checkpoint of each log is published."""
-        signed = {log.log_id: log.signed for log in found}
-        return all(
-            self._has_left(log, signed.get(log.id, log.size)) for log in self._current.values()
-        )
 
     def _is_early(self, found: Sequence[logs_sql.Standing]) -> bool:
         """True if new entries wait for a checkpoint because the log's last one is too young."""
