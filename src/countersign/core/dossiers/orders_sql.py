@@ -82,9 +82,7 @@ def find_order(connection: Connection, within: Within, id_: str) -> list[Stored]
         ack_id: str | None = id_
         clearance_id = None if within.alone else _clearance_of(connection, within, id_)
     else:
-        ack_id = connection.execute(
-            select(clearances.c.ack_id).where(clearances.c.id == id_)
-        ).scalar_one_or_none()
+        ack_id = connection.scalar(select(clearances.c.ack_id).where(clearances.c.id == id_))
         clearance_id = id_
     named = ack_id if ack_id and is_id(ACKNOWLEDGMENT, ack_id) else None
     found = _read(connection, within, [one for one in (named, clearance_id) if one])
@@ -129,14 +127,10 @@ def find_around(connection: Connection, within: Within, found: Sequence[Stored])
     with refusing_damage(", ".join(row.id for row in found)):
         members = [_members(row.body) for row in found]
     digests = {bytes.fromhex(d) for each in members for d in party_digests(each) if d}
-    named = connection.execute(
-        select(parties.c.record_id).where(
-            scopes, parties.c.mode == within.who.mode, parties.c.digest.in_(digests)
-        )
-    ).scalars()
-    erased = connection.execute(
-        select(erasures.c.erasure_id).where(erasures.c.record_id.in_([row.id for row in found]))
-    ).scalars()
+    of_parties = select(parties.c.record_id).where(scopes, parties.c.mode == within.who.mode)
+    named = connection.scalars(of_parties.where(parties.c.digest.in_(digests)))
+    gone = erasures.c.record_id.in_([row.id for row in found])
+    erased = connection.scalars(select(erasures.c.erasure_id).where(gone))
     around = _read(connection, within, {*named, *erased})
     # After a restore an erasure can name several records: it would show which belong together.
     return [
@@ -158,18 +152,12 @@ def _clearance_of(connection: Connection, within: Within, ack_id: str) -> str | 
     ids = select(fulfilments.c.id).where(fulfilments.c.ack_id == ack_id)
     reports = [_members(one.body) for one in _read(connection, within, connection.scalars(ids))]
     shipped = {one["clearance_id"] for one in reports if "paid_at" not in one}
-    rows = connection.execute(
-        select(clearances.c.id, *_PLACE)
-        .outerjoin(log_entries, log_entries.c.record_id == clearances.c.id)
-        .where(
-            clearances.c.ack_id == ack_id,
-            clearances.c.account_id == within.who.account_id,
-            clearances.c.mode == within.who.mode,
-        )
-    )
+    c = clearances.c
+    placed = select(c.id, *_PLACE).outerjoin(log_entries, log_entries.c.record_id == c.id)
+    own = placed.where(c.ack_id == ack_id, within.who.reach.rows(clearances))
     known = [
         (row.id in shipped, row.id)
-        for row in rows
+        for row in connection.execute(own)
         if within.holds(Stored(row.id, "", b"", None, None, row.log_id, row.leaf_index))
     ]
     return max(known)[1] if known else None
@@ -178,12 +166,9 @@ def _clearance_of(connection: Connection, within: Within, ack_id: str) -> str | 
 def _reports(connection: Connection, within: Within, clearance_id: str) -> list[Stored]:
     """The newest reports of the fulfilment of a clearance."""
     ack_id = select(clearances.c.ack_id).where(clearances.c.id == clearance_id).scalar_subquery()
-    ids = connection.execute(
-        select(fulfilments.c.id)
-        .where(fulfilments.c.ack_id == ack_id, fulfilments.c.clearance_id == clearance_id)
-        .order_by(fulfilments.c.id)
-    ).scalars()
-    found = sorted(_read(connection, within, ids.all()), key=lambda row: row.id)
+    own = (fulfilments.c.ack_id == ack_id, fulfilments.c.clearance_id == clearance_id)
+    ids = connection.scalars(select(fulfilments.c.id).where(*own))
+    found = sorted(_read(connection, within, ids), key=lambda row: row.id)
     return found[-REPORTS_MAX:]
 
 
