@@ -387,17 +387,12 @@ def drop(connection: Connection, pending: PendingSession, at: datetime) -> None:
     dropped = _forget(connection, pending.id)
     if dropped:
         give_up(connection, pending.reach, pending.session_index, at)
-    if not dropped or before is None or not _waits(connection, before):
+    if not dropped or before is None or state_of(before.status, before.reasons) not in FOLLOWED:
+        return
+    others = select(pending_sessions.c.id).where(pending_sessions.c.cbid == before.cbid).limit(1)
+    if connection.execute(others).first() is not None:
         return
     # Otherwise the buyer would be asked to wait forever.
     undecided = {"status": BuyerStatus.REQUIRES_INPUT, "reasons": (Reason.SESSION_UNDECIDED,)}
     after = replace(before, **undecided, attempted_by=pending.account_id)
     write_change(connection, before, after, at)
-
-
-def _waits(connection: Connection, buyer: Buyer) -> bool:
-    """Whether the buyer waits for, or should continue in, a session that is no longer polled."""
-    if state_of(buyer.status, buyer.reasons) not in FOLLOWED:
-        return False
-    others = select(pending_sessions.c.id).where(pending_sessions.c.cbid == buyer.cbid).limit(1)
-    return connection.execute(others).first() is None

@@ -207,9 +207,6 @@ class EndpointSecret:
     created_at: datetime
     expires_at: datetime | None
 
-    def signs_at(self, now: datetime) -> bool:
-        return self.expires_at is None or now < self.expires_at
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:

@@ -59,7 +59,7 @@ class WebhookSecrets:
         return [
             key
             for secret in endpoint.secrets
-            if secret.signs_at(now)
+            if secret.expires_at is None or now < secret.expires_at
             for key in await self._open(endpoint.account_id, secret)
         ]
 
