@@ -147,9 +147,8 @@ def defer(connection: Connection, new: Sequence[NewAcknowledgment]) -> None:
         for place, one in enumerate(own, index or 0):
             one.log_id, one.leaf_index = log_id, None if log_id is None else place
             rows.append(_row(one))
-        defer_acknowledged(
-            connection, deferred, mode, [(one.account_id, one.id) for one in own], sealed_at
-        )
+        named = [(one.account_id, one.id) for one in own]
+        defer_acknowledged(connection, deferred, mode, named, sealed_at)
     if connection.dialect.name == "sqlite":
         if not deferred.is_prepared:
             _VIEW(connection)

@@ -150,10 +150,8 @@ def fulfilments_of(connection: Connection, ack_ids: Sequence[str]) -> Sequence[R
 
 
 def _get(connection: Connection, who: Principal, clearance_id: str) -> StoredClearance | None:
-    rows = connection.execute(
-        select(clearances).where(clearances.c.id == clearance_id, who.reach.rows(clearances))
-    ).all()
-    return next(iter(_read(connection, rows)), None)
+    own = select(clearances).where(clearances.c.id == clearance_id, who.reach.rows(clearances))
+    return next(iter(_read(connection, connection.execute(own).all())), None)
 
 
 def _find(

@@ -27,9 +27,8 @@ class StoredProposal:
 
 def roster(connection: Connection) -> Roster:
     """The roster in force; a deployment begins with one that needs no approval."""
-    row = connection.execute(
-        select(log_rosters).order_by(log_rosters.c.number.desc()).limit(1)
-    ).first()
+    newest = select(log_rosters).order_by(log_rosters.c.number.desc()).limit(1)
+    row = connection.execute(newest).first()
     return Roster(0, ()) if row is None else make_roster(row.threshold, row.approvers.split())
 
 

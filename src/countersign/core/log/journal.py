@@ -70,9 +70,8 @@ class Journal(msgspec.Struct, frozen=True, eq=False):
             (_insert_shred_keys, [(r.id, r.shred_key) for r in personal]),
         ):
             insert.defer(connection, deferred, rows)
-        defer_events(
-            connection, deferred, [event for record in new for event in _events_of(record)]
-        )
+        told = [event for record in new for event in _events_of(record)]
+        defer_events(connection, deferred, told)
         for mode in {record.mode for record in new}:
             own, sequencer = [r for r in new if r.mode is mode], self.sequencer
             placed = sequencer.place_inline(connection, mode, own) if sequencer else None

@@ -291,9 +291,7 @@ def forget_sessions(  # noqa: PLR0917 - of one statement
         *(c.ack_id.in_(chunk) | c.id.in_(chunk) for chunk in chunks(ids)),
         *map(c.cbid_index.in_, chunks([*cbid_indexes(connection, secret, cbids, reach)])),
     ):
-        found = [
-            one for one in connection.execute(sessions.where(named)).scalars() if one not in held
-        ]
+        found = [one for one in connection.scalars(sessions.where(named)) if one not in held]
         erase_contents(connection, found)
         erased += found
     for chunk in chunks(erased):
@@ -422,9 +420,8 @@ def remember_erased(
     for cbid in cbids:
         value = os.urandom(INDEX_BYTES)
         if isinstance(reach, AccountReach):
-            value += b"".join(
-                marks_of(connection, find_ties(connection, secret, [cbid], reach)).values()
-            )
+            ties = find_ties(connection, secret, [cbid], reach)
+            value += b"".join(marks_of(connection, ties).values())
         put_value(connection, erased_name(secret, cbid, reach), value)
 
 
