@@ -249,10 +249,8 @@ def judge(  # noqa: PLR0917 - see `Database.write`
         return _known(buyer.cbid, view.status, *view.reasons)
     account_id, cbid, secret = query.account_id, buyer.cbid, room.access.secret
     asked = zip_index(room, account_id, shipping_zip)
-    refusal = count_zip(
-        connection, own_zip_subject(secret, account_id, query.mode, cbid), asked, at
-    )
-    if refusal is not None:
+    subject = own_zip_subject(secret, account_id, query.mode, cbid)
+    if refusal := count_zip(connection, subject, asked, at):
         return refusal
     proof = best_proof(buyer, rules, account_id)
     if buyer.proofs:

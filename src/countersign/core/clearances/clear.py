@@ -58,19 +58,12 @@ from countersign.core.clearances.model import (
     with_reference,
 )
 from countersign.core.clearances.room import Clearances
-from countersign.core.clearances.schemas import (
-    ClearanceDecision,
-    ClearanceRequest,
-    NamesClasses,
-)
+from countersign.core.clearances.schemas import ClearanceDecision, ClearanceRequest, NamesClasses
 from countersign.core.gate.route import encode
 from countersign.core.log.record import SEAL_ENTROPY, NewRecord, RecordType
 from countersign.core.notices.model import NoticeEdition
 from countersign.core.notices.registry import KnownNotices
-from countersign.core.notices.rule import (
-    COMPARED_ZIP,
-    NOTHING,
-)
+from countersign.core.notices.rule import COMPARED_ZIP, NOTHING
 from countersign.core.parties import Bound
 from countersign_evidence.canonical import canonical_json
 from countersign_evidence.disclosure import SALT_BYTES
@@ -220,9 +213,8 @@ def clear_together(
     by `run_deferred` before the same transaction reads it.
     """
     room, deferred = items[0].room, deferred_statements(connection)
-    outcomes: list[Cleared | CountersignError | None] = [
-        *taken(connection, [item.entry for item in items])
-    ]
+    before = taken(connection, [item.entry for item in items])
+    outcomes: list[Cleared | CountersignError | None] = [*before]
     news = with_uses(connection, [item.new for item in items])
     items = [item._replace(new=new) for item, new in zip(items, news, strict=True)]
     facts = BatchFacts(connection, room.access.secret, news)
@@ -236,8 +228,7 @@ def clear_together(
             outcomes[place] = OrderReferenceMismatch()
             continue
         item = given if new is given.new else given._replace(new=new)
-        result = _decide(item, of_order)
-        if result is None:
+        if (result := _decide(item, of_order)) is None:
             continue
         if result.granted is None:
             result = facts.overridden(connection, item.new, result)
@@ -248,8 +239,7 @@ def clear_together(
         facts.apply(item.new, result)
         decided.append((place, item, result))
     written = [(item.new, result) for _, item, result in decided if result.is_new]
-    parties = facts.parties
-    records = [_record(new, one, parties[new.account_id, new.mode]) for new, one in written]
+    records = [_record(new, one, facts.parties[new.account_id, new.mode]) for new, one in written]
     make_records(records)
     for record, (new, _) in zip(records, written, strict=True):
         record.seal(new.key)
@@ -502,8 +492,7 @@ async def foresee(
             return ()  # another one was published since the notices were read
         if case.zip_proved is not None:
             subject = own_zip_subject(secret, new.account_id, new.mode, person.cbid)
-            refusal = count_zip(connection, subject, new.zip_index, new.at)
-            if refusal is not None:
+            if refusal := count_zip(connection, subject, new.zip_index, new.at):
                 return refusal
         return reasons_of(case, failed_checks(case))
 
