@@ -176,15 +176,9 @@ def _events(connection: Connection, within: Within, acknowledgment: Stored) -> l
     """The newest events of the notice that was acknowledged."""
     with refusing_damage(acknowledgment.id):
         digest = _members(acknowledgment.body)["notice_digest"]
-    rows = connection.execute(
-        _of(deployment_records)
-        .where(
-            deployment_records.c.mode == within.who.mode,
-            deployment_records.c.type == RecordType.NOTICE_EVENT,
-        )
-        .order_by(deployment_records.c.id)
-    )
-    found = [Stored(*row) for row in rows]
+    r, events = deployment_records.c, RecordType.NOTICE_EVENT
+    every = _of(deployment_records).where(r.mode == within.who.mode, r.type == events)
+    found = [Stored(*row) for row in connection.execute(every.order_by(r.id))]
     with refusing_damage(acknowledgment.id):
         own = [row for row in found if _members(row.body)["notice_digest"] == digest]
     return [row for row in own if within.holds(row)][-_EVENTS_MAX:]
