@@ -260,9 +260,8 @@ def _record(
     for mode in Mode:
         before = record_in_force(connection, scope, mode, type_)
         previous = None if before is None else before.digest.hex()
-        record = room.recorder.of_deployment(
-            RecordType(type_), mode, {**members, "previous": previous}
-        )
+        stated = {**members, "previous": previous}
+        record = room.recorder.of_deployment(RecordType(type_), mode, stated)
         if scope != DEPLOYMENT:
             record = replace(record, account_id=scope)
         number = 1 if before is None else before.number + 1

@@ -66,9 +66,8 @@ def named(connection: Connection, rows: Sequence[Sequence[str]]) -> list[list[st
     found = {one for row in rows for text in row for one in _REFERENCE.findall(text)}
     meanings: dict[str, str] = {}
     for chunk in chunks([*found]):
-        known = select(_references.reference, _references.cbid).where(
-            _references.reference.in_(chunk)
-        )
+        own = _references.reference.in_(chunk)
+        known = select(_references.reference, _references.cbid).where(own)
         meanings |= {row.reference: row.cbid for row in connection.execute(known)}
     return [
         [_REFERENCE.sub(lambda one: meanings.get(one[0], ERASED_BUYER), text) for text in row]

@@ -255,9 +255,8 @@ def join(
     already = select(b.account_id).where(b.cbid == buyer.cbid)
     moved = select(b.account_id, b.mode, literal(buyer.cbid), b.at)
     moved = moved.where(b.cbid == other, b.account_id.not_in(already))
-    connection.execute(
-        insert(buyer_blocks).from_select(["account_id", "mode", "cbid", "at"], moved)
-    )
+    columns = ["account_id", "mode", "cbid", "at"]
+    connection.execute(insert(buyer_blocks).from_select(columns, moved))
     connection.execute(delete(buyer_blocks).where(b.cbid == other))
 
 

@@ -362,10 +362,8 @@ def rules_of(connection: Connection, account_ids: Iterable[str]) -> dict[str, Cl
     """The clearance rules of these accounts; those without any use the defaults."""
     names = ClearanceRules.__struct_fields__
     return {
-        account_id: msgspec.convert(
-            dict(zip(names, row, strict=True)), ClearanceRules, strict=False
-        )
-        for account_id, *row in _select_rules(connection, account_ids)
+        id_: msgspec.convert(dict(zip(names, row, strict=True)), ClearanceRules, strict=False)
+        for id_, *row in _select_rules(connection, account_ids)
     }
 
 

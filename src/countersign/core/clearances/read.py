@@ -340,8 +340,6 @@ def refuse_another(
 
 async def opened(room: Clearances, who: Principal, record: StoredRecord) -> Mapping[str, Any]:
     """The personal fields of a record; none once they are erased."""
-    vault = room.log.vault.vault
-    opened = await open_disclosures(
-        vault, who.account_id, record.id, record.payload, record.shred_key
-    )
+    sealed = record.payload, record.shred_key
+    opened = await open_disclosures(room.log.vault.vault, who.account_id, record.id, *sealed)
     return {name: value for _, name, value in map(read_disclosure, opened)}

@@ -64,10 +64,9 @@ def _seal(connection: Connection, room: LogRoom, *, now_too: bool) -> str | None
 
 def sealed_head(connection: Connection) -> tuple[str, str]:
     """The head that was sealed last, in hex, and when; "", "": none was."""
-    last = _last_sealed(connection)
-    return (
-        ("", "") if last is None else (msgspec.json.decode(last.body)["head"], rfc3339_ms(last.at))
-    )
+    if (last := _last_sealed(connection)) is None:
+        return "", ""
+    return msgspec.json.decode(last.body)["head"], rfc3339_ms(last.at)
 
 
 def _last_sealed(connection: Connection) -> Row[*tuple[Any, ...]] | None:

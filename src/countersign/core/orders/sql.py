@@ -179,12 +179,11 @@ def _act(row: Any) -> OrderAct:  # noqa: ANN401 - of _COLUMNS
 
 def index_acts(connection: Connection, ids: Sequence[str]) -> None:
     """Index the acts of these acknowledgments, before their keyed hashes are erased."""
-    places = select(*_IN_TIME).where(
-        records.c.id.in_(ids), records.c.type == RecordType.ACKNOWLEDGMENT
-    )
+    own = (records.c.id.in_(ids), records.c.type == RecordType.ACKNOWLEDGMENT)
+    places = select(*_IN_TIME).where(*own)
     for place in connection.execute(places).all():
-        own = update(order_acts).where(tuple_(*_PLACE) == tuple_(*place))
-        connection.execute(own.values(indexed=True))
+        there = update(order_acts).where(tuple_(*_PLACE) == tuple_(*place))
+        connection.execute(there.values(indexed=True))
 
 
 def end_waiting(connection: Connection, ids: Sequence[str]) -> None:

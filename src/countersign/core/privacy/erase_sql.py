@@ -134,9 +134,8 @@ def find_buyer(
     if known is None:
         return None
     relying = find_relying(connection, secret, person.cbids, reach)
-    owner = (known.account_id, Mode(known.mode))
-    if isinstance(reach, AccountReach):
-        owner = (reach.account_id, reach.mode)
+    owned = reach if isinstance(reach, AccountReach) else known
+    owner = (owned.account_id, Mode(owned.mode))
     return ErasableBuyer(
         cbids=person.cbids,
         owner=owner,
@@ -312,7 +311,7 @@ def forget_ties(
     verified = and_(verifications.c.cbid.in_(cbids), reach.rows(verifications))
     own = select(verifications.c.id).where(verified)
     guesses = select(verifications.c.subject_index).where(verified)
-    evidence, keys, tries = verification_evidence.c, shred_keys.c, zip_attempts.c
+    e, keys, tries = verification_evidence.c, shred_keys.c, zip_attempts.c
     asked = cbid_indexes(connection, secret, cbids, reach, tries.subject_index)
     sent = webhook_deliveries.c
     endpoints = select(webhook_endpoints.c.id).where(reach.rows(webhook_endpoints))
@@ -324,9 +323,7 @@ def forget_ties(
         .where(literal_column(EVENT_OF_BUYER, Boolean()), events.c.object_id.in_(cbids))
         .where(reach.rows(events))
         .values(reasons=None, object_id=""),
-        delete(verification_evidence).where(
-            evidence.record_id.in_(own), evidence.record_id.not_in(kept)
-        ),
+        delete(verification_evidence).where(e.record_id.in_(own), e.record_id.not_in(kept)),
         delete(shred_keys).where(keys.record_id.in_(own), keys.record_id.not_in(kept)),
         delete(zip_attempts).where(
             tries.subject_index.in_(guesses) | tries.subject_index.in_([*asked]),
