@@ -306,6 +306,47 @@ REFUSED = clearance(
 ).named(**NAMED)
 
 
+WAIVED: dict[str, Json] = {
+    "notice_id": "ab1263",
+    "version": "2026-01-01-incomplete",
+    "required": "not_required",
+    "rule": {"id": "ab1263", "version": "2"},
+    "reviewed": False,
+    "reasons": ["delivered_to_state", "exempt"],
+    "exemption": {
+        "kind": "licensed_dealer",
+        "needs": ["number", "expires_on", "evidence_reference"],
+        "waives": ["notice"],
+        "source": "Law of these vectors, section 2",
+    },
+}
+
+
+def exempt(expires_on: str = "2027-06-30", **members: Json) -> Made:
+    """A clearance without an acknowledgment, by an exemption that the vendor asserts."""
+    personal: dict[str, object] = {
+        "cbid": CBID,
+        "session_id": SESSION,
+        "shipping": {"zip": "94103", "address": None, "product_class": "accessory"},
+        "verification": CHECK.id,
+        "exemption": {
+            "reason": "licensed dealer",
+            "evidence_reference": "doc-2931",
+            "kind": "licensed_dealer",
+            "number": "1-23-456-78-9A-12345",
+            "expires_on": expires_on,
+        },
+    }
+    names = ("account", "cleared", "reasons", "obligations", "expires_at")
+    own = {name: CLEARED.members[name] for name in names} | {"ack_id": None, **members}
+    return made("clearance", 21, personal, **own).named(**NAMED)
+
+
+def exempt_order(clearance: Made) -> DossierContents:
+    """The order of this clearance."""
+    return dossier(OPERATOR, VENDOR, CHECK, clearance, FULFILLED)
+
+
 def overridden(refused: Made, people: int) -> list[Made]:
     """The release by hand of this refusal."""
     return [override(24, refused.id, people, *REASONS).named(**NAMED)]
@@ -339,6 +380,10 @@ def good() -> dict[str, DossierContents]:
         "acknowledgment-alone": dossier(*ORDER, of=[*PARTIES, ACK]),
         "clearance-alone": dossier(alone),
         "clearance-without-acknowledgment": dossier(*ORDER, of=[OPERATOR, VENDOR, CHECK, CLEARED]),
+        "exempt": exempt_order(exempt(exempt_from=[WAIVED])),
+        "exempt-licence-withheld": exempt_order(
+            exempt(exempt_from=[WAIVED]).showing("cbid", "verification")
+        ),
         "refused": dossier(*PARTIES, ACK, refused),
         "overridden": dossier(*PARTIES, ACK, refused, *overridden(refused, 2)),
         "overridden-by-key": dossier(*PARTIES, ACK, refused, *overridden(refused, 0)),
@@ -565,6 +610,22 @@ def contradictory() -> dict[str, tuple[str, DossierContents]]:
             "refused, with obligations",
             decided(**refused | {"obligations": label}),
         ),
+        "cleared-by-nothing": (
+            "cleared without an acknowledgment, and without `exempt_from`",
+            exempt_order(exempt()),
+        ),
+        "exempt-from-nothing": (
+            "cleared without an acknowledgment, and `exempt_from` is empty",
+            exempt_order(exempt(exempt_from=[])),
+        ),
+        "exempt-with-acknowledgment": (
+            "`exempt_from`, and an acknowledgment is named",
+            decided(exempt_from=[WAIVED]),
+        ),
+        "exempt-and-refused": (
+            "`exempt_from`, and the order is refused",
+            exempt_order(exempt(exempt_from=[WAIVED], **refused)),
+        ),
     }
 
 
@@ -606,7 +667,7 @@ def odd() -> dict[str, tuple[list[str], list[str], DossierContents]]:
     decided = f"before the decision on it, at {AT.format(1)}"
     shipped = "before it was shipped, at 2025-01-01T00:00:00Z"
     confirmed = "; the vendor confirmed it"
-    long_name = "\u202ex\n" * 30
+    long_name, ended = "\u202ex\n" * 30, "is exempt by a licence that had ended before the decision"
     minutes = f"{120 * 60_000 + 1_000} ms from the time in its identifier"
 
     def instead(old: Made, new: Made) -> DossierContents:
@@ -680,6 +741,27 @@ def odd() -> dict[str, tuple[list[str], list[str], DossierContents]]:
             [f"{CLEARED.id} is refused, and gives no reason"],
             [],
             instead(CLEARED, refused),
+        ),
+        "exempt-by-ended-licence": (
+            [f"{CLEARED.id} {ended}"],
+            [],
+            exempt_order(exempt("2026-11-19", exempt_from=[WAIVED])),
+        ),
+        "exempt-on-the-last-day": (
+            [],
+            [],
+            exempt_order(exempt("2026-11-20", exempt_from=[WAIVED])),
+        ),
+        "exempt-by-the-test-clock": (
+            [f"{CLEARED.id} {ended}"],
+            [],
+            exempt_order(
+                exempt(
+                    exempt_from=[WAIVED],
+                    test_clock="2028-01-01T00:00:00.000Z",
+                    expires_at="2028-01-02T00:00:00Z",
+                )
+            ),
         ),
         "limits-of-the-writer": ([], [], instead(CLEARED, named_at_length(long_name))),
         **out_of_order(),
@@ -1026,6 +1108,16 @@ def broken_records() -> dict[str, tuple[str, DossierContents]]:
             "`cleared` of the clearance is 1",
             sealed(CLEARED.changed(cleared=1), CLEARED),
         ),
+        "exempt-from-no-notice": (
+            "`exempt_from` names no notice",
+            exempt_order(exempt(exempt_from=[{**WAIVED, "notice_id": None}])),
+        ),
+        "exempt-by-no-source": (
+            "the exemption in `exempt_from` has no source",
+            exempt_order(
+                exempt(exempt_from=[{**WAIVED, "exemption": {"kind": "licensed_dealer"}}])
+            ),
+        ),
         "fulfilment-without-clearance": (
             "the report has no `clearance_id`",
             sealed(FULFILLED.changed(clearance_id=None), FULFILLED),
@@ -1225,7 +1317,7 @@ def broken_files() -> dict[str, tuple[str, str, bytes]]:
     return {
         "override-forged": (
             "the refusal that was overridden says that it cleared the order",
-            "inclusion",
+            "record",
             with_files(released, _replaced(refusal, b'"cleared":false', b'"cleared":true')),
         ),
         "cut": ("the last byte is missing", "container", written[:-1]),

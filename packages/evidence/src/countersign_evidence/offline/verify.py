@@ -1614,7 +1614,12 @@ FIELDS: dict[str, Mapping[str, Check]] = {
         ),
         "verification": or_null(is_text),
         "order_reference": is_text,
-        "exemption": having(),
+        "exemption": having(
+            reason=is_text,
+            **dict.fromkeys(
+                ["kind", "number", "expires_on", "evidence_reference"], Maybe(or_null(is_text))
+            ),
+        ),
     },
     "fulfilment": {"carrier": or_null(is_text), "tracking_number": or_null(is_text)},
     "override": {
@@ -1841,7 +1846,22 @@ RECORDS: dict[str, Within] = {
         obligations=each(is_anything),
         expires_at=or_null(is_second),
         order_named=Maybe(is_true_or_false),
-        exempt_from=Maybe(each(having())),
+        exempt_from=Maybe(
+            each(
+                having(
+                    notice_id=is_text,
+                    version=is_text,
+                    exemption=having(
+                        kind=is_text,
+                        source=is_text,
+                        **dict.fromkeys(["needs", "waives"], Maybe(is_anything)),
+                    ),
+                    **dict.fromkeys(
+                        ["required", "rule", "reviewed", "reasons"], Maybe(is_anything)
+                    ),
+                )
+            )
+        ),
         paid_at=Maybe(is_second),
         test_clock=Maybe(is_time),
     ),
@@ -1912,6 +1932,8 @@ def check_decision(id_: str, record: Mapping[str, Any]) -> None:
         raise Bad(f"{id_} is cleared until no time after its decision")
     if "exempt_from" in record and not (cleared and record["ack_id"] is None):
         raise Bad(f"{id_} is exempt, and is refused or names an acknowledgment")
+    if cleared and record["ack_id"] is None and not record.get("exempt_from"):
+        raise Bad(f"{id_} is cleared, by no acknowledgment and no exemption")
 
 
 def time_in(id_: str) -> int:
@@ -1943,6 +1965,10 @@ def remarks_of(record: Mapping[str, Any], shown: Mapping[str, Any]) -> Iterator[
         yield f"{id_} has a {one}"
     if record.get("cleared") is False and record.get("reasons") == []:
         yield f"{id_} is refused, and gives no reason"
+    if "exempt_from" in record and "exemption" in shown:
+        ended = shown["exemption"].get("expires_on")
+        if ended and ended < record.get("test_clock", record["at"])[:10]:
+            yield f"{id_} is exempt by a licence that had ended before the decision"
     if kind == "acknowledgment":
         if any("initials_from" in shown.get(name, {}) for name in ("ip", "user_agent")):
             yield f"{id_}: initials and agreement came from two clients"
@@ -2268,7 +2294,7 @@ class Order:
         """What is missing, in full, and in the words of the verdict."""
         kinds = {one.type for one in self.records}
         ack, clearance = self.acknowledgment, self.clearance
-        if clearance and not ack:
+        if clearance and not ack and "exempt_from" not in clearance.record:
             named = clearance.record["ack_id"]
             full = f"the acknowledgment {named}" if named else "an acknowledgment: none was named"
             yield full, "an acknowledgment of the notice"
