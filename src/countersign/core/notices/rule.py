@@ -25,6 +25,7 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from countersign.base.http.schemas import Reference, Request, ZipCode, in_full
+from countersign_evidence.offline.verify import is_blank
 
 # In which states a ZIP code can be, by the two tables of `zip_areas.txt`.
 #
@@ -182,7 +183,7 @@ class Exemption(Request, frozen=True, kw_only=True):
 
     def failure(self, rule: ExemptionRule, at: datetime) -> RequirementReason | None:
         """Why it does not meet a rule of its kind at this time; None: it does."""
-        if any(getattr(self, fact) is None for fact in rule.needs):
+        if any(is_blank(str(getattr(self, fact) or "")) for fact in rule.needs):
             return RequirementReason.EXEMPTION_FACTS_MISSING
         if self.expires_on is not None and self.expires_on < at.astimezone(UTC).date():
             return RequirementReason.EXEMPTION_EXPIRED
@@ -293,7 +294,7 @@ _USUAL_CLASSES: Final = frozenset(
 """The default coverage of a version. Not barrels: they are sold in person only
 (SB 704)."""
 SOLD_IN_PERSON: Final = frozenset({"barrel"})
-"""The classes that no one releases by hand either."""
+"""The classes that no exemption clears, and that no one releases by hand."""
 KNOWN_CLASSES: Final = _USUAL_CLASSES | SOLD_IN_PERSON
 """The classes that an order may name although no notice does."""
 
