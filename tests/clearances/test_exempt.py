@@ -24,6 +24,7 @@ from countersign.core.privacy.retention import list_due
 from countersign_evidence.verification import Conclusion, verify_file
 from tests.certificate.reader import words_of
 from tests.clearances.desk import Desk, MovingClock, open_desk
+from tests.clearances.test_overriding import Shop
 from tests.dossiers.orders import Orders, kinds, said
 from tests.http.backstage import notice_file
 from tests.support.engines import ENGINES, Once, engine_server
@@ -117,13 +118,14 @@ def test_an_order_that_the_rule_exempts_is_cleared_without_an_acknowledgment(des
 
 def test_the_same_order_gets_the_same_clearance(desk: Desk) -> None:
     shop = Dealers(desk)
-    first = shop.ask()
-    assert shop.ask() == first
+    exemption = shop.exemption()
+    first = shop.ask(exemption=exemption)
+    assert shop.ask(exemption=exemption) == first
     desk.clock.advance(timedelta(hours=25))
-    later = shop.ask()
+    later = shop.ask(exemption=exemption)
     assert later.cleared
     assert later.clearance_id != first.clearance_id
-    assert shop.ask() == later
+    assert shop.ask(exemption=exemption) == later
 
 
 @pytest.mark.both_engines
@@ -145,6 +147,26 @@ def test_one_session_exempts_one_order(desk: Desk) -> None:
     shop.ask()
     other = shop.ask(product_class="firearm_accessory")
     assert other.reasons == ("acknowledgment_already_used",)
+
+
+def test_another_licence_is_another_order(desk: Desk) -> None:
+    """A release by hand is for one licence too; with an acknowledgment none of it counts."""
+    shop = Dealers(desk)
+    refused = shop.ask(exemption=shop.exemption(days=-1))
+    by_hand = Shop(desk, shop.who, refused.clearance_id, None)
+    made = by_hand.override(by_hand.person())
+    again = shop.ask(exemption=shop.exemption(days=-1))
+    assert (again.overridden, again.override_id) == (True, made.override_id)
+    other = shop.ask(exemption=shop.exemption(days=-1, number="9"))
+    assert (other.reasons, other.overridden) == (("exemption_expired",), UNSET)
+    assert shop.ask().cleared
+    assert shop.ask(exemption=shop.exemption(days=31)).reasons == ("acknowledgment_already_used",)
+    named: dict[str, Any] = {
+        "session_id": "cs_2",
+        "ack_id": desk.acknowledge(shop.who, "ab1263", "cs_2"),
+    }
+    first = shop.ask(**named)
+    assert shop.ask(**named, exemption=None) == first
 
 
 def test_another_account_or_mode_has_none_of_it(desk: Desk) -> None:
@@ -176,6 +198,9 @@ def test_the_licence_ends_by_the_clock_of_the_decision(desk: Desk) -> None:
     ("changed", "reason"),
     [
         ({"number": None}, "exemption_facts_missing"),
+        ({"number": " "}, "exemption_facts_missing"),
+        ({"number": "\u200b"}, "exemption_facts_missing"),
+        ({"evidence_reference": "\t\u00a0"}, "exemption_facts_missing"),
         ({"evidence_reference": None}, "exemption_facts_missing"),
         ({"expires_on": "2020-01-01"}, "exemption_expired"),
         ({"kind": "law_enforcement"}, "exemption_not_named"),
@@ -193,7 +218,9 @@ def test_an_exemption_that_the_rule_does_not_have_clears_nothing(
 def test_only_the_notice_is_waived(desk: Desk) -> None:
     """A barrel, another ZIP code and an unknown buyer are refused as ever."""
     shop = Dealers(desk)
-    assert shop.ask(product_class="barrel").reasons == ("notice_not_sufficient",)
+    for classes in (["barrel"], ["accessory", "barrel"]):
+        answer = shop.ask(product_class=None, product_classes=classes)
+        assert answer.reasons == ("notice_not_sufficient",), classes
     assert shop.ask(shipping_zip="94111").reasons == ("zip_mismatch",)
     assert shop.ask(cbid="cbid_test_nobody").reasons == ("buyer_not_found",)
     with pytest.raises(InvalidRequest):
@@ -251,6 +278,22 @@ def test_an_erasure_takes_the_licence(desk: Desk) -> None:
     found = shop.read(first.clearance_id)
     assert (found.exemption, found.cbid) == (None, None)
     assert found.exempt_from is not UNSET
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_an_erasure_by_any_clearance_takes_the_whole_order(desk: Desk, place: int) -> None:
+    """And one by a refused decision, which can name anything, takes that alone."""
+    shop = Dealers(desk)
+    ids, exemption = list[str](), shop.exemption()
+    for _ in range(3):
+        ids.append(shop.ask(exemption=exemption).clearance_id)
+        desk.clock.advance(timedelta(hours=25))
+    report = desk.fulfil(shop.who, ids[-1], carrier="a carrier")
+    forged = shop.ask(ack_id=ids[0]).clearance_id
+    other = Dealers(desk).ask(ack_id=ids[0]).clearance_id
+    assert desk.erase(other) == (other,)
+    assert {*desk.erase(forged)} == {forged}
+    assert {*desk.erase(ids[place])} == {*ids, report.fulfilment_id}
 
 
 def test_a_dossier_shows_the_exemption_as_the_vendors_assertion(desk: Desk) -> None:

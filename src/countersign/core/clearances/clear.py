@@ -170,7 +170,8 @@ async def prepare_order(
     entropy = access.entropy(_ID_ENTROPY + RECORD_ENTROPY + more)
     index, account_id, zip_ = access.secret.blind_index, who.account_id, zip5(order.shipping_zip)
     identity = order_identity(
-        *(order.ack_id, order.session_id, zip_, order.classes, order.shipping_address)
+        *(order.ack_id, order.session_id, zip_, order.classes, order.shipping_address),
+        exemption=to_builtins(order.exemption),
     )
     clearance_id = timed_id(CLEARANCE, time_ns, entropy[:_ID_ENTROPY])
     new = NewClearance(
@@ -195,11 +196,21 @@ async def prepare_order(
 
 
 def order_identity(
-    ack_id: str | None, session_id: str, zip_: str, classes: Sequence[str], address: object
+    ack_id: str | None,
+    session_id: str,
+    zip_: str,
+    classes: Sequence[str],
+    address: object,
+    *,
+    exemption: object,
 ) -> str:
-    """What makes two requests about one buyer the same order, as text to hash."""
+    """What makes two requests about one buyer the same order, as text to hash.
+
+    With an acknowledgment the exemption changes nothing, and is no part of it.
+    """
     ack_id = ack_id if is_id(ACKNOWLEDGMENT, ack_id or "") else None
     identity = [ack_id, session_id, zip5(zip_), ",".join(classes) or None, address]
+    identity += [exemption] if ack_id is None and exemption is not None else []
     return canonical_json(identity).decode()
 
 

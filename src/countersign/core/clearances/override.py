@@ -25,7 +25,7 @@ from countersign.core.access.audit import AuditAction, find_audit, write_audit
 from countersign.core.access.key import Principal, Scope
 from countersign.core.access.reach import AccountReach
 from countersign.core.buyers.four_eyes import needs_two, refuse_alone
-from countersign.core.clearances.clear import SHIPPING_FIELD, order_identity
+from countersign.core.clearances.clear import EXEMPTION_FIELD, SHIPPING_FIELD, order_identity
 from countersign.core.clearances.facts_sql import rules_of
 from countersign.core.clearances.model import ClearanceRules
 from countersign.core.clearances.read import (
@@ -95,6 +95,7 @@ async def override_clearance(
     identity = order_identity(
         *(stored.ack_id, personal[SESSION_FIELD], shipping["zip"]),
         *(classes_of(shipping), shipping["address"]),
+        exemption=personal.get(EXEMPTION_FIELD),
     )
     index = room.access.secret.blind_index(who.account_id, "order", identity)
     at = from_ns(time_ns := clock.time_ns())

@@ -17,6 +17,7 @@ from countersign.base.db.schema import value_of
 from countersign.base.db.tables import (
     acknowledgment_uses,
     buyers,
+    clearances,
     deployment,
     disclosures,
     records,
@@ -31,6 +32,7 @@ from countersign.base.values import (
     SANDBOX_BUYER,
     VERIFICATION,
     Mode,
+    earliest_id,
     from_ns,
     is_id,
     timed_id,
@@ -88,8 +90,12 @@ def _plan(
 ) -> Plan | UnknownSubject:
     buyer, found, secret = None, list[Erasable](), privacy.access.secret
     if any(is_id(kind, subject) for kind in (ACKNOWLEDGMENT, CLEARANCE, VERIFICATION)):
-        found += sql.find_records(connection, reach, records.c.id == subject)
-        found += sql.find_order_records(connection, [subject] if found else [], reach)
+        # An exempt order is that of its first clearance.
+        own = clearances.c.id == subject, clearances.c.ack_id > earliest_id(CLEARANCE, 0)
+        granted = select(clearances.c.ack_id).where(*own, clearances.c.kid.is_not(None))
+        first: str = connection.scalar(granted) or subject
+        found += sql.find_records(connection, reach, records.c.id == first)
+        found += sql.find_order_records(connection, [first] if found else [], reach)
     elif is_id(BUYER, subject) or is_id(SANDBOX_BUYER, subject):
         buyer = sql.find_buyer(connection, secret, subject, reach)
         found += buyer.verifications if buyer else ()
