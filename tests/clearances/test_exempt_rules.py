@@ -28,6 +28,7 @@ from countersign.core.clearances.schemas import ClearanceRequest
 from tests.clearances.desk import Desk, MovingClock, open_desk
 from tests.clearances.restated import DAY, Asked, Person, Shop, World
 from tests.http.backstage import notice_file
+from tests.http.calls import SHIPPED_NOTICE
 from tests.support.depth import drawn
 from tests.support.engines import ENGINES, Once, engine_server
 
@@ -52,6 +53,14 @@ exemptions = st.fixed_dictionaries(
         "evidence_reference": st.sampled_from([*["doc-1"] * 9, *INVISIBLE]),
         "days": st.sampled_from([None, -1, 0, 0, 1, 30, 30, 30]),
     }
+)
+some_needs = st.lists(st.sampled_from(FACTS), min_size=1, unique=True)
+some_exempts = st.one_of(
+    *[st.fixed_dictionaries({KINDS[0]: st.tuples(some_needs, st.just(["notice"]))})] * 3,
+    st.dictionaries(
+        st.sampled_from(KINDS),
+        st.tuples(some_needs, st.sampled_from([["notice"], WAIVED, WAIVED[1:]])),
+    ),
 )
 
 
@@ -89,7 +98,7 @@ class ExemptOrders(RuleBasedStateMachine):
     def begin(self) -> None:
         self.who, self.world = self.desk.account(), World(now=self.desk.clock.now)
         self.shop = Shop(self.who.account_id)
-        self.laws = {name: Law(f"law-{name}") for name in "ab"}
+        self.laws = {"a": Law(SHIPPED_NOTICE), "b": Law("another-law")}
         self.sessions: dict[str, Bound] = {}
         self.last: tuple[Any, ...] | None = None
         # A class that a rule named once is no typing error.
@@ -107,13 +116,7 @@ class ExemptOrders(RuleBasedStateMachine):
         suffices=some_classes,
         signature=st.booleans(),
         state=st.sampled_from(["CA", "CA", "NV"]),
-        exempts=st.dictionaries(
-            st.sampled_from([KINDS[0], *KINDS]),
-            st.tuples(
-                st.lists(st.sampled_from(FACTS), min_size=1, unique=True),
-                st.sampled_from([["notice"], ["notice"], WAIVED, WAIVED[1:]]),
-            ),
-        ),
+        exempts=some_exempts,
     )
     def publish(
         self,
@@ -125,16 +128,21 @@ class ExemptOrders(RuleBasedStateMachine):
         state: str,
         exempts: dict[str, tuple[list[str], list[str]]],
     ) -> None:
-        version = str(next(_numbers))
+        version = f"v{next(_numbers)}"
         table = f'[[obligations]]\ntype = "product_classes"\nsufficient_for = {suffices}\n'
         table += '[[obligations]]\ntype = "adult_signature"\n' if signature else ""
-        table += f'[applies_to]\nversion = "{version}"\nsource = "a law"\nproduct_classes = {names}\n'
+        table += (
+            f'[applies_to]\nversion = "{version}"\nsource = "a law"\nproduct_classes = {names}\n'
+        )
         table += f'delivered_to = ["{state}"]\nresidents_of = []\nidentity_checks = ["address"]\n'
         for kind, (needs, waives) in exempts.items():
             table += f'[[applies_to.exemptions]]\nkind = "{kind}"\nneeds = {needs}\n'
             table += f'waives = {waives}\nsource = "section 2"\n'
         now = self.laws[law]
-        self.desk.publish(notice_file(now.id, version, applies_to=table), reviewed=False)
+        self.desk.publish(
+            notice_file(now.id, version, effective_from="2030-01-01", applies_to=table),
+            reviewed=False,
+        )
         self.laws[law] = Law(
             now.id, version, {*names}, state, {*suffices}, signature,
             {kind: ({*needs}, {*waives}) for kind, (needs, waives) in exempts.items()},
@@ -193,6 +201,23 @@ class ExemptOrders(RuleBasedStateMachine):
             given["expires_on"] = (self.world.now + exemption["days"] * DAY).date().isoformat()
         cbid = person.cbid if person else "cbid_unheard_of"
         self._compare(session, cbid, code, classes, {"reason": "licensed dealer", **given})
+
+    @rule(
+        code=st.sampled_from([*ZIPS]),
+        classes=st.just(["accessory"]) | some_classes,
+        days=st.sampled_from([0, 1, 30]),
+    )
+    def buy(self, *, code: str, classes: list[str], days: int) -> None:
+        """The acts of a careful vendor, from beginning to end."""
+        self.verify(code=code)
+        facts = {"number": "1-23", "evidence_reference": "doc-1", "days": days}
+        self.ask(
+            session="new",
+            number=0,
+            code=code,
+            classes=classes,
+            exemption={"kind": KINDS[0], **facts},
+        )
 
     @precondition(lambda self: self.last is not None)
     @rule()
@@ -318,7 +343,7 @@ class ExemptOrders(RuleBasedStateMachine):
 def desk(
     request: pytest.FixtureRequest, once: Once, tmp_path_factory: pytest.TempPathFactory
 ) -> Desk:
-    """Give a deployment with no other notices, on each engine."""
+    """Give a deployment with no notice but these, on each engine."""
     place = tmp_path_factory.mktemp(f"exempt-rules-{request.param}") / "data"
     return once(place, lambda: open_desk(place, MovingClock(), engine_server(request)))
 
