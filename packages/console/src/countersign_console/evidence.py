@@ -51,31 +51,38 @@ class Dossier:
 
 async def show(visit: Visit, order: Any, look: str, reason: str) -> PageReply:  # noqa: ANN401 - JSON
     """The evidence of an order; the look at it is in the audit. Raises Refused."""
-    ack_id, name = order["ack_id"], "certificate" if look == "certificate" else "dossier"
-    data = await visit.call("GET", f"/v1/acknowledgments/{ack_id}/{name}", reason=reason)
+    name = "certificate" if look == "certificate" else "dossier"
+    id_, data = await _served(visit, order, name, reason)
     if look == "certificate":
-        return saved(data, "application/pdf", f"{ack_id}.pdf")
-    dossier = Dossier(name=f"{ack_id}-dossier.zip", data=data)
+        return saved(data, "application/pdf", f"{id_}.pdf")
+    dossier = Dossier(name=f"{id_}-dossier.zip", data=data)
     return await (_check(visit, dossier) if look == "check" else _cover(visit, order, dossier))
 
 
 async def dossiers(visit: Visit, orders: Sequence[Any], reason: str) -> PageReply:
-    """One ZIP file with the dossier of each order that was acknowledged, and a list of the others.
+    """One ZIP file with the dossier of each order that has one, and a list of the others.
 
     Raises Refused.
     """
-    packed, known = BytesIO(), [order["ack_id"] for order in orders if order["ack_id"]]
+    packed, known = BytesIO(), [one for one in orders if one["ack_id"] or one["clearance_id"]]
     if not known:
         raise Refused(422, "none_ticked", visit.words["none_acknowledged"])
-    left = "".join(f"{order['order_id']}\n" for order in orders if not order["ack_id"])
+    left = "".join(f"{order['order_id']}\n" for order in orders if order not in known)
     with ZipFile(packed, "w") as target:
         if left:
-            target.writestr("without-acknowledgment.txt", left)
-        for ack_id in known:
-            path = f"/v1/acknowledgments/{ack_id}/dossier"
-            data = await visit.call("GET", path, reason=reason)
-            target.writestr(f"{ack_id}-dossier.zip", data)
+            target.writestr("without-dossier.txt", left)
+        for order in known:
+            id_, data = await _served(visit, order, "dossier", reason)
+            target.writestr(f"{id_}-dossier.zip", data)
     return saved(packed.getvalue(), ZIP, "dossiers.zip")
+
+
+async def _served(visit: Visit, order: Any, name: str, reason: str) -> tuple[str, bytes]:  # noqa: ANN401 - JSON
+    """The evidence of the order's acknowledgment, else of its decision, and the id of that."""
+    noun, id_ = "acknowledgments", order["ack_id"]
+    if not id_:
+        noun, id_ = "clearances", order["clearance_id"]
+    return id_, await visit.call("GET", f"/v1/{noun}/{id_}/{name}", reason=reason)
 
 
 def saved(data: bytes, kind: str, name: str) -> PageReply:
