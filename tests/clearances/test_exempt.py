@@ -20,7 +20,9 @@ from countersign.core.clearances.read import get_clearance
 from countersign.core.clearances.schemas import Clearance, ClearanceDecision, ClearanceRequest
 from countersign.core.notices.notice_file import shipped_notice_files
 from countersign.core.notices.requirements import RuleVersion
+from countersign.core.privacy.export import WORDS, all_about, packed
 from countersign.core.privacy.retention import list_due
+from countersign_evidence.offline.verify import read_zip
 from countersign_evidence.verification import Conclusion, verify_file
 from tests.certificate.reader import words_of
 from tests.clearances.desk import Desk, MovingClock, open_desk
@@ -294,6 +296,25 @@ def test_an_erasure_by_any_clearance_takes_the_whole_order(desk: Desk, place: in
     assert desk.erase(other) == (other,)
     assert {*desk.erase(forged)} == {forged}
     assert {*desk.erase(ids[place])} == {*ids, report.fulfilment_id}
+
+
+@pytest.mark.shows_personal_data
+def test_a_buyers_export_has_the_licence_and_names_no_staff(desk: Desk) -> None:
+    """Nor the shop's user; what only looks like an acknowledgment is not called one."""
+    shop, privacy = Dealers(desk), desk.deployment.privacy
+    by_hand = Shop(desk, shop.who, shop.ask(shipping_zip="94111").clearance_id, None)
+    by_hand.override(by_hand.person(), claimed_user="shop user 17")
+    assert shop.ask(session_id="cs_2").cleared
+    data = desk.do(packed(desk.do(all_about(privacy, shop.cbid, DEPLOYMENT)), "en"))
+    files = {name: content.decode() for name, content in read_zip(data).items()}
+    for name, content in files.items():
+        assert "1-23-456-78-9A-12345" in content, name
+        for staff in (by_hand.person().actor, "case 4712", "shop user 17"):
+            assert staff not in content, (name, staff)
+    for label in ("Exemption, as the shop asserted it", "Last day of the licence"):
+        assert f"<dt>{label}</dt>" in files["index.html"]
+    assert WORDS["en"]["terms"]["override"] in files["index.html"]
+    assert "<dt>Acknowledgment</dt>" not in files["index.html"]
 
 
 def test_a_dossier_shows_the_exemption_as_the_vendors_assertion(desk: Desk) -> None:

@@ -162,7 +162,8 @@ async def _opened(privacy: Privacy, table: Table, row: Mapping[str, Any]) -> dic
             shown["record"] = msgspec.json.decode(value)
         elif table is disclosures and name == "payload":
             encoded = await open_disclosures(vault, row["account_id"], id_, value, key)
-            shown["disclosed"] = dict(read_disclosure(one)[1:] for one in encoded)
+            found = (read_disclosure(one)[1:] for one in encoded)
+            shown["disclosed"] = {name: _unhidden(value) for name, value in found}
         elif key and declared and not declared.fields:
             place = Place(table=table.name, column=name, account=row["account_id"], row_id=id_)
             opened = await vault.open(value, shred_key=key, **place)
@@ -170,6 +171,13 @@ async def _opened(privacy: Privacy, table: Table, row: Mapping[str, Any]) -> dic
             is_response = name == "response" and table is verification_evidence
             shown[name] = readable(read) if is_response else _cut(read)
     return shown
+
+
+def _unhidden(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    """What a disclosure has of the buyer."""
+    if not isinstance(value, dict):
+        return value
+    return {name: inner for name, inner in value.items() if name not in _HIDDEN}
 
 
 def _cut(value: Any) -> Any:  # noqa: ANN401 - a text stays as it is
