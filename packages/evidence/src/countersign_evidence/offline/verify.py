@@ -1614,12 +1614,7 @@ FIELDS: dict[str, Mapping[str, Check]] = {
         ),
         "verification": or_null(is_text),
         "order_reference": is_text,
-        "exemption": having(
-            reason=is_text,
-            **dict.fromkeys(
-                ["kind", "number", "expires_on", "evidence_reference"], Maybe(or_null(is_text))
-            ),
-        ),
+        "exemption": having(expires_on=Maybe(or_null(is_text))).check,
     },
     "fulfilment": {"carrier": or_null(is_text), "tracking_number": or_null(is_text)},
     "override": {
@@ -1847,20 +1842,7 @@ RECORDS: dict[str, Within] = {
         expires_at=or_null(is_second),
         order_named=Maybe(is_true_or_false),
         exempt_from=Maybe(
-            each(
-                having(
-                    notice_id=is_text,
-                    version=is_text,
-                    exemption=having(
-                        kind=is_text,
-                        source=is_text,
-                        **dict.fromkeys(["needs", "waives"], Maybe(is_anything)),
-                    ),
-                    **dict.fromkeys(
-                        ["required", "rule", "reviewed", "reasons"], Maybe(is_anything)
-                    ),
-                )
-            )
+            each(having(notice_id=is_text, version=is_text, exemption=having(source=is_text)).check)
         ),
         paid_at=Maybe(is_second),
         test_clock=Maybe(is_time),
