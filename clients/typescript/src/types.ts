@@ -145,7 +145,7 @@ export interface NoticeRequirement {
   /** Whether the text and the rule were compared with the law. */
   reviewed: boolean;
   reasons: RequirementReason[];
-  /** The one of the rule that the order meets, by what you asserted; null: none. */
+  /** The one of the rule that the order qualifies for, by what you asserted; null: none. */
   exemption: ExemptionRule | null;
 }
 

@@ -635,7 +635,7 @@ class NoticeRequirement(Result, frozen=True, kw_only=True):
     """See `RequirementReason`."""
 
     exemption: ExemptionRule | None
-    """The one of the rule that the order meets, by what you asserted; null: none."""
+    """The one of the rule that the order qualifies for, by what you asserted; null: none."""
 
 
 class RuleVersion(Result, frozen=True, kw_only=True):

@@ -51,6 +51,7 @@ from countersign.core.clearances.model import (
     failed_checks,
     kept_by,
     live_would_refuse,
+    order_identity,
     reasons_of,
     relied_on,
     shipped_under,
@@ -65,7 +66,6 @@ from countersign.core.notices.model import NoticeEdition
 from countersign.core.notices.registry import KnownNotices
 from countersign.core.notices.rule import COMPARED_ZIP, NOTHING
 from countersign.core.parties import Bound
-from countersign_evidence.canonical import canonical_json
 from countersign_evidence.disclosure import SALT_BYTES
 from countersign_evidence.record import (
     CBID_FIELD,
@@ -193,25 +193,6 @@ async def prepare_order(
     )
     signers = await room.keys.signers(who.mode)
     return PreparedOrder(room, new, signers, notices, fresh, input_required, entry)
-
-
-def order_identity(
-    ack_id: str | None,
-    session_id: str,
-    zip_: str,
-    classes: Sequence[str],
-    address: object,
-    *,
-    exemption: object,
-) -> str:
-    """What makes two requests about one buyer the same order, as text to hash.
-
-    With an acknowledgment the exemption changes nothing, and is no part of it.
-    """
-    ack_id = ack_id if is_id(ACKNOWLEDGMENT, ack_id or "") else None
-    identity = [ack_id, session_id, zip5(zip_), ",".join(classes) or None, address]
-    identity += [exemption] if ack_id is None and exemption is not None else []
-    return canonical_json(identity).decode()
 
 
 def clear_together(

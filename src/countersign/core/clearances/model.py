@@ -14,13 +14,14 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from countersign.base.errors import OrderReferenceMissing
-from countersign.base.values import Mode
+from countersign.base.values import ACKNOWLEDGMENT, Mode, is_id
 from countersign.core.buyers.model import Buyer, BuyerStatus, BuyerStatusView, ProvedSession
 from countersign.core.buyers.rules import VerificationRules, zip5
 from countersign.core.clearances.schemas import ClearanceReason, ClearanceRequest
 from countersign.core.notices.requirements import NoticeRequirement
 from countersign.core.notices.rule import Following
 from countersign.core.vault.vault import DataKey
+from countersign_evidence.canonical import canonical_json
 
 LIFETIME_MAX: Final = timedelta(days=7)
 """No clearance is valid for longer, so no token is."""
@@ -67,6 +68,25 @@ class ClearanceRules(Struct, frozen=True, kw_only=True):
         if not 0 <= self.overrides_per_day <= OVERRIDES_MAX:
             return f"Keys can release 0 to {OVERRIDES_MAX} orders by hand within 24 hours."
         return None
+
+
+def order_identity(
+    ack_id: str | None,
+    session_id: str,
+    zip_: str,
+    classes: Sequence[str],
+    address: object,
+    *,
+    exemption: object,
+) -> str:
+    """What makes two requests about one buyer the same order, as text to hash.
+
+    With an acknowledgment the exemption changes nothing, and is no part of it.
+    """
+    ack_id = ack_id if is_id(ACKNOWLEDGMENT, ack_id or "") else None
+    identity = [ack_id, session_id, zip5(zip_), ",".join(classes) or None, address]
+    identity += [exemption] if ack_id is None and exemption is not None else []
+    return canonical_json(identity).decode()
 
 
 class NewClearance(Struct, frozen=True, kw_only=True):

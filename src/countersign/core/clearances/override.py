@@ -25,9 +25,9 @@ from countersign.core.access.audit import AuditAction, find_audit, write_audit
 from countersign.core.access.key import Principal, Scope
 from countersign.core.access.reach import AccountReach
 from countersign.core.buyers.four_eyes import needs_two, refuse_alone
-from countersign.core.clearances.clear import EXEMPTION_FIELD, SHIPPING_FIELD, order_identity
+from countersign.core.clearances.clear import EXEMPTION_FIELD, SHIPPING_FIELD
 from countersign.core.clearances.facts_sql import rules_of
-from countersign.core.clearances.model import ClearanceRules
+from countersign.core.clearances.model import ClearanceRules, order_identity
 from countersign.core.clearances.read import (
     OVERRIDE_FIELD,
     ReadDecision,

@@ -55,7 +55,7 @@ class NoticeRequirement(Struct, frozen=True, kw_only=True):
     """Whether the text and the rule were compared with the law."""
     reasons: tuple[RequirementReason, ...]
     exemption: ExemptionRule | None
-    """The one of the rule that the order meets, by what you asserted; null: none."""
+    """The one of the rule that the order qualifies for, by what you asserted; null: none."""
 
 
 class IdentityRequirement(Struct, frozen=True, kw_only=True):
