@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from datetime import timedelta
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
@@ -19,6 +21,7 @@ from countersign.core.clearances.clear import clear_order, prepare_order
 from countersign.core.clearances.read import get_clearance
 from countersign.core.clearances.schemas import Clearance, ClearanceDecision, ClearanceRequest
 from countersign.core.notices.notice_file import shipped_notice_files
+from countersign.core.notices.publish import review
 from countersign.core.notices.requirements import RuleVersion
 from countersign.core.privacy.export import WORDS, all_about, packed
 from countersign.core.privacy.retention import list_due
@@ -29,6 +32,7 @@ from tests.clearances.desk import Desk, MovingClock, open_desk
 from tests.clearances.test_overriding import Shop
 from tests.dossiers.orders import Orders, kinds, said
 from tests.http.backstage import notice_file
+from tests.support.acts import done
 from tests.support.engines import ENGINES, Once, engine_server
 
 ZIP = "94110"
@@ -67,8 +71,8 @@ def with_rule(rule: str = RULE, version: str = "2") -> str:
 class Dealers:
     """A vendor who sells to dealers."""
 
-    def __init__(self, desk: Desk, mode: Mode = Mode.TEST) -> None:
-        self.desk, self.who = desk, desk.account(mode)
+    def __init__(self, desk: Desk) -> None:
+        self.desk, self.who = desk, desk.account()
         self.cbid = desk.sandbox_buyer(self.who, "vs_1", ZIP)
 
     def exemption(self, days: int = 30, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON
@@ -246,6 +250,21 @@ def test_live_keys_need_a_reviewed_rule(desk: Desk) -> None:
     who = desk.account(Mode.LIVE)
     answer = shop.ask(who, cbid=desk.live_buyer(who, ZIP), order_reference="1001")
     assert "exemption_not_named" in answer.reasons
+
+
+def test_a_live_order_is_exempt_by_a_reviewed_rule(tmp_path: Path) -> None:
+    """By no other one, and of a complete text."""
+    with open_desk(tmp_path / "data", MovingClock(), None) as desk:
+        shop, who = Dealers(desk), desk.account(Mode.LIVE)
+        named = {"cbid": desk.live_buyer(who, ZIP), "order_reference": "1001"}
+        file = re.sub(r"text_gaps = \[.*?\]\n", "", with_rule(), flags=re.DOTALL)
+        file = file.replace("2026-01-01-incomplete", "2026-01-01").replace("three firearms", "3")
+        desk.publish(file)
+        assert shop.ask(who, **named).reasons == ("exemption_not_named",)
+        said = {"by": "A. Reader", "against": "https://law.example/text", "rule": "2"}
+        desk.do(done(review, desk.deployment.notices, "ab1263", "2026-01-01", **said))
+        desk.do(desk.deployment.notices.registry.notices(fresh=True))
+        assert shop.ask(who, **named).cleared
 
 
 def test_with_an_acknowledgment_the_exemption_is_only_shown(desk: Desk) -> None:
