@@ -261,7 +261,11 @@ def test_a_live_order_is_exempt_by_a_reviewed_rule(tmp_path: Path) -> None:
         file = file.replace("2026-01-01-incomplete", "2026-01-01").replace("three firearms", "3")
         desk.publish(file)
         assert shop.ask(who, **named).reasons == ("exemption_not_named",)
-        said = {"by": "A. Reader", "against": "https://law.example/text", "rule": "2"}
+        said: dict[str, Any] = {
+            "by": "A. Reader",
+            "against": "https://law.example/text",
+            "rule": "2",
+        }
         desk.do(done(review, desk.deployment.notices, "ab1263", "2026-01-01", **said))
         desk.do(desk.deployment.notices.registry.notices(fresh=True))
         assert shop.ask(who, **named).cleared

@@ -154,6 +154,6 @@ def test_a_dossier_with_too_much_text_is_not_compared() -> None:
     long = vectors.OPERATOR.changed(legal_name="A" * 200_000)
     named = {**vectors.NAMED, "operator_record": long.digest}
     check = vectors.CHECK.named(**named)
-    cleared = vectors.clearance(21, None, check.id).named(**named)
+    cleared = vectors.clearance(21, vectors.ACK.id, check.id).named(**named)
     made = replace(vectors.dossier(long, vectors.VENDOR, check, cleared), pdf=maker())
     assert compared(write_dossier(made)) == "dossier.pdf was not compared: it has too much text"
