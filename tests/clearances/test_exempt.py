@@ -164,9 +164,11 @@ def test_another_licence_is_another_order(desk: Desk) -> None:
     again = shop.ask(exemption=shop.exemption(days=-1))
     assert (again.overridden, again.override_id) == (True, made.override_id)
     other = shop.ask(exemption=shop.exemption(days=-1, number="9"))
-    assert (other.reasons, other.overridden) == (("exemption_expired",), UNSET)
-    assert shop.ask().cleared
-    assert shop.ask(exemption=shop.exemption(days=31)).reasons == ("acknowledgment_already_used",)
+    assert "exemption_expired" in other.reasons
+    assert other.overridden is UNSET
+    assert shop.ask(session_id="cs_3").cleared
+    renewed = shop.ask(session_id="cs_3", exemption=shop.exemption(days=31))
+    assert renewed.reasons == ("acknowledgment_already_used",)
     named: dict[str, Any] = {
         "session_id": "cs_2",
         "ack_id": desk.acknowledge(shop.who, "ab1263", "cs_2"),
