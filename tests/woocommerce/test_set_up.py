@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import httpx2
 import pytest
 
 from countersign_client.testing import webhook_message
+from tests.cli.serving import wait_until
 from tests.woocommerce.conftest import Browser, Shop, nonce_in
 from tests.woocommerce.wordpress import MAIN
 
@@ -43,6 +47,15 @@ def test_woocommerce_says_that_it_is_on(shop: Shop) -> None:
     shop.settings(api_key="")
     assert shop.wp.php(details)[0]["needs_setup"] is True
     shop.settings(**stored)
+
+
+def test_a_crashed_database_is_started_again(shop: Shop) -> None:
+    """Or each later test in this shop would fail with it."""
+    backstage = shop.wp.folder.parent
+    crashed = (backstage / "pid").read_text()
+    os.kill(int(crashed), signal.SIGSEGV)
+    wait_until(lambda: (backstage / "pid").read_text() not in {crashed, ""}, "another process")
+    wait_until(lambda: httpx2.get(shop.url, timeout=60).status_code == 200, "the shop's answer")
 
 
 def test_every_switch_has_an_effect(shop: Shop, people: dict[str, Browser]) -> None:
