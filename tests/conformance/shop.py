@@ -97,16 +97,24 @@ class Shop:
         order = {"cbid": cbid, "session_id": session, "shipping_zip": ZIP}
         if self.manners.clears_with_an_old_acknowledgment and earlier:
             self.post(api, "/v1/clearances", order | {"ack_id": earlier})
-        decision = self.post(api, "/v1/clearances", order | {"ack_id": ack_id}).json()
+        decision = self.decide(api, order | {"ack_id": ack_id})
         if not decision["cleared"]:
             if self.manners.ships_uncleared:
                 time.sleep(self.manners.ships_uncleared_after_seconds)
                 self.ship(api, decision["clearance_id"])
             # The packers find it on hold; it is tried again later.
-            decision = self.post(api, "/v1/clearances", order | {"ack_id": ack_id}).json()
+            decision = self.decide(api, order | {"ack_id": ack_id})
             if not decision["cleared"]:
                 raise GivenUp
         self.ship(api, decision["clearance_id"])
+
+    def decide(self, api: httpx2.Client, order: dict[str, str]) -> dict[str, Any]:
+        """The decision; an order without one, as from a busy server, is given up."""
+        answer = self.post(api, "/v1/clearances", order)
+        if answer.status_code != 200:
+            raise GivenUp
+        decision: dict[str, Any] = answer.json()
+        return decision
 
     def acknowledge(self, api: httpx2.Client, session: str) -> str:
         """Show the notice, and send the initials; gives the ack_id."""
