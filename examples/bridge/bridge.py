@@ -220,7 +220,7 @@ def handler_of(bridge: Bridge, wake: threading.Event) -> type[BaseHTTPRequestHan
             headers = {name.lower(): value for name, value in self.headers.items()}
             status = hear(headers, body) if hear else 404
             if status in {400, 401}:
-                print(f"{status} at {self.path}: is the secret the sender's?", file=sys.stderr)
+                print(f"{status} at {self.path}: wrong secret or body", file=sys.stderr)
             wake.set()
             self._say(status)
 
@@ -254,7 +254,7 @@ def handler_of(bridge: Bridge, wake: threading.Event) -> type[BaseHTTPRequestHan
 def setting(name: str, form: str = ".+") -> str:
     """The value of a setting. Ends the process unless it has this form."""
     if not re.fullmatch(form, value := os.environ.get(name, "")):
-        sys.exit(f"{name} is missing or wrong: expected {form}. README.md lists the settings.")
+        sys.exit(f"{name} is missing or wrong: expected {form}. docs/bridge.md lists the settings.")
     return value
 
 
@@ -262,7 +262,7 @@ def main(
     kind: Callable[..., Bridge] = Bridge,
     pages: Callable[..., type[BaseHTTPRequestHandler]] = handler_of,
 ) -> None:
-    """Serve until stopped, with the settings of the environment; README.md lists them."""
+    """Serve until stopped, with the settings of the environment; docs/bridge.md lists them."""
     of, wake, port = os.environ, threading.Event(), int(os.environ.get("BRIDGE_PORT", "8090"))
     sender, (host, _, number) = setting("BRIDGE_FROM"), setting("BRIDGE_SMTP").partition(":")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from functools import partial
 from hashlib import blake2b
 
 import pytest
@@ -217,6 +218,8 @@ def test_tokens_are_not_kept_in_memory(world: World) -> None:
     assert len(world.service._known) == 1
     assert token not in repr(asdict(world.service)).encode()
     assert token[-38:] not in repr(asdict(world.service)).encode()
+    world.service.place = partial(blake2b, key=b"of this process")
+    assert "of this process" not in repr(world.service)
 
 
 def test_the_cache_is_bounded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

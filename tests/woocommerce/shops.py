@@ -189,7 +189,7 @@ def running_database(data: Path, folder: Path) -> Iterator[Path]:
         process = started.enter_context(running(line, os.environ, log))
 
         def supervise() -> None:
-            """Start it again after a crash, as systemd does: 10.11 has a segfault of its own.
+            """Restart after a crash, as systemd does: MariaDB 10.11 segfaults now and then.
 
             In `ha_maria::drop_table`, after a temporary table for SHOW COLUMNS could not be made.
             """

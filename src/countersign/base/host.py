@@ -10,6 +10,7 @@ Network: TypeAlias = IPv4Network | IPv6Network
 
 PORT_MAX: Final = 65535
 NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
+"""The last label of a host that browsers read as an IPv4 address, or refuse."""
 
 
 def ip_or_none(text: str) -> IPv4Address | IPv6Address | None:

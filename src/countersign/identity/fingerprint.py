@@ -55,6 +55,10 @@ _BY_REGION: Final = frozenset({US, "CA", "AU"})
 _NUMBER: Final = re.compile(r"[A-Za-z0-9]+(?:[ ./-][A-Za-z0-9]+)*", re.ASCII)
 # Masks, and words: no document number has so many letters in a row.
 _MASK: Final = re.compile(r"XX|[A-Z]{6}")
+_DIGIT: Final = re.compile(r"[0-9]")
+_LENGTH_MIN: Final = 5
+_LENGTH_MAX: Final = 64
+_DIGITS_MIN: Final = 4
 
 
 def fingerprints(keyed: KeyedHash, base_url: str | None) -> Fingerprint:
@@ -123,11 +127,11 @@ def number_of(number: str) -> str | None:
     `NOT AVAILABLE` would merge many buyers into one.
     """
     given = number.strip(" ")
-    if len(given) > 64 or _NUMBER.fullmatch(given) is None:
+    if len(given) > _LENGTH_MAX or _NUMBER.fullmatch(given) is None:
         return None
     kept = _word(given)
-    digits = len(re.findall(r"[0-9]", kept))
-    if len(kept) < 5 or digits < 4 or len(set(kept)) < 2:
+    digits = len(_DIGIT.findall(kept))
+    if len(kept) < _LENGTH_MIN or digits < _DIGITS_MIN or len(set(kept)) < 2:
         return None
     return None if _MASK.search(kept) else kept
 

@@ -14,6 +14,8 @@ from countersign.base.values import Clock
 from countersign.core.gate.route import Header
 
 _KEYS_MAX: Final = 10_000
+_ACCOUNT_TIMES: Final = 20
+_SESSIONS: Final = 100
 _ROUNDING: Final = 1e-3
 """Share of one request's time, at most of a second: the tolerated rounding error of sums."""
 
@@ -79,8 +81,8 @@ class Visits:
 
     def __init__(self, rate: Rate, limiter: Callable[[str, Rate], RateLimiter]) -> None:
         """`rate` is the rate of a key; `limiter` makes the limiter for a kind of names."""
-        of_account = Rate(rate.requests * 20, rate.seconds)
-        of_session = Rate(of_account.requests // 100, rate.seconds)
+        of_account = Rate(rate.requests * _ACCOUNT_TIMES, rate.seconds)
+        of_session = Rate(of_account.requests // _SESSIONS, rate.seconds)
         if of_session.requests < of_session.seconds:
             of_session = Rate(60, 60)
         self._sessions = limiter("session", of_session)

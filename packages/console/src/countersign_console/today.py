@@ -28,7 +28,7 @@ _WAITING: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
 }
 """Kind of waiting work → the page to act on it, and its filter."""
 _REQUESTS: Final = 10
-"""Requests of people that are shown; the page of erasures lists all."""
+"""The number of requests shown; the page of erasures lists all."""
 _OF_SERVICE: Final = "deployment:read"
 
 
@@ -69,11 +69,11 @@ class Today(Page):
 
     @staticmethod
     async def _requests(visit: Visit) -> Sequence[Mapping[str, Any]]:
-        """The next people to answer who wait for their erasure, if this person may see them."""
+        """The most urgent requests for erasure, if this person may see requests."""
         if not visit.may(visit.pages[False, "erasures"]):
             return ()
-        page = await visit.page_of("/v1/erasures/requests")
-        return sorted(page["data"], key=lambda one: one["answer_by"])[:_REQUESTS]
+        waiting = await visit.all_of("/v1/erasures/requests")
+        return sorted(waiting, key=lambda one: one["answer_by"])[:_REQUESTS]
 
     @staticmethod
     def _period(visit: Visit, found: Mapping[str, Any], name: str) -> Period:

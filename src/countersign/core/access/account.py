@@ -251,7 +251,6 @@ _ADDRESS: Final = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _UNSAFE: Final = re.compile(r"""[^!-~]|[\\"<>^`{|}]""")
-"""The last label of a host that browsers read as an IPv4 address, or refuse."""
 _EXPECTED: Final = "an origin is scheme, host and port, such as https://shop.example"
 
 

@@ -67,6 +67,8 @@ class Authenticate(Struct, eq=False):
     place: Callable[[bytes], Any]
     """Where a token is remembered: a hash under a key that only this process knows."""
     _known: dict[bytes, _Known] = {}
+    # That of a Struct would show the key of `place`.
+    __repr__ = object.__repr__
 
     async def __call__(self, token: bytes) -> Principal:
         """The principal of a working key.

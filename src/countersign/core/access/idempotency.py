@@ -208,9 +208,9 @@ class Idempotency(Struct, eq=False):
     """
 
     find: Callable[[bytes], Awaitable[IdempotencyEntry | None]]
-    """Looks up what is kept in a slot."""
+    """Looks up the entry of a slot."""
     covered: Callable[[], Awaitable[object]]
-    """Ends when what was found lasts."""
+    """Returns once the entries found are durable."""
     secret: DeploymentSecret
     clock: Clock
     entropy: Entropy

@@ -31,6 +31,8 @@ ALGORITHMS: Final = ("RS256", "PS256", "ES256")
 _TOTAL_SECONDS: Final = 10.0
 _COUNTED_SECONDS: Final = 600.0
 """As long as a flow lasts."""
+_ATTEMPTS_EACH_MAX: Final = 30
+_ATTEMPTS_MAX: Final = 600
 _SUBJECT_LENGTH_MAX: Final = 255
 """OpenID Connect Core 1.0 §2, `sub`."""
 
@@ -62,7 +64,7 @@ class Provider:
         if flow in self._came:
             return ProviderRefusal.REFUSED
         own = sum(where == address for _, where in self._came.values()) if address else 0
-        if own >= 30 or len(self._came) >= 600:
+        if own >= _ATTEMPTS_EACH_MAX or len(self._came) >= _ATTEMPTS_MAX:
             return ProviderRefusal.UNAVAILABLE
         self._came[flow] = self._clock.monotonic(), address
         return None
