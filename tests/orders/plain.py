@@ -342,17 +342,21 @@ class World:
     def retain(self, due: Collection[str]) -> None:
         """Orders of which the notice was acknowledged a year ago go, unless they are held.
 
-        `due`: when the evidence of a live check need not be kept any longer is not told here.
+        `due`: when the evidence of a live check, a refusal, or a buyer without orders need not be
+        kept any longer is not told here.
         """
         self.carry_out_waiting(None)
         for party in self.parties:
             acks = [p for one in party.orders for p in one.of("acknowledgment") if not p.erased]
             old = [self.with_order(party, [p.id]) for p in acks if self.now - p.at > YEAR]
             old += [[p] for p in party.checks if p.id in due]
+            old += [[p] for o in party.orders for p in o.of("clearance") if p.id in due]
             for one in party.checks:
                 one.is_known = one.is_known or one.id in due
             for parts in [some for some in old if not any(self.kept(party, p) for p in some)]:
                 self.erase(party, parts)
+        for cbid in {p.buyer for one in self.parties for p in one.checks if p.buyer in due}:
+            self.erase_buyer(self.parties, str(cbid), naming=False)
 
     def delete_links(self, after: timedelta) -> None:
         """Links are deleted some time after their end, also under a hold."""

@@ -436,6 +436,7 @@ class Orders(RuleBasedStateMachine):
         self.service.tick(YEAR + timedelta(seconds=1))
         due = self.service.retain()
         self.world.retain(due)
+        self.cbids = {who: known for who, known in self.cbids.items() if known not in due}
         self.service.housekeep()
         self.world.delete_links(LINKS_KEPT)
 
