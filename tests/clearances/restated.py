@@ -83,8 +83,18 @@ class Initialed:
     valid_until: datetime = datetime(1, 1, 1, tzinfo=UTC)
     shipped_under: str = ""
     """The clearance of the first report."""
+    sent: set[str] = field(default_factory=set)
+    """The clearances with reports."""
+    told: str = ""
+    """The decision that its dossier shows; after an override, no later refusal."""
+    is_overridden: bool = False
+    """Whether that one was overridden."""
     signed: bool = False
     """Whether an adult signature was reported."""
+
+    def decided(self, clearance_id: str, *, cleared: bool) -> None:
+        if cleared or not self.is_overridden:
+            self.told, self.is_overridden = clearance_id, False
 
     def forget_use(self) -> None:
         """It stays used, for a buyer and an order that no one can name any more."""
@@ -111,6 +121,31 @@ class Asked:
     def order(self) -> object:
         return (self.session, self.zip[:5], self.goods, self.address_zip)
 
+    def same_as(self, other: Asked) -> bool:
+        """Whether both are about one order of one buyer; an identifier that is none counts not."""
+        names = [(one.shop, one.mode, one.ack_id, one.cbid, one.order) for one in (self, other)]
+        return names[0] == names[1]
+
+
+@dataclass(eq=False)
+class Refused:
+    """A refusal, which may have been overridden."""
+
+    clearance_id: str
+    asked: Asked
+    reasons: list[str]
+    erased: bool = False
+    override_id: str = ""
+    at: datetime = datetime(1, 1, 1, tzinfo=UTC)
+    """When it was overridden."""
+    obligations: tuple[object, ...] = ()
+
+    @property
+    def is_never_overridden(self) -> bool:
+        """By the goods."""
+        unknown = {"product_class_missing", "notice_not_sufficient"} & {*self.reasons}
+        return self.asked.goods in {None, "barrel"} or bool(unknown)
+
 
 @dataclass
 class World:
@@ -123,6 +158,7 @@ class World:
     guesses: dict[tuple[str, str, bool], dict[str, datetime]] = field(default_factory=dict)
     """By account and buyer, and whether it was a stranger then: when a ZIP code was first tried
     within the last day."""
+    refused: list[Refused] = field(default_factory=list)
 
     def in_force(self, mode: str) -> Text | None:
         eligible = [
@@ -262,6 +298,27 @@ class World:
         misplaced = {"session_mismatch", "buyer_mismatch", "acknowledgment_erased"}
         if ack and ack.bound is None and not misplaced & {*against} and not self.standing(asked):
             ack.bound = asked.cbid
+
+    def override_of(self, asked: Asked, against: list[str]) -> Refused | None:
+        """The newest override of this same order for all these reasons, while it holds."""
+        oldest = self.now - asked.shop.acknowledgment_max_age
+        same = [
+            one
+            for one in self.refused
+            if one.override_id and not one.erased and one.at > oldest
+            if one.asked.same_as(asked) and {*against} <= {*one.reasons}
+        ]
+        return max(same, key=lambda one: one.override_id, default=None)
+
+    def overridden(self, one: Refused) -> None:
+        """The acknowledgment, unless it is another's, belongs to this buyer and order."""
+        ack, misplaced = self.acknowledgment(one.asked), {"session_mismatch", "buyer_mismatch"}
+        own = ack is not None and not ack.erased and not misplaced & {*self.reasons(one.asked)}
+        if ack and own:
+            ack.bound = ack.bound or one.asked.cbid
+            ack.order = ack.order or one.asked.order
+        if ack:
+            ack.told, ack.is_overridden = one.clearance_id, True
 
     def valid_until(self, asked: Asked) -> datetime:
         """Until when a clearance of now is valid."""

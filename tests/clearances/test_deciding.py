@@ -508,9 +508,9 @@ def test_an_accounts_new_rules_apply_to_its_next_clearance(
         "acknowledgment_max_age_seconds": 3600,
         "lifetime_seconds": 1800,
         "paid_max_age_seconds": 15552000,
+        "overrides_per_day": 0,
         "product_class": "required",
         "order_reference": "required",
-        "overrides_per_day": 0,
     }
     assert checkout.decision(ack_id, checkout.buyer())["reasons"] == ["acknowledgment_too_old"]
     answer = checkout.cleared()

@@ -80,6 +80,7 @@ def test_the_guide_states_the_defaults_of_an_account() -> None:
         "--paid-max-age": f"{rules.paid_max_age.days}d",
         "--product-class": "required" if rules.product_class_required else "optional",
         "--order-reference": "required" if rules.order_reference_required else "optional",
+        "--overrides-per-day": str(rules.overrides_per_day),
     }
 
 

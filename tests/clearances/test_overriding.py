@@ -1,13 +1,16 @@
-"""A refused order is released by hand: with a reason, visibly, and never as a clearance."""
+"""A refusal is overridden by hand: with a reason, visibly, and never as a clearance."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 from sqlalchemy import Connection, select
 
 from countersign.base.db.tables import disclosures, overrides, records
@@ -25,18 +28,43 @@ from countersign.base.values import Mode, timed_id
 from countersign.core.access.account import set_settings
 from countersign.core.access.audit import AuditAction, AuditEntry, find_audit
 from countersign.core.access.key import PersonAsking, Principal
+from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.access.room import acting
+from countersign.core.clearances.clear import clear_order, prepare_order
 from countersign.core.clearances.model import ClearanceRules
 from countersign.core.clearances.override import override_clearance
 from countersign.core.clearances.read import get_clearance
 from countersign.core.clearances.schemas import Clearance, Overridden, OverrideRequest
+from countersign.core.dossiers.orders_sql import Within, find_order
 from countersign.core.gate.act import Writing
+from countersign.core.notices.rule import COMPARED_ZIP
+from countersign.core.privacy.erase import erase_planned, plan_erasure
+from countersign.core.privacy.model import ErasureReason
+from countersign.core.privacy.retention import list_due
 from countersign.staff.acts.orders import FoundOrder, get_order
-from tests.clearances.desk import Desk, order
+from tests.clearances.desk import Desk, MovingClock, open_desk, order
+from tests.http.backstage import notice_file
 from tests.http.calls import SHIPPED_NOTICE
 from tests.support.acts import done
 
 ZIP = "94110"
+BLANKS = ["", " ", "\t", "\u00a0", "\u200b"]
+OTHER_LAW = """
+[[obligations]]
+type = "product_classes"
+sufficient_for = ["accessory"]
+
+[[obligations]]
+type = "adult_signature"
+
+[applies_to]
+version = "1"
+source = "another law"
+product_classes = ["suppressor", "accessory"]
+delivered_to = ["CA"]
+residents_of = []
+identity_checks = []
+"""
 USER = {"claimed_user": "shop user 17"}
 
 
@@ -64,6 +92,20 @@ class Shop:
         id_ = clearance_id or self.clearance_id
         return self.desk.do(override_clearance(room, who, id_, wanted, write))
 
+    def override_after(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Something else is written after the override has read the order."""
+
+        @dataclass(frozen=True)
+        class Late(Writing):
+            async def __call__(self, act: Any, /, *args: Any, **named: Any) -> Any:  # noqa: ANN401
+                await work()
+                return await super().__call__(act, *args, **named)
+
+        who, access = self.person(), self.desk.deployment.access
+        room = acting(self.desk.deployment.clearances, access.audit.of(who.actor, who.reach))
+        wanted, write = OverrideRequest(reason="case 4712"), Late(access.database)
+        self.desk.do(override_clearance(room, who, self.clearance_id, wanted, write))
+
     def allow(self, a_day: int) -> None:
         self.desk.rules(self.key, ClearanceRules(overrides_per_day=a_day))
 
@@ -77,6 +119,12 @@ class Shop:
 
     def shown(self) -> FoundOrder:
         return self.desk.do(get_order(self.desk.deployment.privacy, self.key, self.clearance_id))
+
+    def in_dossier(self) -> set[str]:
+        """The decision and its override in the dossier of the acknowledgment."""
+        database, within = self.desk.deployment.database, Within(self.key)
+        found = self.desk.do(database.read(find_order, within, self.order.ack_id))
+        return {one.id for one in found if one.type in {"clearance", "override"}}
 
     def audit(self, action: AuditAction) -> list[AuditEntry]:
         found = self.desk.do(
@@ -112,7 +160,7 @@ def test_a_person_releases_a_refused_order_which_stays_refused(shop: Shop) -> No
     again = shop.again()
     assert (again.cleared, again.token, again.overridden) == (False, None, True)
     assert (again.override_id, again.clearance_id) == (made.override_id, shop.clearance_id)
-    assert again.obligations == made.obligations == ()
+    assert again.obligations == made.obligations == (COMPARED_ZIP,)
     assert shop.read().override["by"] == [  # type: ignore[index]
         {"actor": shop.person().actor, "reason": "case 4712"}
     ]
@@ -139,10 +187,27 @@ def test_a_key_releases_as_many_orders_a_day_as_its_account_says(desk: Desk, sho
     assert shop.override(shop.key, other, **USER).overridden
 
 
-def test_a_key_names_the_user_who_decided(shop: Shop) -> None:
+@pytest.mark.parametrize("blank", [{}, *({"claimed_user": text} for text in BLANKS)])
+def test_a_key_names_the_user_who_decided(shop: Shop, blank: dict[str, str]) -> None:
     shop.allow(1)
     with pytest.raises(InvalidRequest):
-        shop.override(shop.key)
+        shop.override(shop.key, **blank)
+
+
+def test_a_reason_can_be_read(shop: Shop) -> None:
+    with pytest.raises(InvalidRequest):
+        shop.override(shop.person(), reason="\u200b" * 3)
+
+
+def test_a_proposal_holds_for_thirty_days(shop: Shop) -> None:
+    """Later the second person proposes anew."""
+    access = shop.desk.deployment.access
+    shop.desk.do(done(set_settings, access, shop.key.account_id, reviewers=2))
+    shop.override(shop.person(1))
+    shop.desk.clock.advance(timedelta(days=30))
+    assert not shop.override(shop.person(2)).overridden
+    shop.desk.clock.advance(timedelta(days=29))
+    assert shop.override(shop.person(1)).overridden
 
 
 def test_where_two_people_decide_one_alone_releases_nothing(shop: Shop) -> None:
@@ -203,6 +268,33 @@ def test_an_order_without_an_acknowledgment_is_found_again(desk: Desk) -> None:
     assert shop.again().override_id == made.override_id
 
 
+@pytest.mark.parametrize("ack", ["acknowledged", "nothing", None])
+@pytest.mark.parametrize("goods", ["suppressor", "accessory"])
+def test_goods_that_no_notice_covers_are_never_overridden(
+    tmp_path: Path, ack: str | None, goods: str
+) -> None:
+    """Whether the refusal says so or not; goods that it covers keep all obligations of the law."""
+    with open_desk(tmp_path / "data", MovingClock(), None) as desk:
+        desk.publish(notice_file("other-law", "1", applies_to=OTHER_LAW), reviewed=False)
+        key, exemption = desk.account(), None
+        if ack == "acknowledged":
+            ack = desk.acknowledge(key, "other-law", "cs_1")
+        elif ack is None:
+            exemption = {"reason": "a dealer", "kind": "unknown"}
+        more = {"product_class": goods, "exemption": exemption}
+        wanted = replaced(order("nothing", "cbid_nobody", "cs_1", ZIP, **more), ack_id=ack)
+        shop = Shop(desk, key, desk.clear(key, wanted).clearance_id, wanted)
+        if goods == "suppressor":
+            with pytest.raises(OverrideNotAllowed):
+                shop.override(shop.person())
+            return
+        made = shop.override(shop.person())
+        types = {duty["type"] for duty in made.obligations}
+        assert types == {"adult_signature", "compared"}
+        assert shop.override(shop.person()).obligations == made.obligations
+        assert shop.again().obligations == made.obligations
+
+
 @pytest.mark.parametrize(
     "changed",
     [
@@ -243,13 +335,127 @@ def test_a_cleared_order_needs_no_release(desk: Desk) -> None:
             shop.override(shop.person(), clearance_id)
 
 
-def test_a_released_order_can_still_be_cleared(desk: Desk) -> None:
+def revoked(desk: Desk) -> Shop:
+    """An account whose order was refused: its buyer is revoked."""
+    key = desk.account()
+    session = f"cs_{key.account_id}"
+    buyer = desk.sandbox_buyer(key, f"vs_{key.account_id}", ZIP)
+    desk.revoke(buyer)
+    wanted = order(desk.acknowledge(key, SHIPPED_NOTICE, session), buyer, session, ZIP)
+    return Shop(desk, key, desk.clear(key, wanted).clearance_id, wanted)
+
+
+def test_an_overridden_order_can_still_be_cleared(desk: Desk) -> None:
+    """For its buyer; the dossier follows the state, also when that clearance has expired."""
+    shop = revoked(desk)
+    made = shop.override(shop.person())
+    desk.reinstate(shop.order.cbid)
+    cleared = shop.again()
+    assert (cleared.cleared, cleared.overridden) == (True, UNSET)
+    assert (shop.shown().state, shop.in_dossier()) == ("cleared", {cleared.clearance_id})
+    desk.clock.advance(timedelta(days=2))
+    desk.revoke(shop.order.cbid)
+    assert shop.again().override_id == made.override_id
+    assert shop.shown().state == "overridden"
+
+
+def test_an_acknowledgment_belongs_to_the_order_that_was_overridden(desk: Desk) -> None:
+    """One acknowledgment ships one parcel: another address or buyer is refused."""
+    shop = revoked(desk)
+    shop.override(shop.person())
+    desk.reinstate(shop.order.cbid)
+    assert "acknowledgment_already_used" in shop.again(shipping_zip="94111").reasons
+    other = desk.sandbox_buyer(shop.key, "vs_other", ZIP)
+    assert shop.again(cbid=other).reasons == ("buyer_mismatch",)
+
+
+def test_an_exempt_session_belongs_to_the_order_that_was_overridden(desk: Desk) -> None:
+    """There is no acknowledgment: its session stands for one order."""
+    key = desk.account()
+    buyer, exemption = desk.sandbox_buyer(key, "vs_dealer", ZIP), {"reason": "a dealer"}
+    wanted = replaced(order("nothing", buyer, "cs_1", ZIP, exemption=exemption), ack_id=None)
+    shop = Shop(desk, key, desk.clear(key, wanted).clearance_id, wanted)
+    made = shop.override(shop.person())
+    assert shop.again().override_id == made.override_id
+    assert "acknowledgment_already_used" in shop.again(shipping_zip="94111").reasons
+
+
+def test_a_later_refusal_hides_no_override(desk: Desk) -> None:
+    """Neither from the order's state nor from the dossier; it can be overridden as well."""
+    shop = revoked(desk)
+    made = shop.override(shop.person())
+    desk.clock.advance(timedelta(days=8))
+    again = shop.again()
+    assert (again.overridden, again.reasons[0]) == (UNSET, "acknowledgment_too_old")
+    shown = shop.shown()
+    assert (shown.state, shown.clearance_id) == ("overridden", shop.clearance_id)
+    assert {*shown.missing} <= {"seal"}
+    assert shop.in_dossier() == {shop.clearance_id, made.override_id}
+    newer = shop.override(shop.person(), again.clearance_id)
+    assert shop.shown().clearance_id == again.clearance_id
+    assert shop.in_dossier() == {again.clearance_id, newer.override_id}
+
+
+def test_an_override_ends_with_the_age_of_acknowledgments(desk: Desk) -> None:
+    """Seven days by default, although nothing but the buyer is against the order."""
+    key = desk.account()
+    wanted = order("nothing", "cbid_nobody", "cs_1", ZIP)
+    shop = Shop(desk, key, desk.clear(key, wanted).clearance_id, wanted)
+    shop.override(shop.person())
+    desk.clock.advance(timedelta(days=7, seconds=-2))
+    assert shop.again().overridden
+    assert shop.again().overridden is UNSET
+
+
+def test_an_override_is_of_one_order_number(desk: Desk) -> None:
+    """One without a number is of no number; a request without one names any."""
     shop = shop_of(desk)
     shop.override(shop.person())
-    cleared = shop.again(cbid=desk.sandbox_buyer(shop.key, "vs_later", ZIP))
-    assert cleared.cleared
-    assert not cleared.overridden
-    assert shop.shown().state == "cleared"
+    assert shop.again(order_reference="B-1").overridden is UNSET
+    assert shop.again().overridden
+    named = shop_of(desk, order_reference="A-1")
+    named.override(named.person())
+    assert named.again().overridden
+    assert named.again(order_reference="A-1").overridden
+
+
+def test_without_an_acknowledgment_the_evidence_stays_as_long_as_a_notice_says(
+    desk: Desk,
+) -> None:
+    """A refusal that nobody overrode goes after a year."""
+    key, kept = desk.account(), []
+    for number in range(2):
+        wanted = order("nothing", "cbid_nobody", f"cs_{number}", ZIP)
+        kept.append(Shop(desk, key, desk.clear(key, wanted).clearance_id, wanted))
+    kept[1].override(kept[1].person())
+
+    def due() -> set[str]:
+        async def listed() -> set[str]:
+            found = list_due(desk.deployment.privacy, DEPLOYMENT)
+            return {one.record_id async for one in found}
+
+        return {one.clearance_id for one in kept} & desk.do(listed())
+
+    desk.clock.advance(timedelta(days=366))
+    assert due() == {kept[0].clearance_id}
+    desk.clock.advance(timedelta(days=366 * 50))
+    assert due() == {one.clearance_id for one in kept}
+
+
+def test_an_override_waits_for_an_erasure_and_writes_nothing_after_it(shop: Shop) -> None:
+    """It was read before, and is written after: the reason is not kept."""
+
+    async def erase() -> None:
+        privacy = shop.desk.deployment.privacy
+        plan = await plan_erasure(privacy, shop.order.ack_id, DEPLOYMENT)
+        await erase_planned(privacy, plan, ErasureReason.REQUEST)
+
+    with pytest.raises(Erased):
+        shop.override_after(erase)
+    assert (
+        _all(shop, select(overrides.c.id).where(overrides.c.clearance_id == shop.clearance_id))
+        == []
+    )
 
 
 def test_only_its_own_account_and_mode_release_an_order(desk: Desk, shop: Shop) -> None:
@@ -286,8 +492,29 @@ def test_the_record_says_who_released_which_refusal_and_nothing_personal(shop: S
     record = json.loads(body)
     assert (record["type"], record["clearance_id"]) == ("override", shop.clearance_id)
     assert (record["people"], record["reasons"]) == (1, ["buyer_not_found"])
+    assert record["obligations"] == [COMPARED_ZIP]
     assert b"case 4712" not in body
     assert b"shop user" not in body
+
+
+def test_an_order_is_not_cleared_and_overridden_at_once(desk: Desk) -> None:
+    """Whichever is written first: the other one has read the order before."""
+    cleared, overridden = revoked(desk), revoked(desk)
+    for shop in (cleared, overridden):
+        desk.reinstate(shop.order.cbid)
+
+    async def clear() -> None:
+        desk.clock.advance(timedelta(seconds=1))
+        item = await prepare_order(desk.deployment.clearances, cleared.key, cleared.order)
+        assert (await clear_order(item)).decision.cleared
+
+    with pytest.raises(OrderNotRefused):
+        cleared.override_after(clear)
+    elsewhere = replaced(overridden.order, shipping_zip="94111")
+    item = desk.do(prepare_order(desk.deployment.clearances, overridden.key, elsewhere))
+    overridden.override(overridden.person())
+    decision = desk.do(clear_order(item)).decision
+    assert "acknowledgment_already_used" in decision.reasons
 
 
 def _all(shop: Shop, query: Any) -> list[Any]:  # noqa: ANN401 - a query

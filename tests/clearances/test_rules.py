@@ -19,17 +19,28 @@ from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
+    invariant,
     precondition,
     rule,
     run_state_machine_as_test,
 )
+from msgspec import UNSET
 
-from countersign.base.errors import Erased, FulfilmentContradicted, RateLimited
+from countersign.base.errors import (
+    Erased,
+    FulfilmentContradicted,
+    OrderNotRefused,
+    OverrideNotAllowed,
+    RateLimited,
+)
 from countersign.base.values import Mode
 from countersign.core.access.key import Principal
 from countersign.core.clearances.model import ClearanceRules
+from countersign.core.clearances.schemas import ClearanceDecision
+from countersign.core.dossiers.orders_sql import Within, find_order
 from tests.clearances.desk import Desk, order
-from tests.clearances.restated import Asked, Initialed, Person, Shop, Text, World
+from tests.clearances.restated import Asked, Initialed, Person, Refused, Shop, Text, World
+from tests.clearances.test_overriding import Shop as Overriding
 from tests.http.backstage import notice_file
 from tests.support.depth import drawn
 
@@ -216,6 +227,8 @@ class Orders(RuleBasedStateMachine):
             self.desk.erase(ack.ack_id)
             ack.erased, ack.named = True, None
             ack.forget_use()
+            for one in self.world.refused:
+                one.erased |= self.world.acknowledgment(one.asked) is ack
 
     # --- what is asked --------------------------------------------------------------------------
 
@@ -268,6 +281,7 @@ class Orders(RuleBasedStateMachine):
         code=zips,
         goods=st.sampled_from(GOODS[:4]),
         named=st.booleans(),
+        by_hand=st.sampled_from(["", "", "overridden", "reinstated"]),
     )
     def buy(
         self,
@@ -279,8 +293,9 @@ class Orders(RuleBasedStateMachine):
         code: str,
         goods: str | None,
         named: bool,
+        by_hand: str,
     ) -> None:
-        """The acts of a careful vendor, from beginning to end."""
+        """The acts of a careful vendor, from beginning to end; maybe the buyer was revoked."""
         self.verify(shop=verified_at, code=code, age=age, days=days)
         cbid = [*self.world.people][-1]
         text = self.world.in_force(self.mode)
@@ -298,7 +313,17 @@ class Orders(RuleBasedStateMachine):
             cbid if named else None,
         )
         own = self.shops[shop]
-        self._compare(Asked(own, self.mode, ack_id, cbid, "cs_1", code, goods, None))
+        asked = Asked(own, self.mode, ack_id, cbid, "cs_1", code, goods, None)
+        before = len(self.world.refused)
+        if by_hand:
+            self.revoke(number=0)
+        self._compare(asked)
+        if by_hand and len(self.world.refused) > before:
+            self.override(number=0, again=True)
+        if by_hand == "reinstated":
+            self.reinstate(number=0)
+            self._compare(dataclasses.replace(asked, zip=ZIPS[-1]))
+            self._compare(asked)
 
     @precondition(lambda self: self.last is not None)
     @rule()
@@ -330,13 +355,49 @@ class Orders(RuleBasedStateMachine):
             return
         receipt = self.desk.fulfil(who, clearance_id, **given)
         ack.shipped_under = ack.shipped_under or clearance_id
+        ack.sent.add(clearance_id)
         ack.signed = ack.signed or signed
         ack.closed = ack.signed or not ack.text.needs_adult_signature
         assert (receipt.closed_at is not None) == ack.closed
         self._compare(asked)
 
+    @precondition(lambda self: self.world.refused)
+    @rule(number=indexes, again=st.booleans())
+    def override(self, number: int, *, again: bool) -> None:
+        """A person overrides a refusal, which may have been long ago; most ask again at once."""
+        one = self.world.refused[-1 - number % len(self.world.refused)]
+        who = self.principals[self.shops.index(one.asked.shop)]
+        shop = Overriding(self.desk, who, one.clearance_id, None)
+        expected: type[Exception] | None = None
+        if one.erased:
+            expected = Erased
+        elif one.is_never_overridden:
+            expected = OverrideNotAllowed
+        elif not one.override_id and shop.shown().state in {"cleared", "shipped", "delivered"}:
+            expected = OrderNotRefused
+        if expected is not None:
+            with pytest.raises(expected):
+                shop.override(shop.person())
+            return
+        made = shop.override(shop.person())
+        assert (made.cleared, [*made.reasons]) == (False, one.reasons)
+        assert made.override_id == (one.override_id or made.override_id)
+        if not one.override_id:
+            one.override_id, one.at = str(made.override_id), self.world.now
+            one.obligations = made.obligations
+            self.world.overridden(one)
+        ack = self.world.acknowledgment(one.asked)
+        types = [obligation["type"] for obligation in made.obligations]
+        if ack:
+            assert types == ["adult_signature"] * ack.text.needs_adult_signature + ["compared"]
+        assert (types[-1], made.obligations) == ("compared", one.obligations)
+        self._move(timedelta(seconds=1))
+        if again:
+            self._compare(one.asked)
+
     def _compare(self, asked: Asked) -> None:
         self.last = asked
+        self._move(timedelta(milliseconds=1))  # within one, no decision is the newest
         who = self.principals[self.shops.index(asked.shop)]
         address = None if asked.address_zip is None else {"postal_code": asked.address_zip}
         sent = order(
@@ -357,7 +418,8 @@ class Orders(RuleBasedStateMachine):
         assert answer.cleared == (expected == [])
         self.world.after(asked, expected)
         if not answer.cleared:
-            assert (answer.token, answer.expires_at, answer.obligations) == (None, None, ())
+            assert (answer.token, answer.expires_at) == (None, None)
+            self._compare_refused(asked, answer)
             return
         ack = self.world.initialed[asked.ack_id]
         assert answer.already_shipped == self.world.shipped(asked)
@@ -370,11 +432,39 @@ class Orders(RuleBasedStateMachine):
             assert answer.clearance_id != ack.clearance_id
             ack.valid_until = self.world.valid_until(asked)
             ack.order, ack.clearance_id = asked.order, answer.clearance_id
+            ack.decided(answer.clearance_id, cleared=True)
             self.granted.append((answer.clearance_id, ack, asked))
         assert answer.expires_at == ack.valid_until
         assert answer.token
         types = [obligation["type"] for obligation in answer.obligations]
         assert types == ["adult_signature"] * ack.text.needs_adult_signature + ["compared"]
+
+    def _compare_refused(self, asked: Asked, answer: ClearanceDecision) -> None:
+        made = self.world.override_of(asked, [*answer.reasons])
+        if made is not None:
+            assert (answer.overridden, answer.override_id) == (True, made.override_id)
+            assert (answer.clearance_id, answer.obligations) == (
+                made.clearance_id,
+                made.obligations,
+            )
+            return
+        assert (answer.overridden, answer.obligations) == (UNSET, ())
+        self.world.refused.append(Refused(answer.clearance_id, asked, [*answer.reasons]))
+        ack = self.world.acknowledgment(asked)
+        if ack is not None:
+            ack.decided(answer.clearance_id, cleared=False)
+
+    @invariant()
+    def the_dossier_tells_the_override(self) -> None:
+        """Of each acknowledgment: one decision, that of the shipment if there is one."""
+        for ack in [*self.world.initialed.values()][-2:] if self.world.refused else []:
+            who = _in_mode(self.principals[self.shops.index(ack.shop)], ack.mode)
+            read = self.desk.deployment.database.read
+            found = self.desk.do(read(find_order, Within(who), ack.ack_id))
+            shown = max(ack.sent, default=ack.told)
+            of_it = [one.override_id for one in self.world.refused if one.clearance_id == shown]
+            expected = {shown, *of_it} - {""}
+            assert {one.id for one in found if one.type in {"clearance", "override"}} == expected
 
     # --- the rest -------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""A refused order is released in the console, and by a key that a person made for it."""
+"""A refusal is overridden in the console, and by a key that a person made for it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def refused(vendor: Vendor, **changed: str) -> str:
 
 
 def test_a_person_releases_a_refused_order_in_the_console(tmp_path: Path) -> None:
-    """With a reason; the page says then that it was released by hand, and offers it no more."""
+    """With a reason; the page says so then, and offers it only for a later refusal."""
 
     async def work(console: Console) -> None:
         account = await console.account("vendor")
@@ -38,6 +38,13 @@ def test_a_person_releases_a_refused_order_in_the_console(tmp_path: Path) -> Non
         assert EN["step_overridden"] in shown
         assert EN["decided_clearance_overridden"] in shown
         assert f"{page}/override" not in shown
+        console.clock.seconds += 8 * 24 * 3600  # the override has ended
+        await refused(vendor)
+        cora = Visitor(console, (await console.person("Cay", Role.COMPLIANCE, account)).session)
+        shown = (await cora.raw("GET", page)).text
+        assert EN["verdict_overridden"] in shown
+        await cora.send(f"{page}/override", reason="case 4713")
+        assert f"{page}/override" not in (await cora.raw("GET", page)).text
         support = Visitor(console, (await console.person("Sam", Role.SUPPORT, account)).session)
         other = f"{places(account)[False, 'orders']}/{await refused(vendor, session_id='cs_2')}"
         assert f"{other}/override" not in (await support.raw("GET", other)).text

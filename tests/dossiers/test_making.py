@@ -187,5 +187,5 @@ def test_the_dossier_of_a_released_order_says_that_it_was_released_by_hand(order
     assert released.id == made.override_id
     assert released.shown["override"]["by"][0]["reason"] == "case 4712"
     verdict = " ".join(said(data).summary)
-    assert "an override by hand, by a person at the vendor, which is no clearance" in verdict
+    assert "a manual override by a person at the vendor, which is no clearance" in verdict
     assert "cleared" not in verdict

@@ -12,6 +12,7 @@ import httpx2
 import pytest
 
 from countersign.core.webhooks.model import ENDPOINTS_MAX
+from tests.openapi.every_scope import key_of_a_person
 from tests.support import postgres
 from tests.support.document import Document, Operation, committed_document
 from tests.support.service import SERVES, Deployment, Server, running_server
@@ -31,6 +32,7 @@ REVIEWS = "/v1/buyers/reviews"
 CART: dict[str, Any] = {"product_classes": ["barrel"], "ship_to": {"state": "CA"}}
 CLEARANCES = "/v1/clearances"
 SHIPPED: dict[str, Any] = {"carrier": "UPS"}
+OVERRIDE: dict[str, Any] = {"reason": "case 4712", "claimed_user": "shop user 17"}
 EVENTS = "/v1/events"
 LONG_AGO = "evt_01km9x4vab7wqrr1p6q1s2t3v5"
 """The identifier of an event older than the kept ones."""
@@ -124,7 +126,7 @@ def test_an_answer_at_the_rate_limit_is_in_the_document(tmp_path: Path) -> None:
     own.run("init")
     with running_server(own, RATE_LIMIT="1/60") as limited, limited.client() as client:
         walk = Walk(client)
-        key = own.widest_key(own.account("limited"))
+        key = key_of_a_person(own, own.account("limited"))
         walk(key, "GET", "/v1/notices")
         for operation in document.of_vendors():
             if operation.definition["security"] == [{"key": []}]:
@@ -137,10 +139,12 @@ def test_an_answer_at_the_rate_limit_is_in_the_document(tmp_path: Path) -> None:
 
 def walk_through(walk: Walk, document: Document, deployment: Deployment, account: str) -> None:
     """Every operation, with every kind of request that it answers in a way of its own."""
-    key = deployment.widest_key(account)
+    key = key_of_a_person(deployment, account)
     narrow = deployment.key(account, "test", "--scope", "events:read")
     narrow_else = deployment.key(account, "test", "--scope", "notices:read")
     live = deployment.key(account, "live")
+
+    deployment.run("accounts", "clearance", "set", account, "--overrides-per-day", "9")
 
     receipt = walk(key, "POST", ACKNOWLEDGE, json=INITIALS).json()
     buyer = walk(key, "POST", VERIFY, json=SANDBOX).json()
@@ -176,6 +180,7 @@ def walk_through(walk: Walk, document: Document, deployment: Deployment, account
         "getOrder": f"/v1/orders/{receipt['ack_id']}",
         "getClearanceDossier": f"{clearance}/dossier",
         "fulfilOrder": f"{clearance}/fulfilment",
+        "overrideClearance": f"{clearance}/override",
         "getHealth": "/healthz",
         "getReadiness": "/readyz",
     }
@@ -256,10 +261,12 @@ def walk_clearances(walk: Walk, deployment: Deployment, key: str, cbid: str) -> 
     order = {"ack_id": ack_id, "cbid": cbid, "session_id": "cs", "shipping_zip": "94111"}
     answer = walk(key, "POST", CLEARANCES, json=order).json()
     assert answer["cleared"] is True, answer
-    refused = walk(key, "POST", CLEARANCES, json=order | {"cbid": "unknown"}).json()
+    wrong = {"cbid": "unknown", "product_class": "accessory"}
+    refused = walk(key, "POST", CLEARANCES, json=order | wrong).json()
     path = f"{CLEARANCES}/{answer['clearance_id']}"
     fulfilment = f"{path}/fulfilment"
     walk(key, "POST", f"{CLEARANCES}/{refused['clearance_id']}/fulfilment", json=SHIPPED)
+    walk_overrides(walk, key, path, f"{CLEARANCES}/{refused['clearance_id']}")
     for sent in (SHIPPED, SHIPPED, {"carrier": "USPS"}):
         walk(key, "POST", fulfilment, json=sent, headers={"Idempotency-Key": "closing"})
         walk(key, "POST", CLEARANCES, json=order | sent, headers={"Idempotency-Key": "asking"})
@@ -283,7 +290,18 @@ def walk_clearances(walk: Walk, deployment: Deployment, key: str, cbid: str) -> 
     walk(key, "POST", f"{CLEARANCES}/unknown/fulfilment", json=SHIPPED)
     deployment.run("erase", ack_id, "--yes")
     walk(key, "POST", fulfilment, json=SHIPPED)
+    walk(key, "POST", f"{CLEARANCES}/{refused['clearance_id']}/override", json=OVERRIDE)
     return path
+
+
+def walk_overrides(walk: Walk, key: str, cleared: str, refused: str) -> None:
+    """A refusal that is overridden, and what is not."""
+    for path in (refused, cleared, f"{CLEARANCES}/unknown"):
+        walk(key, "POST", f"{path}/override", json=OVERRIDE)
+    for body in (OVERRIDE, OVERRIDE | {"claimed_user": "another"}, {}):
+        walk(key, "POST", f"{refused}/override", json=body, headers={"Idempotency-Key": "hand"})
+    walk(key, "POST", f"{refused}/override", **LARGE)
+    walk(key, "POST", f"{refused}/override", content=b"{}", headers={"Content-Type": "text/plain"})
 
 
 def walk_checkout(walk: Walk, key: str, live: str) -> dict[str, str]:

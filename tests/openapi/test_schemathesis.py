@@ -13,6 +13,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.openapi.every_scope import key_of_a_person
 from tests.support.depth import drawn
 from tests.support.document import COMMITTED, JSON, Document, committed_document, resolved
 from tests.support.service import Deployment, Server
@@ -303,7 +304,8 @@ def run_schemathesis(
 ) -> dict[str, Any]:
     """Run every phase and every check as two accounts that must not see each other's objects."""
     keys = {
-        name: deployment.widest_key(deployment.account(f"{directory.name} {name}")) for name in "ab"
+        name: key_of_a_person(deployment, deployment.account(f"{directory.name} {name}"))
+        for name in "ab"
     }
     with server.client(keys["a"]) as client:
         known = {"fulfilOrder": {"clearance_id": _cleared(client)}}

@@ -116,7 +116,7 @@ export class NoticeVersionMismatch extends CountersignError {}
 /** A legal hold prevents the erasure. */
 export class OnHold extends CountersignError {}
 
-/** This order is cleared or shipped, so there is nothing to release by hand. */
+/** This order is cleared or shipped, so there is no refusal to override. */
 export class OrderNotRefused extends CountersignError {}
 
 /** The order_reference sent is not that of the session or of the acknowledgment. */
@@ -137,10 +137,10 @@ export class OutcomeUnknown extends CountersignError {}
 /** The service is overloaded at the moment. */
 export class Overloaded extends CountersignError {}
 
-/** Keys of this account release no more orders by hand today. */
+/** Keys of this account have made all manual overrides that they may within 24 hours. */
 export class OverrideLimitReached extends CountersignError {}
 
-/** This order cannot be released by hand. */
+/** The refusal of this order cannot be overridden. */
 export class OverrideNotAllowed extends CountersignError {}
 
 /** A passkey must have been used in the last five minutes for this operation. */

@@ -952,15 +952,15 @@ export class Clearances extends Resource {
   }
 
   /**
-   * Release a refused order by hand.
+   * Override the refusal of an order by hand.
    *
-   * Release a refused order by hand, on the responsibility of whoever does. It stays refused.
+   * Override the refusal of an order, on the responsibility of whoever does. It stays refused.
    *
-   * There is no token, and nothing is cleared: a record of its own type says who released which
-   * refusal, and why. Asked again, the order has `overridden` as long as nothing else is against
-   * it. A second release of one refusal gets the first. Where two people decide at the account, the
-   * first request is a proposal, and another person releases the order; a key releases nothing
-   * there.
+   * There is no token, and nothing is cleared: a record of its own type says who overrode which
+   * refusal, and why. The acknowledgment belongs to this order from now on. Asked again, the order
+   * has `overridden` as long as nothing else is against it, and the acknowledgment could be as old.
+   * A second override of one refusal gets the first. Where two people decide at the account, the
+   * first request is a proposal for 30 days, and another person overrides; a key does not there.
    *
    * Needs the scope `clearances:override`. A person needs a fresh passkey.
    */

@@ -792,8 +792,8 @@ export interface ClearanceDecision {
    */
   already_shipped: boolean;
   /**
-   * Present and true: it is refused still, and was released by hand for reasons among which are all
-   * of these. `clearance_id` is that of the refusal.
+   * Present and true: it is refused still, and has a manual override. The reasons here are all
+   * reasons of that refusal, `clearance_id` is its own, and `obligations` are the duties.
    */
   overridden?: boolean;
   /** Present with `overridden`. */
@@ -840,9 +840,8 @@ export interface Clearance {
   /** null: not cleared, or no longer valid. */
   token: string | null;
   /**
-   * Present if the order was refused, and released by hand: `override_id` and `created_at`; `by`,
-   * with `actor` (a person, or a key) and `reason` of each, and `claimed_user`, until they are
-   * erased.
+   * Present if the refusal has a manual override: `override_id` and `created_at`; `by`, with
+   * `actor` (a person, or a key) and `reason` of each, and `claimed_user`, until they are erased.
    */
   override?: Record<string, unknown>;
   /** The reports about the order, oldest first. */
@@ -907,7 +906,7 @@ export interface FulfilmentReceipt {
   closed_at: string | null;
 }
 
-/** Why a refused order is released by hand. */
+/** Why a refusal is manually overridden. */
 export interface OverrideRequest {
   /** Why. The audit keeps it permanently: nothing personal. */
   reason: string;
@@ -917,7 +916,7 @@ export interface OverrideRequest {
   order_reference?: string | null | undefined;
 }
 
-/** A refused order that was released by hand. It is not cleared, and has no token. */
+/** A refused order with a manual override. It is not cleared, and has no token. */
 export interface Overridden {
   clearance_id: string;
   /** Always false. */
@@ -928,7 +927,7 @@ export interface Overridden {
   override_id: string | null;
   /** Those of the refusal. */
   reasons: Array<Open<"acknowledgment_already_used" | "acknowledgment_erased" | "acknowledgment_not_found" | "acknowledgment_too_old" | "address_mismatch" | "address_not_proved" | "age_below_minimum" | "age_not_proved" | "age_unknown" | "buyer_expired" | "buyer_mismatch" | "buyer_not_found" | "buyer_not_verified" | "buyer_requires_input" | "buyer_revoked" | "consent_declined" | "contact_unverified" | "details_mismatch" | "device_unsupported" | "document_expired" | "document_expiry_unknown" | "document_not_accepted" | "document_unreadable" | "document_unsupported" | "exemption_expired" | "exemption_facts_missing" | "exemption_not_named" | "identity_failed" | "identity_not_proved" | "identity_requires_input" | "notice_not_in_force" | "notice_not_sufficient" | "order_already_fulfilled" | "product_class_missing" | "provider_session_not_found" | "refused_by_vendor" | "revoked" | "selfie_mismatch" | "selfie_not_accepted" | "session_canceled" | "session_expired" | "session_mismatch" | "session_not_bound" | "session_redacted" | "session_undecided" | "simulated_elsewhere" | "test_session" | "verification_misconfigured" | "verification_not_configured" | "verification_withdrawn" | "zip_mismatch" | "zip_unknown">>;
-  /** As they were: a refused order has none. */
+  /** The duties for the order, each with a `type`. */
   obligations: Array<Record<string, unknown>>;
 }
 
@@ -1374,7 +1373,10 @@ export interface ClosedAccount {
 
 /** What a new key may do, and for how long. */
 export interface KeyRequest {
-  /** Left out: all that a vendor's server needs. */
+  /**
+   * Left out: all that a vendor's server needs. Only a signed-in person with a fresh passkey gives
+   * `clearances:override`.
+   */
   scopes?: Scope[] | null | undefined;
   /** Left out: it works until it is revoked. */
   lifetime_seconds?: number | null | undefined;
@@ -1756,8 +1758,8 @@ export interface OrderStep {
   at: string;
   /**
    * Such as `link_made`, `identity_check_started`, `identity_check_verified`, `identity_check_made`
-   * (with a result that was erased), `acknowledged`, `cleared`, `not_cleared`, `overridden`
-   * (released by hand), `fulfilment_reported`, `payment_reported`, `order_closed`,
+   * (with a result that was erased), `acknowledged`, `cleared`, `not_cleared`, `overridden` (a
+   * manual override), `fulfilment_reported`, `payment_reported`, `order_closed`,
    * `session_completed`, `erased`, `name_used_again` (an acknowledgment of another buyer, or after
    * a shipment).
    */

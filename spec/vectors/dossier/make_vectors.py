@@ -184,11 +184,23 @@ def fulfilment(number: int, clearance_id: str) -> Made:
 
 
 def override(number: int, clearance_id: str, people: int, *reasons: str) -> Made:
-    """A release by hand of a refused order."""
-    by = [{"actor": "key_01m7xdxbmvex7t29vh2x05yy99", "reason": "case 4712"}]
+    """A manual override of a refusal."""
+    actors = PEOPLE[:people] or ["key_01m7xdxbmvex7t29vh2x05yy99"]
+    return override_by(number, clearance_id, people, actors, *reasons)
+
+
+PEOPLE = ["per_01m7xdxbmvex7t29vh2x05yy99", "per_01m7xdxbmvex7t29vh2x05yy9a"]
+
+
+def override_by(
+    number: int, clearance_id: str, people: int, actors: Sequence[str], *reasons: str
+) -> Made:
+    """The same, as by whomever."""
+    by = [{"actor": actor, "reason": "case 4712"} for actor in actors]
     personal = {"override": {"by": by, "claimed_user": None if people else "shop user 17"}}
     own: dict[str, Json] = {"clearance_id": clearance_id, "people": people}
-    return made("override", number, personal, account=ACCOUNT, reasons=[*reasons], **own)
+    own |= {"obligations": [{"type": "compared", "what": "zip"}], "reasons": [*reasons]}
+    return made("override", number, personal, account=ACCOUNT, **own)
 
 
 def notice_event(number: int, event: str, notice: bytes = NOTICE) -> Made:
@@ -348,7 +360,7 @@ def exempt_order(clearance: Made) -> DossierContents:
 
 
 def overridden(refused: Made, people: int) -> list[Made]:
-    """The release by hand of this refusal."""
+    """The manual override of this refusal."""
     return [override(24, refused.id, people, *REASONS).named(**NAMED)]
 
 
@@ -537,6 +549,22 @@ def broken_joins() -> dict[str, tuple[str, DossierContents]]:
             "an override of other reasons than the refusal's",
             dossier(*PARTIES, ACK, REFUSED, override(24, REFUSED.id, 1, REASONS[0]).named(**NAMED)),
         ),
+        **{
+            f"override-by-{name}": (
+                f"an override of {people} people, by {name}",
+                dossier(
+                    *(*PARTIES, ACK, REFUSED),
+                    override_by(24, REFUSED.id, people, actors, *REASONS).named(**NAMED),
+                ),
+            )
+            for name, people, actors in (
+                ("one-of-two", 2, PEOPLE[:1]),
+                ("one-twice", 2, PEOPLE[:1] * 2),
+                ("nobody", 1, []),
+                ("a-person-as-key", 0, PEOPLE[:1]),
+                ("a-key-as-person", 1, ["key_01m7xdxbmvex7t29vh2x05yy99"]),
+            )
+        },
         "overridden-twice": (
             "two overrides of one refusal",
             dossier(
@@ -974,6 +1002,11 @@ def out_of_order() -> dict[str, tuple[list[str], list[str], DossierContents]]:
             ),
             [],
             decided_at(AT.format(1), late_check),
+        ),
+        "overridden-before-refused": (
+            the("the refusal was manually overridden", early, "the decision on it", decided, 4),
+            [],
+            dossier(*PARTIES, ACK, REFUSED, at_time(overridden(REFUSED, 1)[0], early)),
         ),
         "check-of-version-1-after-the-decision": (
             [],

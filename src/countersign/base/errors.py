@@ -223,15 +223,15 @@ class ClearanceNotGranted(Refusal, code="clearance_not_granted", status=409):
 
 
 class OrderNotRefused(Refusal, code="order_not_refused", status=409):
-    """This order is cleared or shipped, so there is nothing to release by hand."""
+    """This order is cleared or shipped, so there is no refusal to override."""
 
 
 class OverrideNotAllowed(Refusal, code="override_not_allowed", status=409):
-    """This order cannot be released by hand."""
+    """The refusal of this order cannot be overridden."""
 
 
 class OverrideLimitReached(Refusal, code="override_limit_reached", status=409):
-    """Keys of this account release no more orders by hand today."""
+    """Keys of this account have made all manual overrides that they may within 24 hours."""
 
 
 class FulfilmentContradicted(Refusal, code="fulfilment_contradicted", status=409):

@@ -239,7 +239,7 @@ class OnHold(CountersignError):
 
 
 class OrderNotRefused(CountersignError):
-    """This order is cleared or shipped, so there is nothing to release by hand."""
+    """This order is cleared or shipped, so there is no refusal to override."""
 
     default_code = "order_not_refused"
 
@@ -281,13 +281,13 @@ class Overloaded(CountersignError):
 
 
 class OverrideLimitReached(CountersignError):
-    """Keys of this account release no more orders by hand today."""
+    """Keys of this account have made all manual overrides that they may within 24 hours."""
 
     default_code = "override_limit_reached"
 
 
 class OverrideNotAllowed(CountersignError):
-    """This order cannot be released by hand."""
+    """The refusal of this order cannot be overridden."""
 
     default_code = "override_not_allowed"
 

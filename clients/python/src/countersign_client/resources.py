@@ -1243,15 +1243,17 @@ class Clearances(Resource[S]):
         order_reference: str | None = None,
         idempotency_key: str | None = None,
     ) -> Call[types.Overridden]:
-        """Release a refused order by hand.
+        """Override the refusal of an order by hand.
 
-        Release a refused order by hand, on the responsibility of whoever does. It stays refused.
+        Override the refusal of an order, on the responsibility of whoever does. It stays
+        refused.
 
-        There is no token, and nothing is cleared: a record of its own type says who released
-        which refusal, and why. Asked again, the order has `overridden` as long as nothing else
-        is against it. A second release of one refusal gets the first. Where two people decide at
-        the account, the first request is a proposal, and another person releases the order; a
-        key releases nothing there.
+        There is no token, and nothing is cleared: a record of its own type says who overrode
+        which refusal, and why. The acknowledgment belongs to this order from now on. Asked
+        again, the order has `overridden` as long as nothing else is against it, and the
+        acknowledgment could be as old. A second override of one refusal gets the first. Where
+        two people decide at the account, the first request is a proposal for 30 days, and
+        another person overrides; a key does not there.
 
         Needs the scope `clearances:override`. A person needs a fresh passkey.
 
@@ -2214,7 +2216,8 @@ class Keys(Resource[S]):
         Needs the scope `keys:manage`. It answers only where the console is on, else with
         `not_found`. A person needs a fresh passkey.
 
-        - `scopes`: Left out: all that a vendor's server needs.
+        - `scopes`: Left out: all that a vendor's server needs. Only a signed-in person with a fresh
+          passkey gives `clearances:override`.
         - `lifetime_seconds`: Left out: it works until it is revoked.
         - `name`: What it is for, such as the server that has it; nothing personal.
         """

@@ -1166,8 +1166,8 @@ class ClearanceDecision(Result, frozen=True, kw_only=True):
     """
 
     overridden: bool | None = None
-    """Present and true: it is refused still, and was released by hand for reasons among which are
-    all of these. `clearance_id` is that of the refusal.
+    """Present and true: it is refused still, and has a manual override. The reasons here are all
+    reasons of that refusal, `clearance_id` is its own, and `obligations` are the duties.
     """
 
     override_id: str | None = None
@@ -1249,9 +1249,8 @@ class Clearance(Result, frozen=True, kw_only=True):
     """null: not cleared, or no longer valid."""
 
     override: dict[str, Any] | None = None
-    """Present if the order was refused, and released by hand: `override_id` and `created_at`; `by`,
-    with `actor` (a person, or a key) and `reason` of each, and `claimed_user`, until they are
-    erased.
+    """Present if the refusal has a manual override: `override_id` and `created_at`; `by`, with
+    `actor` (a person, or a key) and `reason` of each, and `claimed_user`, until they are erased.
     """
 
     fulfilments: tuple[Fulfilment, ...]
@@ -1306,7 +1305,7 @@ class FulfilmentReceipt(Result, frozen=True, kw_only=True):
 
 
 class Overridden(Result, frozen=True, kw_only=True):
-    """A refused order that was released by hand. It is not cleared, and has no token."""
+    """A refused order with a manual override. It is not cleared, and has no token."""
 
     clearance_id: str
 
@@ -1337,7 +1336,7 @@ class Overridden(Result, frozen=True, kw_only=True):
     """
 
     obligations: tuple[dict[str, Any], ...]
-    """As they were: a refused order has none."""
+    """The duties for the order, each with a `type`."""
 
 
 class CheckoutSession(Result, frozen=True, kw_only=True):
@@ -1982,7 +1981,7 @@ class OrderStep(Result, frozen=True, kw_only=True):
     what: str
     """Such as `link_made`, `identity_check_started`, `identity_check_verified`,
     `identity_check_made` (with a result that was erased), `acknowledged`, `cleared`,
-    `not_cleared`, `overridden` (released by hand), `fulfilment_reported`, `payment_reported`,
+    `not_cleared`, `overridden` (a manual override), `fulfilment_reported`, `payment_reported`,
     `order_closed`, `session_completed`, `erased`, `name_used_again` (an acknowledgment of
     another buyer, or after a shipment).
     """

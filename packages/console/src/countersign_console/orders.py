@@ -74,10 +74,22 @@ async def _cancel(visit: Visit, order: Item) -> str:
     return await visit.tell("cancel_link", visit.here, {})
 
 
+def _newest_decision(order: Item) -> str:
+    """Of an overridden order it can be a later refusal."""
+    decided = (part["id"] for part in order["parts"] if part["type"] == "clearance")
+    return max(decided, default="")
+
+
+def _is_refused(order: Item) -> bool:
+    if order["state"] == "overridden":
+        return _newest_decision(order) > str(order["clearance_id"])
+    return str(order["state"]) == "refused"
+
+
 async def _override(visit: Visit, order: Item) -> str:
-    """Release a refused order by hand; where two people decide, the first one proposes it."""
+    """Override the newest refusal; where two people decide, the first one proposes it."""
     body = {"reason": _reason(visit)}
-    path = f"/v1/clearances/{order['clearance_id']}/override"
+    path = f"/v1/clearances/{_newest_decision(order)}/override"
     made = await visit.call("POST", path, body=body)
     said = "overridden" if made["overridden"] else "override_proposed"
     return await visit.tell(said, visit.here, body)
@@ -159,7 +171,7 @@ class Orders(Page):
             fields=(Field(name="reason", required=True, length=200),),
             fresh=True,
             run=_override,
-            when=lambda order: order["state"] == "refused",
+            when=_is_refused,
         ),
         Act(
             name="cancel_link",

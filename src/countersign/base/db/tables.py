@@ -999,14 +999,14 @@ fulfilments: Final = _in_mode(
     Index(None, "ack_id"),
 )
 
-# Refused orders that were released by hand; the content is in the record.
+# Manual overrides of refused orders; the content is in the record.
 overrides: Final = _in_mode(
     "overrides",
     Column("id", String(40), primary_key=True, info=_personal("evidence")),
     Column("account_id", String(40), nullable=False),
     _mode(),
     Column("clearance_id", String(40), nullable=False, unique=True),
-    # The keyed hash of the order as it was refused: a changed one is not released.
+    # The keyed hash of the order as it was refused: a changed one is not covered.
     _hidden("order_index", "order", "order"),
     # Whether a key asked: those are limited by the day.
     Column("by_key", Boolean, nullable=False),

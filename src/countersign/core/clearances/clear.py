@@ -79,10 +79,8 @@ SHIPPING_FIELD: Final = "shipping"
 VERIFICATION_FIELD: Final = "verification"
 EXEMPTION_FIELD: Final = "exemption"
 RECORD_ENTROPY: Final = entropy_needed(4) + SEAL_ENTROPY
-"""Random bytes that the record of one decision takes: it has four personal fields.
-
-An order with a reference takes a salt more, and so does one with an exemption.
-"""
+"""Random bytes that the record of one decision takes: it has four personal fields. An order with a
+reference takes a salt more, and so does one with an exemption."""
 _ID_ENTROPY: Final = 8
 _insert_clearances: Final = BulkInsert(
     clearances, "id", "account_id", "mode", "ack_id", "kid", "expires_at", "at"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -67,6 +67,7 @@ class _Record(msgspec.Struct):
     test_clock: datetime | None = None
     order_named: bool | None = None
     reasons: tuple[str, ...] = ()
+    obligations: tuple[dict[str, Any], ...] = ()
 
 
 _read_record: Final = msgspec.json.Decoder(_Record).decode
@@ -83,7 +84,10 @@ _select_cleared: Final = SelectAmong(_SQL["cleared"])
 
 
 def with_uses(connection: Connection, batch: Sequence[NewClearance]) -> list[NewClearance]:
-    """The orders, those without an acknowledgment with the first clearance of their session."""
+    """The orders, those without an acknowledgment with the first clearance of their session.
+
+    It counts if it was granted, or its refusal overridden.
+    """
     exempt = {_place(new): new for new in reversed(batch) if new.order.ack_id is None}
     if exempt:  # the first one has no row to lock: two servers take turns by the account
         owners = accounts.c.id.in_({new.account_id for new in exempt.values()})
@@ -95,7 +99,7 @@ def with_uses(connection: Connection, batch: Sequence[NewClearance]) -> list[New
             found_by(connection, disclosures.c.session_index, new.session_index),
             AccountReach(new.account_id, new.mode).rows(clearances),
             c.ack_id > earliest_id(CLEARANCE, 0),
-            c.kid.is_not(None),
+            c.kid.is_not(None) | c.id.in_(select(overrides.c.clearance_id)),
         )
         first[place] = connection.execute(known).scalar() or new.clearance_id
     return [
@@ -195,21 +199,37 @@ class BatchFacts:
             self._changed.add(ack_id)
             self._earlier[new.clearance_id] = granted
 
+    def bind(self, new: NewClearance) -> None:
+        """Bind the acknowledgment to a manually overridden order, unless it is another's."""
+        known = new.order.cbid if self._buyer(new) else None
+        use = self._uses.get(new.use_id)
+        if use is None:
+            use, self._added[new.use_id] = AcknowledgmentUse(known, new.cbid_index), new
+        if use.order_index is None:
+            self._uses[new.use_id] = use._replace(order_index=new.order_index)
+            self._changed.add(new.use_id)
+
     def overridden(
         self, connection: Connection, new: NewClearance, result: ClearanceResult
     ) -> ClearanceResult:
-        """The refusal, as that of an order which was released by hand for all these reasons.
+        """The refusal, as one that was overridden: the reasons here are all reasons of that one.
 
-        A new reason, or another order, is refused anew.
+        A new reason, or another order, is refused anew; so is any once the override has ended.
         """
-        o = overrides.c
+        o, d = overrides.c, disclosures.c
+        rules = self._rules.get(new.account_id) or ClearanceRules()
         found = select(o.id, o.clearance_id, records.c.body).join(records, records.c.id == o.id)
-        found = found.join(disclosures, disclosures.c.record_id == o.clearance_id)
+        found = found.join(disclosures, d.record_id == o.clearance_id).order_by(o.id.desc())
         found = found.where(o.order_index == new.order_index, o.mode == new.mode)
-        found = found.where(disclosures.c.cbid_index == new.cbid_index).order_by(o.id.desc())
+        found = found.where(d.cbid_index == new.cbid_index)
+        found = found.where(o.at > new.at - rules.acknowledgment_max_age)
+        if new.reference_index is not None:
+            found = found.where(d.reference_index == new.reference_index)
         for id_, clearance_id, body in connection.execute(found):
-            if {*result.reasons} <= {*_read_record(body).reasons}:
-                return replace(result, is_new=False, override=(id_, clearance_id))
+            read = _read_record(body)
+            if {*result.reasons} <= {*read.reasons}:
+                made, duties = (id_, clearance_id), read.obligations
+                return replace(result, is_new=False, override=made, obligations=duties)
         return result
 
     def defer(self, connection: Connection, deferred: Deferred) -> None:
@@ -242,7 +262,9 @@ class BatchFacts:
                 key = keys.get(ack_id) or key_of(ack.session_index, ack.reference_index, ack_id)
             act = OrderAct(new.account_id, new.mode, to_ms(new.at), key, new.clearance_id)
             if result.override is not None:
-                continue  # the order stays as it was released
+                made = act._replace(member_id=result.override[0])
+                acts.append(made._replace(state=OrderState.OVERRIDDEN))
+                continue
             if granted is None:
                 acts.append(act._replace(state=OrderState.REFUSED))
             else:

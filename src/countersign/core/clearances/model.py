@@ -45,7 +45,7 @@ class ClearanceRules(Struct, frozen=True, kw_only=True):
     order_reference_required: bool = True
     """True if live orders must be named; accounts of earlier releases begin with False."""
     overrides_per_day: int = 0
-    """How many refused orders its keys may release by hand within 24 hours."""
+    """How many manual overrides its keys may make within 24 hours."""
 
     def seconds(self) -> dict[str, int]:
         """Its durations in seconds, for display and storage."""
@@ -66,7 +66,7 @@ class ClearanceRules(Struct, frozen=True, kw_only=True):
         if not timedelta(minutes=1) <= self.paid_max_age <= PAID_AGE_MAX:
             return f"A payment keeps an acknowledgment for one minute to {PAID_AGE_MAX.days} days."
         if not 0 <= self.overrides_per_day <= OVERRIDES_MAX:
-            return f"Keys can release 0 to {OVERRIDES_MAX} orders by hand within 24 hours."
+            return f"Keys can make 0 to {OVERRIDES_MAX} manual overrides within 24 hours."
         return None
 
 

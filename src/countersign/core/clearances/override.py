@@ -1,14 +1,18 @@
-"""Release a refused order by hand: on somebody's responsibility, and never as a clearance."""
+"""Manual overrides of refused orders: on somebody's responsibility, and never a clearance."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
+from msgspec import convert, json
+from msgspec.structs import replace
 from sqlalchemy import Connection, func, insert, select
 
-from countersign.base.db.tables import overrides
+from countersign.base.db.statements import deferred_statements
+from countersign.base.db.tables import disclosures, overrides, records
 from countersign.base.errors import (
     Erased,
     InvalidRequest,
@@ -19,18 +23,30 @@ from countersign.base.errors import (
     OverrideNotAllowed,
     SecondPersonRequired,
 )
-from countersign.base.values import OVERRIDE, from_ns, timed_id, to_ms
+from countersign.base.values import CLEARANCE, OVERRIDE, from_ns, is_id, timed_id, to_ms
 from countersign.core.access.account import lock_account
 from countersign.core.access.audit import AuditAction, find_audit, write_audit
 from countersign.core.access.key import Principal, Scope
 from countersign.core.access.reach import AccountReach
 from countersign.core.buyers.four_eyes import needs_two, refuse_alone
-from countersign.core.clearances.clear import EXEMPTION_FIELD, SHIPPING_FIELD
-from countersign.core.clearances.facts_sql import rules_of
-from countersign.core.clearances.model import ClearanceRules, order_identity
+from countersign.core.clearances.clear import (
+    EXEMPTION_FIELD,
+    SHIPPING_FIELD,
+    PreparedOrder,
+    case_of,
+    prepare_order,
+)
+from countersign.core.clearances.exempt import without_notice
+from countersign.core.clearances.facts_sql import BatchFacts, rules_of, with_uses
+from countersign.core.clearances.model import (
+    REFUSES_BINDING,
+    ClearanceRules,
+    failed_checks,
+)
 from countersign.core.clearances.read import (
     OVERRIDE_FIELD,
     ReadDecision,
+    StoredClearance,
     classes_of,
     decided_in,
     opened,
@@ -38,99 +54,109 @@ from countersign.core.clearances.read import (
     stored_clearance,
 )
 from countersign.core.clearances.room import Clearances
-from countersign.core.clearances.schemas import ClearanceReason, Overridden, OverrideRequest
+from countersign.core.clearances.schemas import (
+    ClearanceReason,
+    ClearanceRequest,
+    Overridden,
+    OverrideRequest,
+)
 from countersign.core.gate.act import Acts, Writing
 from countersign.core.gate.route import REASON_LENGTH_MIN
 from countersign.core.log.record import RecordType, account_fact
-from countersign.core.notices.rule import SOLD_IN_PERSON
+from countersign.core.notices.model import is_blank
+from countersign.core.notices.rule import COMPARED_ZIP, NOTHING, SOLD_IN_PERSON
 from countersign.core.orders.model import OrderState
 from countersign.core.orders.sql import orders_of, write_act_with
 from countersign.core.parties import bound_now
 from countersign_evidence.canonical import Json
-from countersign_evidence.record import SESSION_FIELD
+from countersign_evidence.record import CBID_FIELD, SESSION_FIELD
 
 _DAY: Final = timedelta(days=1)
+_PROPOSED_FOR: Final = timedelta(days=30)
+"""How long the proposal of the first of two people holds."""
 _DONE: Final = frozenset({OrderState.CLEARED, OrderState.SHIPPED, OrderState.DELIVERED})
 _UNKNOWN_GOODS: Final = {
     ClearanceReason.NOTICE_NOT_SUFFICIENT,
     ClearanceReason.PRODUCT_CLASS_MISSING,
 }
 _PROPOSED: Final = AuditAction.CLEARANCE_OVERRIDE_PROPOSED
+_SWITCHED_OFF: Final = "Manual overrides by keys are switched off for this account."
+_ERASED: Final = "The personal data of this order was erased."
 
 OVERRIDES: Final = Acts("Clearances", Clearances, scope=Scope.CLEARANCES_OVERRIDE, audited=True)
 
 
 @OVERRIDES.act(
     "POST /v1/clearances/{clearance_id}/override",
-    "Release a refused order by hand",
+    "Override the refusal of an order by hand",
     reach=AccountReach,
     fresh=True,
     refusals=(
         *(NotFound, OverrideNotAllowed, OrderNotRefused, OverrideLimitReached),
         *(OrderReferenceMismatch, SecondPersonRequired, Erased),
     ),
-    response_examples={"released": {}, "proposed": {"overridden": False, "override_id": None}},
+    response_examples={"overridden": {}, "proposed": {"overridden": False, "override_id": None}},
 )
 async def override_clearance(
     room: Clearances, who: Principal, clearance_id: str, wanted: OverrideRequest, write: Writing
 ) -> Overridden:
-    """Release a refused order by hand, on the responsibility of whoever does. It stays refused.
+    """Override the refusal of an order, on the responsibility of whoever does. It stays refused.
 
-    There is no token, and nothing is cleared: a record of its own type says who released which
-    refusal, and why. Asked again, the order has `overridden` as long as nothing else is against it.
-    A second release of one refusal gets the first. Where two people decide at the account, the
-    first request is a proposal, and another person releases the order; a key releases nothing
-    there.
+    There is no token, and nothing is cleared: a record of its own type says who overrode which
+    refusal, and why. The acknowledgment belongs to this order from now on. Asked again, the order
+    has `overridden` as long as nothing else is against it, and the acknowledgment could be as old.
+    A second override of one refusal gets the first. Where two people decide at the account, the
+    first request is a proposal for 30 days, and another person overrides; a key does not there.
     """
-    stored, clock = await stored_clearance(room, who, clearance_id), room.access.clock
+    stored = await stored_clearance(room, who, clearance_id)
     refuse_another(room, who, stored, wanted.order_reference)
-    own, claimed = {"actor": who.actor, "reason": wanted.reason.strip()}, wanted.claimed_user
-    if len(own["reason"]) < REASON_LENGTH_MIN:
-        raise InvalidRequest("A required field is missing or blank - at `$.reason`.")
-    if who.person is None and not claimed:
-        raise InvalidRequest("A key names the user who decided - at `$.claimed_user`.")
+    own, claimed = _said_by(who, wanted)
     decided, personal = decided_in(stored.record.body), await opened(room, who, stored.record)
-    shipping = personal.get(SHIPPING_FIELD, {})
-    _refuse_goods(decided, classes_of(shipping), is_erased=not personal)
-    identity = order_identity(
-        *(stored.ack_id, personal[SESSION_FIELD], shipping["zip"]),
-        *(classes_of(shipping), shipping["address"]),
-        exemption=personal.get(EXEMPTION_FIELD),
-    )
-    index = room.access.secret.blind_index(who.account_id, "order", identity)
-    at = from_ns(time_ns := clock.time_ns())
-    now = to_ms((await room.access.test_clocks.of(who.account_id, who.mode)).at(at))
-    key = await room.log.vault.vault.data_key(who.account_id, time_ns)
+    item = await prepare_order(room, who, _order_of(stored, decided, personal))
+    notices = await room.registry.notices(fresh=True)
+    item = item._replace(new=replace(item.new, clearance_id=clearance_id), notices=notices)
+    _refuse_goods(item, decided)
+    at = from_ns(time_ns := room.access.clock.time_ns())
+    answer = partial(Overridden, clearance_id=clearance_id, reasons=decided.reasons)
     audit = partial(room.access.audit.entry, subject=clearance_id, reason=own["reason"])
 
     def override(connection: Connection) -> Overridden:
-        # Two at once take turns, and are counted together.
+        # Two at once take turns, and are counted together; the order is not cleared meanwhile.
         lock_account(connection, who.account_id)
-        there = select(overrides.c.id).where(overrides.c.clearance_id == clearance_id)
-        done: str | None = connection.execute(there).scalar()
-        if done is None:
-            orders = orders_of(connection, who.reach, [clearance_id])
-            if any(order.decisive(now).state_at(now) in _DONE for order in orders):
-                raise OrderNotRefused
-            first = _first_of_two(connection, who, clearance_id, at - _DAY)
-            if first is None:
-                write_audit(connection, audit(_PROPOSED))
-            else:
-                done = add(connection, [*first, own])
-        return Overridden(
-            clearance_id=clearance_id,
-            overridden=done is not None,
-            override_id=done,
-            reasons=decided.reasons,
-            obligations=decided.obligations,
-        )
+        [new] = with_uses(connection, [item.new])
+        facts = BatchFacts(connection, room.access.secret, [new])
+        kept = select(disclosures.c.record_id).where(disclosures.c.record_id == clearance_id)
+        if connection.execute(kept.with_for_update()).scalar() is None:
+            raise Erased(_ERASED)
+        there = select(overrides.c.id, records.c.body).where(records.c.id == overrides.c.id)
+        there = there.where(overrides.c.clearance_id == clearance_id)
+        done = connection.execute(there).one_or_none()
+        if done is not None:
+            duties = tuple(json.decode(done.body)["obligations"])
+            return answer(overridden=True, override_id=done.id, obligations=duties)
+        orders, now = orders_of(connection, who.reach, [clearance_id]), to_ms(new.clock_at)
+        if any(order.decisive(now).state_at(now) in _DONE for order in orders):
+            raise OrderNotRefused
+        case = case_of(item._replace(new=new), facts.of(new))
+        known = case.facts.acknowledgment is not None  # else: by what the order needs
+        following = case.following if known else without_notice(new, notices)[0]
+        duties = (*following.obligations, COMPARED_ZIP)
+        first = _first_of_two(connection, who, clearance_id, at)
+        if first is None:
+            write_audit(connection, audit(_PROPOSED))
+            return answer(overridden=False, override_id=None, obligations=duties)
+        if REFUSES_BINDING.isdisjoint(failed_checks(case)):
+            facts.bind(new)
+            facts.defer(connection, deferred_statements(connection))
+        made = add(connection, [*first, own], duties)
+        return answer(overridden=True, override_id=made, obligations=duties)
 
-    def add(connection: Connection, by: list[dict[str, str]]) -> str:
+    def add(connection: Connection, by: list[Json], duties: Sequence[Mapping[str, Any]]) -> str:
         people = len(by) if who.person else 0
         members: dict[str, Json] = {"clearance_id": clearance_id, "people": people}
-        members |= {"reasons": [*decided.reasons]}
+        members |= {"reasons": [*decided.reasons], "obligations": [dict(one) for one in duties]}
         record = account_fact(
-            *(key, room.access.entropy, RecordType.OVERRIDE),
+            *(item.new.key, room.access.entropy, RecordType.OVERRIDE),
             record_id=timed_id(OVERRIDE, time_ns, room.access.entropy(8)),
             account_id=who.account_id,
             mode=who.mode,
@@ -140,7 +166,8 @@ async def override_clearance(
         )
         room.log.journal.write(connection, [record])
         row = {"id": record.id, "account_id": who.account_id, "mode": who.mode, "at": at}
-        row |= {"clearance_id": clearance_id, "order_index": index, "by_key": not people}
+        row |= {"clearance_id": clearance_id, "order_index": item.new.order_index}
+        row |= {"by_key": not people}
         connection.execute(insert(overrides), row)
         write_act_with(connection, clearance_id, record.id, at, OrderState.OVERRIDDEN)
         write_audit(connection, audit(AuditAction.CLEARANCE_OVERRIDDEN, override=record.id))
@@ -149,21 +176,58 @@ async def override_clearance(
     return await write(override)
 
 
-def _refuse_goods(decided: ReadDecision, classes: list[str], *, is_erased: bool) -> None:
-    """Refuse what is cleared, erased, or of a class that is sold in person or unknown."""
+def _said_by(who: Principal, wanted: OverrideRequest) -> tuple[dict[str, Json], str | None]:
+    """Who asks and why, and the user whom the vendor names."""
+    reason, claimed = wanted.reason.strip(), wanted.claimed_user
+    if is_blank(reason) or len(reason) < REASON_LENGTH_MIN:
+        raise InvalidRequest("A required field is missing or blank - at `$.reason`.")
+    if is_blank(claimed or "") and (who.person is None or claimed is not None):
+        raise InvalidRequest("A key names the user who decided - at `$.claimed_user`.")
+    return {"actor": who.actor, "reason": reason}, claimed
+
+
+def _order_of(
+    stored: StoredClearance, decided: ReadDecision, personal: Mapping[str, Any]
+) -> ClearanceRequest:
+    """The order as it was refused."""
     if decided.cleared:
         raise OrderNotRefused
-    if is_erased:
-        raise Erased("The personal data of this order was erased.")
+    if not personal:
+        raise Erased(_ERASED)
+    shipping = personal[SHIPPING_FIELD]
+    is_exempt = is_id(CLEARANCE, stored.ack_id or "")
+    given = {one: personal.get(one) for one in (CBID_FIELD, SESSION_FIELD, EXEMPTION_FIELD)}
+    given |= {"shipping_zip": shipping["zip"], "shipping_address": shipping["address"]}
+    given |= {"product_classes": classes_of(shipping) or None}
+    given |= {"ack_id": None if is_exempt else decided.ack_id or "none"}
+    return convert(given, ClearanceRequest)
+
+
+def _refuse_goods(item: PreparedOrder, decided: ReadDecision) -> None:
+    """Refuse goods that are sold in person, unknown, or that the notices do not suffice for.
+
+    By the notices in force, since an order without an acknowledgment was judged by none.
+    """
+    new, notices, classes = item.new, item.notices, item.new.order.classes
     if not SOLD_IN_PERSON.isdisjoint(classes):
         raise OverrideNotAllowed("These goods are sold in person only.")
-    if not classes or not _UNKNOWN_GOODS.isdisjoint(decided.reasons):
+    editions = [
+        notices.current(o, new.mode, new.clock_at, remember=False) for o in notices.versions
+    ]
+    current = [(one.following, one.rule_for(new.mode)[0]) for one in editions if one is not None]
+    covered = NOTHING.classes.union(*(following.classes for following, _ in current))
+    lacking = not covered.issuperset(classes) or any(
+        rule is not None and named in rule.product_classes and not following.covers(named)
+        for following, rule in current
+        for named in classes
+    )
+    if not classes or lacking or not _UNKNOWN_GOODS.isdisjoint(decided.reasons):
         raise OverrideNotAllowed("The class of goods is missing, or the notice does not cover it.")
 
 
 def _first_of_two(
-    connection: Connection, who: Principal, clearance_id: str, since: datetime
-) -> list[dict[str, str]] | None:
+    connection: Connection, who: Principal, clearance_id: str, at: datetime
+) -> list[Json] | None:
     """Whoever decided before, where two people do; None: no one has, and one has to.
 
     Raises:
@@ -171,16 +235,22 @@ def _first_of_two(
         OverrideLimitReached: keys have released as many as they may within a day.
     """
     if who.person is None:
-        if (refused := refuse_alone(connection, who.account_id)) is not None:
-            raise refused
-        rules = rules_of(connection, [who.account_id]).get(who.account_id, ClearanceRules())
-        o, most = overrides.c, rules.overrides_per_day
-        made = select(func.count()).where(who.reach.rows(overrides), o.by_key, o.at > since)
-        if connection.execute(made).scalar_one() >= most:
-            raise OverrideLimitReached(f"Keys of this account release {most} orders a day by hand.")
+        _refuse_key(connection, who, at - _DAY)
     if who.person is None or not needs_two(connection, who.account_id):
         return []
-    found = [one for one in find_audit(connection, clearance_id) if one.action == _PROPOSED]
+    noted, since = find_audit(connection, clearance_id), at - _PROPOSED_FOR
+    found = [one for one in noted if one.action == _PROPOSED and one.at > since]
     if found and found[-1].actor == who.actor:
         raise SecondPersonRequired
     return [{"actor": e.actor, "reason": str(e.details["reason"])} for e in found[-1:]] or None
+
+
+def _refuse_key(connection: Connection, who: Principal, since: datetime) -> None:
+    if (refused := refuse_alone(connection, who.account_id)) is not None:
+        raise refused
+    rules = rules_of(connection, [who.account_id]).get(who.account_id, ClearanceRules())
+    o, most = overrides.c, rules.overrides_per_day
+    made = select(func.count()).where(who.reach.rows(overrides), o.by_key, o.at > since)
+    if connection.execute(made).scalar_one() >= most:
+        allowed = f"Keys of this account override {most} refusals within 24 hours."
+        raise OverrideLimitReached(allowed if most else _SWITCHED_OFF)

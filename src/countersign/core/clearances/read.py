@@ -60,7 +60,7 @@ class ReadDecision(msgspec.Struct):
     order_named: bool | None = None
     paid_at: datetime | None = None
     overridden: bool = False
-    """Of a response: that the order was released by hand."""
+    """Of a response: that the refusal has a manual override."""
     exempt_from: tuple[NoticeRequirement, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -95,7 +95,7 @@ class StoredClearance(msgspec.Struct, frozen=True, kw_only=True):
     """Of its order, whichever of its clearances they were reported for; oldest first."""
     closed_at: datetime | None
     override: StoredRecord | None
-    """Of its release by hand."""
+    """Its manual override."""
 
 
 CLEARANCES: Final = Acts("Clearances", Clearances, scope=Scope.CLEARANCES_READ, personal=True)
@@ -318,7 +318,7 @@ async def report_of(room: Clearances, who: Principal, record: StoredRecord) -> s
 async def _override(
     room: Clearances, who: Principal, record: StoredRecord | None
 ) -> dict[str, Any] | msgspec.UnsetType:
-    """The release by hand; without people and reasons once they are erased."""
+    """The manual override; without people and reasons once they are erased."""
     if record is None:
         return msgspec.UNSET
     sealed = (await opened(room, who, record)).get(OVERRIDE_FIELD, {})

@@ -27,6 +27,7 @@ from countersign.core.gate.route import (
     encode,
     grouped,
 )
+from countersign.core.notices.rule import COMPARED_ZIP
 
 _JWK_SET: Final[tuple[Header, ...]] = (
     (b"content-type", b"application/jwk-set+json"),
@@ -74,7 +75,11 @@ _REFUSED: Final[dict[str, Any]] = {
     "expires_at": None,
     "token": None,
 }
-_OVERRIDDEN: Final = {"overridden": True, "override_id": "ovr_01kmcg2a7ke4d1p8z6h0s5n9rz"}
+_OVERRIDDEN: Final = {
+    "obligations": [COMPARED_ZIP],
+    "overridden": True,
+    "override_id": "ovr_01kmcg2a7ke4d1p8z6h0s5n9rz",
+}
 _ROUTES: Final = grouped(
     "Clearances",
     Clearances,
@@ -94,7 +99,7 @@ _ROUTES: Final = grouped(
         response_examples={
             "cleared": {},
             "not cleared": _REFUSED,
-            "not cleared, released by hand": _REFUSED | _OVERRIDDEN,
+            "not cleared, manually overridden": _REFUSED | _OVERRIDDEN,
         },
         optional_response_headers={
             "Countersign-Live-Would-Refuse": "Test keys only: reasons that a live key would get "

@@ -197,7 +197,7 @@ class ClearancesQuery(
 
 
 class OverrideRequest(NamesOrder, frozen=True, kw_only=True):
-    """Why a refused order is released by hand."""
+    """Why a refusal is manually overridden."""
 
     reason: Annotated[
         str,
@@ -216,7 +216,7 @@ class OverrideRequest(NamesOrder, frozen=True, kw_only=True):
 
 
 class Overridden(Struct, frozen=True, kw_only=True):
-    """A refused order that was released by hand. It is not cleared, and has no token."""
+    """A refused order with a manual override. It is not cleared, and has no token."""
 
     clearance_id: ClearanceId
     cleared: Annotated[bool, Meta(examples=[False])] = False
@@ -227,8 +227,7 @@ class Overridden(Struct, frozen=True, kw_only=True):
     """null: it is a proposal."""
     reasons: tuple[Code, ...]
     """Those of the refusal."""
-    obligations: Annotated[Obligations, Meta(examples=[[]])]
-    """As they were: a refused order has none."""
+    obligations: Obligations
 
 
 class ClearanceDecision(Struct, frozen=True, kw_only=True):
@@ -247,8 +246,8 @@ class ClearanceDecision(Struct, frozen=True, kw_only=True):
     """True: this order was reported as shipped, under this clearance. Nothing was decided anew, and
     nothing more may leave on it."""
     overridden: bool | UnsetType = UNSET
-    """Present and true: it is refused still, and was released by hand for reasons among which are
-    all of these. `clearance_id` is that of the refusal."""
+    """Present and true: it is refused still, and has a manual override. The reasons here are all
+    reasons of that refusal, `clearance_id` is its own, and `obligations` are the duties."""
     override_id: str | UnsetType = UNSET
     """Present with `overridden`."""
 
@@ -318,9 +317,8 @@ class Clearance(Struct, frozen=True, kw_only=True):
     token: Token | None
     """null: not cleared, or no longer valid."""
     override: Mapping[str, Any] | UnsetType = UNSET
-    """Present if the order was refused, and released by hand: `override_id` and `created_at`; `by`,
-    with `actor` (a person, or a key) and `reason` of each, and `claimed_user`, until they are
-    erased."""
+    """Present if the refusal has a manual override: `override_id` and `created_at`; `by`, with
+    `actor` (a person, or a key) and `reason` of each, and `claimed_user`, until they are erased."""
     fulfilments: list[Fulfilment]
     """The reports about the order, oldest first."""
     closed_at: Closed

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, Select, Table, select
+from sqlalchemy import Connection, Select, Table, select, union_all
 
 from countersign.base.db.tables import (
     clearances,
@@ -25,13 +25,14 @@ from countersign.base.db.tables import (
     shred_keys,
     verifications,
 )
-from countersign.base.values import ACKNOWLEDGMENT, is_id
+from countersign.base.values import ACKNOWLEDGMENT, is_id, to_ms
 from countersign.core.access.key import Principal
 from countersign.core.acknowledgments.find import refusing_damage
 from countersign.core.clearances.fulfil import REPORTS_MAX
 from countersign.core.log import tree_sql
 from countersign.core.log.blind_runs import found_by
 from countersign.core.log.record import RecordType
+from countersign.core.orders.model import JoinedOrder, OrderAct, OrderState
 from countersign_evidence.verification import party_digests
 
 _EVENTS_MAX: Final = 16
@@ -148,19 +149,25 @@ def paths(
 
 
 def _clearance_of(connection: Connection, within: Within, ack_id: str) -> str | None:
-    """The clearance of an acknowledgment's shipment, else its newest."""
+    """The clearance of an acknowledgment's shipment, else the one behind the order's state."""
     ids = select(fulfilments.c.id).where(fulfilments.c.ack_id == ack_id)
     reports = [_members(one.body) for one in _read(connection, within, connection.scalars(ids))]
     shipped = {one["clearance_id"] for one in reports if "paid_at" not in one}
-    c = clearances.c
-    placed = select(c.id, *_PLACE).outerjoin(log_entries, log_entries.c.record_id == c.id)
-    own = placed.where(c.ack_id == ack_id, within.who.reach.rows(clearances))
-    known = [
-        (row.id in shipped, row.id)
-        for row in connection.execute(own)
-        if within.holds(Stored(row.id, "", b"", None, None, row.log_id, row.leaf_index))
-    ]
-    return max(known)[1] if known else None
+    who, c, o = within.who, clearances.c, overrides.c
+    own = (c.ack_id == ack_id, who.reach.rows(clearances))
+    decided = select(c.id, c.at, c.id.label("of"), c.kid).where(*own)
+    made = select(o.id, o.at, c.id.label("of"), c.kid).join(clearances, c.id == o.clearance_id)
+    rows = union_all(decided, made.where(*own)).subquery()
+    placed = select(rows, *_PLACE).outerjoin(log_entries, log_entries.c.record_id == rows.c.id)
+    acts, of = list[OrderAct](), dict[str, str]()
+    for row in connection.execute(placed.order_by(rows.c.at, rows.c.id)):
+        if within.holds(Stored(row.id, "", b"", None, None, row.log_id, row.leaf_index)):
+            state = OrderState.CLEARED if row.kid else OrderState.REFUSED
+            state = state if row.id == row.of else OrderState.OVERRIDDEN
+            at, of[row.id] = to_ms(row.at), row.of
+            acts.append(OrderAct(who.account_id, who.mode, at, b"", row.id, state=state))
+    sent = max(shipped & of.keys(), default=None)
+    return sent or (of[JoinedOrder(tuple(acts)).decisive(acts[-1].at).member_id] if acts else None)
 
 
 def _reports(connection: Connection, within: Within, clearance_id: str) -> list[Stored]:

@@ -294,7 +294,7 @@ _USUAL_CLASSES: Final = frozenset(
 """The default coverage of a version. Not barrels: they are sold in person only
 (SB 704)."""
 SOLD_IN_PERSON: Final = frozenset({"barrel"})
-"""The classes that no exemption clears, and that no one releases by hand."""
+"""The classes that no exemption clears, and no manual override either."""
 KNOWN_CLASSES: Final = _USUAL_CLASSES | SOLD_IN_PERSON
 """The classes that an order may name although no notice does."""
 

@@ -22,7 +22,7 @@ class OrderState(StrEnum):
     CLEARED = "cleared"
     REFUSED = "refused"
     OVERRIDDEN = "overridden"
-    """Refused, and released by hand."""
+    """Refused, and manually overridden; a later refusal does not undo that."""
     SHIPPED = "shipped"
     DELIVERED = "delivered"
     CLOSED = "closed"
@@ -39,7 +39,7 @@ _REPLACED: Final[Mapping[OrderState, frozenset[OrderState]]] = {
     _S.CLOSED: _ASKING,
     _S.ACKNOWLEDGED: _UNDECIDED,
     _S.CLEARED: _UNSHIPPED,
-    _S.REFUSED: _UNSHIPPED,
+    _S.REFUSED: _UNSHIPPED - {_S.OVERRIDDEN},
     _S.OVERRIDDEN: _UNSHIPPED,
     _S.SHIPPED: _UNSHIPPED,
     _S.DELIVERED: _UNSHIPPED | {_S.SHIPPED},

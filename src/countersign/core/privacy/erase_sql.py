@@ -170,7 +170,7 @@ def find_naming(
 def find_order_records(connection: Connection, ids: Sequence[str], reach: Reach) -> list[Erasable]:
     """The clearances requested with these acknowledgments, the fulfilments reported of them.
 
-    And the releases by hand of all clearances, of those in `ids` too.
+    And the manual overrides of all clearances, of those in `ids` too.
     """
     found, o = list[Erasable](), overrides.c
     for chunk in chunks(ids):

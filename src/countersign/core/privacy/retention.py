@@ -17,6 +17,7 @@ from countersign.base.db.tables import (
     buyers,
     clearances,
     disclosures,
+    overrides,
     records,
     verification_evidence,
     verifications,
@@ -205,9 +206,16 @@ def _refusals(connection: Connection, _: Privacy, now: datetime) -> _Way:
     # One that was erased, or has ended, is no order's any more.
     kept = sql.of_own(clearances) & c.ack_id.in_(select(disclosures.c.record_id))
     alone = (c.ack_id == c.id) | c.kid.is_(None) & ~kept
-    found = _DISCLOSED.join(clearances, c.id == records.c.id).add_columns(c.kid)
+    released = c.id.in_(select(overrides.c.clearance_id)).label("released")
+    found = _DISCLOSED.join(clearances, c.id == records.c.id).add_columns(c.kid, released)
     found = found.where(records.c.type == RecordType.CLEARANCE, records.c.id < oldest, alone)
-    return found, lambda row: sql.kept_until(row, years) if row.kid else row.at + BUYERS_KEPT
+
+    def end_of(row: Any) -> datetime | None:  # noqa: ANN401 - as in `_Way`
+        if row.released:  # no notice is named: as long as any is kept
+            return years_after(row.at, max(years.values())) if years else None
+        return row.at + BUYERS_KEPT if row.kid is None else sql.kept_until(row, years)
+
+    return found, end_of
 
 
 def _evidence(_: Connection, privacy: Privacy, now: datetime) -> _Way:

@@ -104,8 +104,8 @@ def clearance() -> None:
     "--overrides-per-day",
     type=click.IntRange(0, OVERRIDES_MAX),
     default=0,
-    help="How many refused orders keys with clearances:override may release by hand within 24 "
-    "hours. Left out: 0.",
+    help="How many manual overrides keys with clearances:override may make within 24 hours. "
+    "Left out: 0.",
 )
 @click.option(
     "--product-class",

@@ -81,7 +81,7 @@ _KINDS: Final = {
     VERIFICATION: "identity check",
     CLEARANCE: "clearance",
     FULFILMENT: "fulfilment report",
-    OVERRIDE: "release by hand",
+    OVERRIDE: "manual override",
     CHECKOUT_SESSION: "checkout link",
     EARLIER_SESSION: "checkout link",
 }

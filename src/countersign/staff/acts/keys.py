@@ -59,7 +59,8 @@ class KeyRequest(Request, frozen=True, kw_only=True):
     """What a new key may do, and for how long."""
 
     scopes: Annotated[list[Scope], Meta(min_length=1)] | None = None
-    """Left out: all that a vendor's server needs."""
+    """Left out: all that a vendor's server needs. Only a signed-in person with a fresh passkey
+    gives `clearances:override`."""
     lifetime_seconds: Annotated[
         Annotated[int, Meta(ge=60, le=10 * _YEAR_SECONDS)] | None,
         Meta(examples=[_YEAR_SECONDS]),

@@ -113,7 +113,7 @@ class OrderStep(Struct, frozen=True, kw_only=True):
     what: Annotated[str, Meta(examples=["acknowledged"])]
     """Such as `link_made`, `identity_check_started`, `identity_check_verified`,
     `identity_check_made` (with a result that was erased), `acknowledged`, `cleared`, `not_cleared`,
-    `overridden` (released by hand),
+    `overridden` (a manual override),
     `fulfilment_reported`, `payment_reported`, `order_closed`, `session_completed`, `erased`,
     `name_used_again` (an acknowledgment of another buyer, or after a shipment)."""
     id: Annotated[str, Meta(examples=[ACK_ID])]
@@ -282,7 +282,7 @@ def _view(one: sql.ReadOrder, held: Mapping[str, str], now: int) -> FoundOrder:
         cleared=decided.get("cleared", False),
         # A check can be part of another order, which is on hold.
         hold_id=held[min(one.members)] if one.members <= held.keys() else None,
-        missing=[*_missing(one, bodies, decided)],
+        missing=[*_missing(one, bodies, decided, state)],
         parts=[*_parts(one, bodies, held, now)],
         more_parts=len(order.members) > len(one.members),
         timeline=sorted(_steps(one, bodies, now), key=lambda step: step.at),
@@ -290,7 +290,7 @@ def _view(one: sql.ReadOrder, held: Mapping[str, str], now: int) -> FoundOrder:
 
 
 def _missing(
-    one: sql.ReadOrder, bodies: Mapping[str, Any], decided: Mapping[str, Any]
+    one: sql.ReadOrder, bodies: Mapping[str, Any], decided: Mapping[str, Any], state: OrderState
 ) -> Iterator[str]:
     happened = {_happened(row, bodies[row.id]) for row in one.records}
     if "acknowledged" not in happened and not decided.get("exempt_from"):
@@ -299,12 +299,14 @@ def _missing(
     cleared = decided.get("cleared")
     if not cleared and not is_checked and all(check.status != "verified" for check in one.checks):
         yield "identity_check"
-    if not cleared:
+    # What is overridden gets no clearance, and so no report.
+    is_overridden = state is OrderState.OVERRIDDEN
+    if not cleared and not is_overridden:
         yield "granted_clearance" if decided else "clearance"
     sent = [bodies[id_] for id_ in _sent(one) & bodies.keys()]
-    if not sent:
+    if not sent and not is_overridden:
         yield "fulfilment"
-    elif all(report["delivered_at"] is None for report in sent):
+    if sent and all(report["delivered_at"] is None for report in sent):
         yield "delivery"
     signature = any(duty.get("type") == ADULT_SIGNATURE for duty in decided.get("obligations", ()))
     if sent and signature and not any(report["adult_signature_obtained"] for report in sent):

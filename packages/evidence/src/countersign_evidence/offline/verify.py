@@ -1800,8 +1800,12 @@ def record_of(*elsewhere: str, **checks: Check) -> Within:
     return having(**EVERY, **others, **checks)
 
 
-# Who released a refused order by hand.
-RELEASED_BY = ["the vendor's system", "a person at the vendor", "two people at the vendor"]
+# By whom a refusal was overridden.
+OVERRIDDEN_BY = [
+    "with an API key, for a user whom the vendor named",
+    "by a person at the vendor",
+    "by two people at the vendor",
+]
 
 
 def is_people(value: object) -> bool:
@@ -1866,6 +1870,7 @@ RECORDS: dict[str, Within] = {
         clearance_id=is_text,
         people=is_people,
         reasons=each(is_text),
+        obligations=each(is_anything),
     ),
     "erasure": record_of(at=is_time, account=is_text, erased=each(is_text), reason=is_text),
     "key_rotation": record_of(
@@ -1916,6 +1921,16 @@ def check_decision(id_: str, record: Mapping[str, Any]) -> None:
         raise Bad(f"{id_} is exempt, and is refused or names an acknowledgment")
     if cleared and record["ack_id"] is None and not record.get("exempt_from"):
         raise Bad(f"{id_} is cleared, by no acknowledgment and no exemption")
+
+
+def check_people(override: Placed) -> None:
+    """Those who are shown to have overridden are as many as it says, and people or a key."""
+    if "override" in override.shown:
+        people = override.record["people"]
+        actors = [by["actor"] for by in override.shown["override"]["by"]]
+        persons = {actor.startswith("per_") for actor in actors}
+        if not len({*actors}) == len(actors) == max(people, 1) or persons != {people > 0}:
+            raise Bad(f"{override.id} is not by whom it shows")
 
 
 def time_in(id_: str) -> int:
@@ -2044,7 +2059,7 @@ RECORDED = {
     "capture_process": "the vendor's way of taking initials was described in the log",
     "verification": "an identity check had its result",
     "fulfilment": "the vendor reported on the fulfilment",
-    "override": "the refused order was released by hand",
+    "override": "the refusal was manually overridden",
     "erasure": "personal details were deleted",
 }
 # What a vendor reports with a time: as a fact, and in the verdict.
@@ -2145,6 +2160,7 @@ RULES = [
     (3, "received", "adopted", CLOCKS, 1),
     (4, "accepted", "decided", CLOCKS, 0),
     (4, "checked", "decided", CLOCKS, 0),
+    (4, "decided", "override", CLOCKS, 0),
     (5, "decided", "shipped_at", REPORTS, 0),
     (5, "decided", "delivered_at", REPORTS, 0),
     (6, "shipped_at", "delivered_at", REPORTS, 0),
@@ -2244,7 +2260,8 @@ class Order:
         if one.type == "override" and clearance and record["clearance_id"] == clearance.id:
             if clearance.record["cleared"] or clearance.record["reasons"] != record["reasons"]:
                 raise Bad(f"{clearance.id} is not the refusal that {one.id} overrides")
-            return f"overrides the refusal {clearance.id} by hand, and clears nothing"
+            check_people(one)
+            return f"is a manual override of the refusal {clearance.id}, and clears nothing"
         if one.type == "notice_event" and record["notice_digest"] == notice:
             return f"is about the notice that was acknowledged, {record['event']}"
         if one.type == "erasure":
@@ -2530,7 +2547,7 @@ KINDS = {
     "verification": "an identity check",
     "clearance": "a decision on an order",
     "fulfilment": "a report by the vendor",
-    "override": "an override by hand, which is no clearance",
+    "override": "a manual override, which is no clearance",
     "erasure": "an erasure",
 }
 PARTIES = {"operator": "the operator", "account": "the vendor"}
@@ -2639,8 +2656,8 @@ def _words_of(one: Placed, report: Report) -> tuple[str, str]:
     elif one.type == "fulfilment" and report.order and one is report.order.of("fulfilment")[0]:
         words = (_reported(report.order), "")
     elif one.type == "override":
-        by = RELEASED_BY[record["people"]]
-        words = (f"an override by hand, by {by}, which is no clearance", "")
+        by = OVERRIDDEN_BY[record["people"]]
+        words = (f"a manual override {by}, which is no clearance", "")
     elif one.type == "erasure":
         words = ("an erasure of personal details", "erasures of personal details")
     elif one.type == "notice_event" and record["event"] in STOPS:

@@ -1,4 +1,4 @@
-"""A refused order can be released by hand; an account says how many its keys release a day."""
+"""Manual overrides of refusals; an account says how many its keys make a day."""
 
 from pathlib import Path
 
