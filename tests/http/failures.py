@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from countersign.base.errors import (
     REFUSALS,
@@ -187,6 +188,7 @@ def ordinary_failures(caller: Caller) -> Iterator[Failure]:
     yield from _requests(caller)
     yield from _rules(caller)
     yield from _clearances(caller)
+    yield from _overrides(caller)
     yield from _reviews(caller)
     yield from _checkout_sessions(caller)
     yield _in_progress(caller)
@@ -371,9 +373,9 @@ def verified(caller: Caller) -> str:
     return str(json.loads(answer.body)["cbid"])
 
 
-def clear(caller: Caller, ack_id: str, cbid: str) -> str:
+def clear(caller: Caller, ack_id: str, cbid: str, **more: str) -> str:
     """The decision on an order of the session `cs`, cleared or not."""
-    order = {"ack_id": ack_id, "cbid": cbid, "session_id": "cs", "shipping_zip": "94110"}
+    order = {"ack_id": ack_id, "cbid": cbid, "session_id": "cs", "shipping_zip": "94110"} | more
     answer = caller.post("/v1/clearances", json.dumps(order).encode())
     assert answer.status == 200, answer.body
     return str(json.loads(answer.body)["clearance_id"])
@@ -404,6 +406,22 @@ def _clearances(caller: Caller) -> Iterator[Failure]:
     assert caller.post(order, shipped).status == 200
     answer = caller.post(order, b'{"carrier":"USPS"}')
     yield caller.failure("another carrier", "fulfilment_contradicted", answer, b"POST")
+
+
+def _overrides(caller: Caller) -> Iterator[Failure]:
+    """Orders that were not refused, or that no one or no key may release."""
+    [deciding] = caller.operator.keys(caller.account_id, [("test", [Scope.CLEARANCES_OVERRIDE])])
+    key, said = b"Bearer " + deciding.token.encode(), b'{"reason":"case","claimed_user":"u"}'
+    unknown = partial(clear, caller, "ack_unknown", "cbid_unknown")
+    for label, code, refused in (
+        ("cleared", "order_not_refused", clear(caller, acknowledged(caller), verified(caller))),
+        ("unknown goods", "override_not_allowed", unknown()),
+        ("by a key", "override_limit_reached", unknown(product_class="accessory")),
+    ):
+        answer = caller.send(
+            f"/v1/clearances/{refused}/override", b"POST", body=said, authorization=key
+        )
+        yield caller.failure(f"an override: {label}", code, answer, b"POST")
 
 
 def _reviews(caller: Caller) -> Iterator[Failure]:

@@ -14,7 +14,6 @@ from sqlalchemy import insert
 
 from countersign.base.db.tables import buyers
 from countersign.base.values import BUYER, timed_id
-from countersign.core.access.key import Scope
 from countersign.server.app import route_table
 from tests.http.backstage import Vendor, make_client
 from tests.http.calls import acknowledge, refusal, verify
@@ -26,6 +25,7 @@ pytestmark = pytest.mark.first_try
 
 REVIEWS = "/v1/buyers/reviews"
 LINES = ["A", "B", "C"]
+DECIDING = [Scope.BUYERS_REVIEW, Scope.CLEARANCES_OVERRIDE]
 WHO = [(account, mode) for account in ("first", "second") for mode in ("test", "live")]
 
 
@@ -41,7 +41,7 @@ class Party:
     session_id: str
     secrets: tuple[str, ...]
     reviewing: httpx2.Client
-    """With the scope that a key has only if it is named."""
+    """With the scopes that a key has only if they are named."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def stage(configured: Configured) -> Iterator[Stage]:
 
 def _party(configured: Configured, stack: ExitStack, name: str, mode: str, vendor: Vendor) -> Party:
     mark, client, account_id = f"{name}-{mode}", vendor.client(mode), vendor.account_id
-    reviewing = configured.operator.key(account_id, mode, scopes=[Scope.BUYERS_REVIEW])
+    reviewing = configured.operator.key(account_id, mode, scopes=DECIDING)
     cbid = (
         verify(client, provider_identity_session_id=mark).json()["cbid"]
         if mode == "test"
@@ -418,6 +418,17 @@ def a_clearance_is_reported_on_by_its_owner_alone(stage: Stage) -> None:
             path = f"/v1/clearances/{found[owner]}/fulfilment"
             answer = asking.client.post(path, json={"carrier": "UPS"})
             own = (409, "clearance_not_granted")
+            assert refusal(answer) == (own if asking is owner else (404, "not_found"))
+
+
+def a_refusal_is_overridden_by_its_owner_alone(stage: Stage) -> None:
+    """For all others it does not exist; its owner learns that the goods have no name."""
+    found = {party: _clear(party, party).json()["clearance_id"] for party in stage.parties}
+    wanted = {"reason": "case 7", "claimed_user": "user 7"}
+    for asking in stage.parties:
+        for owner in stage.parties:
+            answer = asking.reviewing.post(f"/v1/clearances/{found[owner]}/override", json=wanted)
+            own = (409, "override_not_allowed")
             assert refusal(answer) == (own if asking is owner else (404, "not_found"))
 
 
@@ -771,6 +782,10 @@ CONSIDERED: dict[tuple[str, str], Callable[[Stage], None]] = {
         "POST",
         "/v1/clearances/{clearance_id}/fulfilment",
     ): a_clearance_is_reported_on_by_its_owner_alone,
+    (
+        "POST",
+        "/v1/clearances/{clearance_id}/override",
+    ): a_refusal_is_overridden_by_its_owner_alone,
     ("GET", "/v1/events"): events_are_ones_own,
     ("GET", "/v1/events/{event_id}"): an_event_is_read_by_its_owner_alone,
     ("POST", ENDPOINTS): the_endpoints_that_are_listed_are_ones_own,

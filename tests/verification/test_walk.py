@@ -32,12 +32,14 @@ ONE: Final = pytest.mark.one_engine
 ENDPOINTS: Final = "/v1/webhook_endpoints"
 ENDPOINT: Final = f"{ENDPOINTS}/{{endpoint_id}}"
 FULFILMENT: Final = "/v1/clearances/{clearance_id}/fulfilment"
+OVERRIDE: Final = "/v1/clearances/{clearance_id}/override"
 PARTS: Final = ("verified", "underage", "pending", "other_subject")
 CHECKOUTS: Final = "/v1/checkout_sessions"
 CURRENT: Final = f"{CHECKOUTS}/current"
 SUCCEEDS_FOR_NO_ONE: Final = {
     ("POST", "/v1/provider_webhooks/{path*}"),
     ("POST", FULFILMENT),
+    ("POST", OVERRIDE),
     ("POST", f"{CURRENT}/acknowledge"),
     # A page needs a cookie, a form the codes of its page, and a logo an account that has one.
     ("GET", "/c/{path*}"),
@@ -47,8 +49,8 @@ SUCCEEDS_FOR_NO_ONE: Final = {
     ("GET", "/logos/{path*}"),
     *(("OPTIONS", CURRENT + action) for action in ("", "/events", "/acknowledge", "/decline")),
 }
-"""Routes whose success needs more than a key: a signature, a reviewed notice, initials; or that
-succeed with 204."""
+"""Routes whose success needs more than a key: a signature, a reviewed notice, initials, an account
+that allows keys manual overrides; or that succeed with 204."""
 NOWHERE: Final = (
     "/v1/buyers/{cbid}",
     "/v1/buyers/{cbid}/evidence",
@@ -129,6 +131,7 @@ def bodies(known: Known, vendor: LiveVendor) -> dict[str, list[dict[str, Any]]]:
         ],
         "/v1/buyers/{cbid}/review": [{"decision": "dismiss", "reason": "case 7"}],
         FULFILMENT: [{"carrier": "UPS"}],
+        OVERRIDE: [{"reason": "case 7", "claimed_user": "user 7"}],
         "/v1/requirements": [{"product_classes": ["accessory"], "ship_to": {"state": "CA"}}],
         CHECKOUTS: [
             {"return_url": "https://shop.example/", "notice_id": "ab1263", "cbid": cbid} | order
@@ -240,7 +243,7 @@ def test_no_route_returns_personal_data(vendor_with: MakeVendor, provider: str) 
         return forms(content) | personal(content.decode("utf-8", "replace"))
 
     [token] = known.values["client_token"]
-    scopes = [*VENDOR_SCOPES, Scope.BUYERS_REVIEW]
+    scopes = [*VENDOR_SCOPES, Scope.BUYERS_REVIEW, Scope.CLEARANCES_OVERRIDE]
     review_key = vendor.operator.key(vendor.account_id, "live", scopes=scopes).token
     with (
         make_client(vendor.server) as stranger,

@@ -88,7 +88,7 @@ OVERRIDES: Final = Acts("Clearances", Clearances, scope=Scope.CLEARANCES_OVERRID
 
 @OVERRIDES.act(
     "POST /v1/clearances/{clearance_id}/override",
-    "Override the refusal of an order by hand",
+    "Override the refusal of an order",
     reach=AccountReach,
     fresh=True,
     refusals=(

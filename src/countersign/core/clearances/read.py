@@ -269,8 +269,8 @@ async def _reference(
         return personal.get(REFERENCE_FIELD)
     ids = {"ids": [stored.ack_id]}
     of_order = await room.access.database.read(of_all, _SELECT_RECORDS, StoredRecord, ids)
-    opened = [await opened(room, who, one) for one in of_order]
-    return next((one.get(REFERENCE_FIELD) for one in opened), None)
+    theirs = [await opened(room, who, one) for one in of_order]
+    return next((one.get(REFERENCE_FIELD) for one in theirs), None)
 
 
 async def _token(
