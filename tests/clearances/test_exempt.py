@@ -122,6 +122,18 @@ def test_an_order_that_the_rule_exempts_is_cleared_without_an_acknowledgment(des
     assert (waived.exemption.kind, waived.exemption.source) == ("licensed_dealer", SOURCE)
 
 
+def test_a_licence_without_an_end_in_sight_is_no_error(desk: Desk) -> None:
+    shop = Dealers(desk)
+    assert shop.ask(exemption=shop.exemption(expires_on="9999-12-31")).cleared
+
+
+def test_an_erased_clearance_has_one_erasure(desk: Desk) -> None:
+    """It is both the order's first clearance and one of its order."""
+    shop = Dealers(desk)
+    cleared = shop.ask().clearance_id
+    assert desk.erase(cleared) == (cleared,)
+
+
 def test_the_same_order_gets_the_same_clearance(desk: Desk) -> None:
     shop = Dealers(desk)
     exemption = shop.exemption()

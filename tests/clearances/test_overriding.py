@@ -13,7 +13,7 @@ import pytest
 from msgspec import UNSET
 from sqlalchemy import Connection, select
 
-from countersign.base.db.tables import disclosures, overrides, records
+from countersign.base.db.tables import clearances, disclosures, overrides, records
 from countersign.base.errors import (
     Erased,
     InvalidRequest,
@@ -148,6 +148,13 @@ def shop_of(desk: Desk, mode: Mode = Mode.TEST, **more: Any) -> Shop:  # noqa: A
     return Shop(desk, key, refused.clearance_id, wanted)
 
 
+def shop_without(desk: Desk) -> Shop:
+    """An account whose order was refused: it has no acknowledgment, which has an age."""
+    key = desk.account()
+    wanted = order("nothing", "cbid_nobody", "cs_1", ZIP)
+    return Shop(desk, key, desk.clear(key, wanted).clearance_id, wanted)
+
+
 @pytest.fixture
 def shop(desk: Desk) -> Shop:
     return shop_of(desk)
@@ -199,8 +206,9 @@ def test_a_reason_can_be_read(shop: Shop) -> None:
         shop.override(shop.person(), reason="\u200b" * 3)
 
 
-def test_a_proposal_holds_for_thirty_days(shop: Shop) -> None:
+def test_a_proposal_holds_for_thirty_days(desk: Desk) -> None:
     """Later the second person proposes anew."""
+    shop = shop_without(desk)
     access = shop.desk.deployment.access
     shop.desk.do(done(set_settings, access, shop.key.account_id, reviewers=2))
     shop.override(shop.person(1))
@@ -261,9 +269,7 @@ def test_a_barrel_is_never_released_without_an_acknowledgment_either(desk: Desk)
 
 
 def test_an_order_without_an_acknowledgment_is_found_again(desk: Desk) -> None:
-    key = desk.account()
-    wanted = order("nothing", "cbid_nobody", "cs_1", ZIP)
-    shop = Shop(desk, key, desk.clear(key, wanted).clearance_id, wanted)
+    shop = shop_without(desk)
     made = shop.override(shop.person())
     assert shop.again().override_id == made.override_id
 
@@ -369,6 +375,74 @@ def test_an_acknowledgment_belongs_to_the_order_that_was_overridden(desk: Desk) 
     assert shop.again(cbid=other).reasons == ("buyer_mismatch",)
 
 
+@pytest.mark.parametrize("differs", ["session", "buyer"])
+def test_an_acknowledgment_of_another_is_used_up_by_an_override(desk: Desk, differs: str) -> None:
+    """The order was refused for a session or a buyer of another: that one's order ships no more."""
+    key = desk.account()
+    own, other = (desk.sandbox_buyer(key, f"vs_{key.account_id}_{n}", ZIP) for n in range(2))
+    rightful = order(desk.acknowledge(key, SHIPPED_NOTICE, "cs_1", own), own, "cs_1", ZIP)
+    changed = {"cbid": other, "shipping_zip": "94111"}
+    if differs == "session":
+        changed = {"session_id": "cs_2"}
+    wanted = replaced(rightful, **changed)
+    shop = Shop(desk, key, desk.clear(key, wanted).clearance_id, wanted)
+    made = shop.override(shop.person())
+    desk.clock.advance(timedelta(seconds=1))
+    assert "acknowledgment_already_used" in desk.clear(key, rightful).reasons
+    assert shop.again().override_id == made.override_id
+
+
+def test_no_second_order_of_an_acknowledgment_is_overridden(desk: Desk) -> None:
+    shop = revoked(desk)
+    shop.override(shop.person())
+    elsewhere = shop.again(shipping_zip="94111")
+    with pytest.raises(OverrideNotAllowed):
+        shop.override(shop.person(), elsewhere.clearance_id)
+
+
+@pytest.mark.parametrize("reason", ["too old", "revoked", "used"])
+def test_a_refusal_with_a_new_reason_is_asked_for_again(desk: Desk, reason: str) -> None:
+    """Whoever decides sees every reason of the moment, not those of long ago."""
+    key = desk.account()
+    buyer = desk.sandbox_buyer(key, f"vs_{key.account_id}", ZIP)
+    ack_id = desk.acknowledge(key, SHIPPED_NOTICE, "cs_1")
+    wanted = order(ack_id, buyer, "cs_1", "94111")
+    shop = Shop(desk, key, desk.clear(key, wanted).clearance_id, wanted)
+    if reason == "too old":
+        desk.clock.advance(timedelta(days=8))
+    elif reason == "revoked":
+        desk.revoke(buyer)
+    else:
+        assert shop.again(shipping_zip=ZIP).cleared
+        desk.clock.advance(timedelta(days=2))
+    with pytest.raises(OverrideNotAllowed):
+        shop.override(shop.person())
+    assert shop.shown().state != "overridden"
+
+
+def test_without_a_notice_in_force_nothing_is_overridden(tmp_path: Path) -> None:
+    with open_desk(tmp_path / "data", MovingClock(), None) as desk:
+        shop = shop_of(desk)
+        read = desk.deployment.notices.registry.notices(fresh=True)
+        for version in desk.do(read).versions[SHIPPED_NOTICE]:
+            desk.withdraw(SHIPPED_NOTICE, version.content.version)
+        again = shop.again()
+        with pytest.raises(OverrideNotAllowed):
+            shop.override(shop.person(), again.clearance_id)
+
+
+def test_a_clearance_is_no_acknowledgment(desk: Desk, shop: Shop) -> None:
+    """Naming one, even that of another account, does not make two orders one."""
+    key = desk.account()
+    wanted = order(shop.clearance_id, "cbid_nobody", "cs_1", ZIP)
+    forged = Shop(desk, key, desk.clear(key, wanted).clearance_id, wanted)
+    query = select(clearances.c.ack_id).where(clearances.c.id == forged.clearance_id)
+    assert _all(forged, query) == [None]
+    assert forged.override(forged.person()).overridden
+    assert forged.clearance_id in desk.erase(forged.clearance_id)
+    assert shop.read().erased_at is None
+
+
 def test_an_exempt_session_belongs_to_the_order_that_was_overridden(desk: Desk) -> None:
     """There is no acknowledgment: its session stands for one order."""
     key = desk.account()
@@ -398,9 +472,7 @@ def test_a_later_refusal_hides_no_override(desk: Desk) -> None:
 
 def test_an_override_ends_with_the_age_of_acknowledgments(desk: Desk) -> None:
     """Seven days by default, although nothing but the buyer is against the order."""
-    key = desk.account()
-    wanted = order("nothing", "cbid_nobody", "cs_1", ZIP)
-    shop = Shop(desk, key, desk.clear(key, wanted).clearance_id, wanted)
+    shop = shop_without(desk)
     shop.override(shop.person())
     desk.clock.advance(timedelta(days=7, seconds=-2))
     assert shop.again().overridden
@@ -456,6 +528,20 @@ def test_an_override_waits_for_an_erasure_and_writes_nothing_after_it(shop: Shop
         _all(shop, select(overrides.c.id).where(overrides.c.clearance_id == shop.clearance_id))
         == []
     )
+
+
+@pytest.mark.parametrize("named", ["acknowledgment", "clearance"])
+def test_an_erasure_takes_what_was_written_after_its_plan(desk: Desk, named: str) -> None:
+    """Else the reason would stay for good: no period ends it."""
+    shop, privacy = shop_of(desk), desk.deployment.privacy
+    if named == "clearance":
+        shop = shop_without(desk)
+    subject = shop.clearance_id if named == "clearance" else shop.order.ack_id
+    plan = desk.do(plan_erasure(privacy, subject, DEPLOYMENT))
+    made = shop.override(shop.person())
+    desk.do(erase_planned(privacy, plan, ErasureReason.REQUEST))
+    left = select(disclosures.c.record_id).where(disclosures.c.record_id == made.override_id)
+    assert _all(shop, left) == []
 
 
 def test_only_its_own_account_and_mode_release_an_order(desk: Desk, shop: Shop) -> None:

@@ -412,7 +412,7 @@ def _overrides(caller: Caller) -> Iterator[Failure]:
     """Orders that were not refused, or that no one or no key may release."""
     [deciding] = caller.operator.keys(caller.account_id, [("test", [Scope.CLEARANCES_OVERRIDE])])
     key, said = b"Bearer " + deciding.token.encode(), b'{"reason":"case","claimed_user":"u"}'
-    unknown = partial(clear, caller, "ack_unknown", "cbid_unknown")
+    unknown = partial(clear, caller, "ack_unknown", "cbid_unknown", session_id="cs_refused")
     for label, code, refused in (
         ("cleared", "order_not_refused", clear(caller, acknowledged(caller), verified(caller))),
         ("unknown goods", "override_not_allowed", unknown()),

@@ -14,6 +14,7 @@ from sqlalchemy import insert
 
 from countersign.base.db.tables import buyers
 from countersign.base.values import BUYER, timed_id
+from countersign.core.access.key import Scope
 from countersign.server.app import route_table
 from tests.http.backstage import Vendor, make_client
 from tests.http.calls import acknowledge, refusal, verify

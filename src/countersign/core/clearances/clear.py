@@ -253,7 +253,8 @@ def _row(new: NewClearance, result: ClearanceResult) -> tuple[object, ...]:
         new.clearance_id,
         new.account_id,
         new.mode.value,
-        use_id if is_id(ACKNOWLEDGMENT, use_id) or is_id(CLEARANCE, use_id) else None,
+        # Whoever names a clearance as the acknowledgment has named none.
+        use_id if new.order.ack_id is None or is_id(ACKNOWLEDGMENT, use_id) else None,
         granted and granted.kid,
         granted and to_ms(granted.expires_at),
         to_ms(new.at),

@@ -413,7 +413,7 @@ def expiry(case: ClearanceInput) -> datetime:
         end = min(end, case.standing.expires_at)
     exemption = case.new.order.exemption if case.waived else None
     if exemption is not None and exemption.expires_on is not None:
-        last = datetime.combine(exemption.expires_on, time(), UTC)
+        last = datetime.combine(min(exemption.expires_on, end.date()), time(), UTC)
         end = min(end, last + timedelta(days=1))
     return end.replace(microsecond=0)
 

@@ -39,9 +39,10 @@ from countersign.core.clearances.clear import (
 from countersign.core.clearances.exempt import without_notice
 from countersign.core.clearances.facts_sql import BatchFacts, rules_of, with_uses
 from countersign.core.clearances.model import (
-    REFUSES_BINDING,
+    ClearanceInput,
     ClearanceRules,
     failed_checks,
+    reasons_of,
 )
 from countersign.core.clearances.read import (
     OVERRIDE_FIELD,
@@ -64,7 +65,7 @@ from countersign.core.gate.act import Acts, Writing
 from countersign.core.gate.route import REASON_LENGTH_MIN
 from countersign.core.log.record import RecordType, account_fact
 from countersign.core.notices.model import is_blank
-from countersign.core.notices.rule import COMPARED_ZIP, NOTHING, SOLD_IN_PERSON
+from countersign.core.notices.rule import COMPARED_ZIP, SOLD_IN_PERSON
 from countersign.core.orders.model import OrderState
 from countersign.core.orders.sql import orders_of, write_act_with
 from countersign.core.parties import bound_now
@@ -78,6 +79,10 @@ _DONE: Final = frozenset({OrderState.CLEARED, OrderState.SHIPPED, OrderState.DEL
 _UNKNOWN_GOODS: Final = {
     ClearanceReason.NOTICE_NOT_SUFFICIENT,
     ClearanceReason.PRODUCT_CLASS_MISSING,
+}
+_NO_ACKNOWLEDGMENT: Final = {
+    ClearanceReason.ACKNOWLEDGMENT_NOT_FOUND,
+    ClearanceReason.ACKNOWLEDGMENT_ERASED,
 }
 _PROPOSED: Final = AuditAction.CLEARANCE_OVERRIDE_PROPOSED
 _SWITCHED_OFF: Final = "Manual overrides by keys are switched off for this account."
@@ -115,7 +120,7 @@ async def override_clearance(
     item = await prepare_order(room, who, _order_of(stored, decided, personal))
     notices = await room.registry.notices(fresh=True)
     item = item._replace(new=replace(item.new, clearance_id=clearance_id), notices=notices)
-    _refuse_goods(item, decided)
+    _refuse_more(item, decided)
     at = from_ns(time_ns := room.access.clock.time_ns())
     answer = partial(Overridden, clearance_id=clearance_id, reasons=decided.reasons)
     audit = partial(room.access.audit.entry, subject=clearance_id, reason=own["reason"])
@@ -137,15 +142,12 @@ async def override_clearance(
         orders, now = orders_of(connection, who.reach, [clearance_id]), to_ms(new.clock_at)
         if any(order.decisive(now).state_at(now) in _DONE for order in orders):
             raise OrderNotRefused
-        case = case_of(item._replace(new=new), facts.of(new))
-        known = case.facts.acknowledgment is not None  # else: by what the order needs
-        following = case.following if known else without_notice(new, notices)[0]
-        duties = (*following.obligations, COMPARED_ZIP)
+        binds, duties = _judged_again(case_of(item._replace(new=new), facts.of(new)), item, decided)
         first = _first_of_two(connection, who, clearance_id, at)
         if first is None:
             write_audit(connection, audit(_PROPOSED))
             return answer(overridden=False, override_id=None, obligations=duties)
-        if REFUSES_BINDING.isdisjoint(failed_checks(case)):
+        if binds:
             facts.bind(new)
             facts.defer(connection, deferred_statements(connection))
         made = add(connection, [*first, own], duties)
@@ -203,19 +205,21 @@ def _order_of(
     return convert(given, ClearanceRequest)
 
 
-def _refuse_goods(item: PreparedOrder, decided: ReadDecision) -> None:
-    """Refuse goods that are sold in person, unknown, or that the notices do not suffice for.
+def _refuse_more(item: PreparedOrder, decided: ReadDecision) -> None:
+    """Refuse a second order of an acknowledgment, and goods for which the notices do not suffice.
 
     By the notices in force, since an order without an acknowledgment was judged by none.
     """
     new, notices, classes = item.new, item.notices, item.new.order.classes
+    if ClearanceReason.ACKNOWLEDGMENT_ALREADY_USED in decided.reasons:
+        raise OverrideNotAllowed("The acknowledgment belongs to another order.")
     if not SOLD_IN_PERSON.isdisjoint(classes):
         raise OverrideNotAllowed("These goods are sold in person only.")
     editions = [
         notices.current(o, new.mode, new.clock_at, remember=False) for o in notices.versions
     ]
     current = [(one.following, one.rule_for(new.mode)[0]) for one in editions if one is not None]
-    covered = NOTHING.classes.union(*(following.classes for following, _ in current))
+    covered = frozenset[str]().union(*(following.classes for following, _ in current))
     lacking = not covered.issuperset(classes) or any(
         rule is not None and named in rule.product_classes and not following.covers(named)
         for following, rule in current
@@ -223,6 +227,21 @@ def _refuse_goods(item: PreparedOrder, decided: ReadDecision) -> None:
     )
     if not classes or lacking or not _UNKNOWN_GOODS.isdisjoint(decided.reasons):
         raise OverrideNotAllowed("The class of goods is missing, or the notice does not cover it.")
+
+
+def _judged_again(
+    case: ClearanceInput, item: PreparedOrder, decided: ReadDecision
+) -> tuple[bool, tuple[Mapping[str, Any], ...]]:
+    """Whether the order has an acknowledgment to bind, and its obligations.
+
+    Raises OverrideNotAllowed for a reason that the refusal does not have.
+    """
+    failed = failed_checks(case)
+    if not {*reasons_of(case, failed)} <= {*decided.reasons}:
+        raise OverrideNotAllowed("There are new reasons by now: ask for the clearance again.")
+    known = case.facts.acknowledgment is not None  # else: by what the order needs
+    following = case.following if known else without_notice(case.new, item.notices)[0]
+    return _NO_ACKNOWLEDGMENT.isdisjoint(failed), (*following.obligations, COMPARED_ZIP)
 
 
 def _first_of_two(

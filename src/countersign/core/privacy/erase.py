@@ -103,6 +103,7 @@ def _plan(
             found += _naming(connection, secret, buyer.cbids, reach)
     if not found and buyer is None:
         return _unknown(subject)
+    found = [*{record.record_id: record for record in found}.values()]
     years, now = sql.find_retention_years(connection), from_ns(privacy.access.clock.time_ns())
     ends = [end for record in found if (end := sql.kept_until(record, years)) and end > now]
     return Plan(
@@ -128,9 +129,8 @@ def _naming(
     u = acknowledgment_uses.c
     bound = select(u.ack_id).where(u.cbid.in_(cbids), reach.rows(acknowledgment_uses))
     named = sql.find_naming(connection, secret, cbids, reach)
-    named = [*named, *sql.find_records(connection, reach, records.c.id.in_(bound))]
-    orders = sql.find_order_records(connection, [r.record_id for r in named], reach)
-    return [*{record.record_id: record for record in (*named, *orders)}.values()]
+    named += sql.find_records(connection, reach, records.c.id.in_(bound))
+    return named + sql.find_order_records(connection, [r.record_id for r in named], reach)
 
 
 async def kept_of_plan(privacy: Privacy, plan: Plan) -> HeldRecords:
@@ -169,7 +169,7 @@ async def erase_planned(
     its own record, in random order: one record with all records of a buyer would show permanently
     that they belong together.
 
-    Data of the buyer written since the plan is erased too.
+    Data of the buyer or the order written since the plan is erased too.
 
     Raises OnHold if a legal hold keeps the buyer itself, or part of a subject that is not a buyer;
     nothing was destroyed.
@@ -297,7 +297,8 @@ def carry_out(
     on_hold = refusal(connection, held, cbid, reach)
     if on_hold is not None:
         return on_hold
-    known = sql.find_verifications(connection, person.cbids, reach) if person else []
+    known = sql.find_order_records(connection, going, reach)
+    known += sql.find_verifications(connection, person.cbids, reach) if person else []
     found = [one for one in known if one.erased_at is None and one.record_id not in planned]
     gone = sql.find_erased(connection, going)
     if found or gone or held.keys() != kept.keys():

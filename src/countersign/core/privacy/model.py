@@ -67,7 +67,7 @@ class Plan:
 
 
 class Outdated(NamedTuple):
-    """Nothing was erased: data of the buyer was written since the plan, or others erased some."""
+    """Nothing was erased: data was written since the plan, or others erased some."""
 
     found: Sequence[Erasable]
     """Its new records; none for a check that has only begun."""
