@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from countersign.base.errors import DataDirectoryLocked, InvalidConfiguration
+from countersign_evidence.errors import files_refused_as
 from countersign_evidence.files import draft, sync
 
 
@@ -32,7 +33,7 @@ def key_text(key: bytes) -> str:
 
 def write_key_file(path: Path, text: str) -> None:
     """Write a new key file under another name, then link it in place: whole, or not at all."""
-    try:
+    with files_refused_as(InvalidConfiguration, f"The key file {path} cannot be written"):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with draft(path, text.encode("ascii")) as new:
             try:
@@ -40,10 +41,6 @@ def write_key_file(path: Path, text: str) -> None:
             except FileExistsError:
                 return  # another `init` was first
             sync(path.parent)
-    except OSError as error:
-        raise InvalidConfiguration(
-            f"The key file {path} cannot be written: {error.strerror}."
-        ) from error
 
 
 _NAME: Final = "server.lock"
@@ -66,14 +63,11 @@ def only_server(data_dir: Path, *, serves: bool = False) -> Iterator[bool]:
     """
     path = data_dir / _NAME
     with ExitStack() as stack:
-        try:
+        what = f"The data directory {data_dir} cannot be written"
+        with files_refused_as(InvalidConfiguration, what):
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
             stack.callback(os.close, descriptor)
             is_ours = _taken(descriptor)
-        except OSError as error:
-            raise InvalidConfiguration(
-                f"The data directory {data_dir} cannot be written: {error.strerror}."
-            ) from error
         if not is_ours:
             note = _noted(descriptor)
             what, to_do = (

@@ -34,6 +34,7 @@ from countersign.base.values import Mode, from_ns
 from countersign.core.buyers.sql import ERASED_BUYER
 from countersign.core.log.fork_guard import SUSPENDED
 from countersign.core.privacy.erase import ERASURE_DUE, KEYS_MISSING
+from countersign_evidence.errors import refused_as
 from countersign_evidence.files import replace_file, sync
 
 _RESTORED_KEY: Final = "restored.json"
@@ -199,7 +200,7 @@ def back_up(url: URL, target: Path, shred_keys: Path | None, made_ns: int, repor
     driver: Any = sqlite_module()
     keys = shred_keys or target / SHRED_KEYS
     _refuse_other_file(keys, Path(url.database or "").parent)
-    try:
+    with refused_as(BackupFailed, f"The backup into {target} failed", OSError, driver.Error):
         target.mkdir(parents=True, exist_ok=True, mode=0o700)
         if any(target.iterdir()):
             raise BackupFailed(f"{target} is not empty. Name a new directory for each backup.")
@@ -222,8 +223,6 @@ def back_up(url: URL, target: Path, shred_keys: Path | None, made_ns: int, repor
             sync(draft)
             draft.rename(target / DATABASE)
             sync(target)
-    except (OSError, driver.Error) as error:
-        raise BackupFailed(f"The backup into {target} failed: {error}.") from error
 
 
 def restore(source: Path, url: URL, shred_keys: Path | None, report: Report) -> Restored:
@@ -252,7 +251,7 @@ def restore(source: Path, url: URL, shred_keys: Path | None, report: Report) -> 
         )
     driver: Any = sqlite_module()
     draft = database.with_suffix(".restoring")
-    try:
+    with refused_as(BackupFailed, f"Restoring {source} failed", OSError, driver.Error):
         database.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with _draft(draft):
             with (
@@ -274,8 +273,6 @@ def restore(source: Path, url: URL, shred_keys: Path | None, report: Report) -> 
             sync(draft)
             draft.rename(database)
             sync(database.parent)
-    except (OSError, driver.Error) as error:
-        raise BackupFailed(f"Restoring {source} failed: {error}.") from error
     return restored
 
 

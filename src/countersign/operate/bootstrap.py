@@ -59,6 +59,7 @@ from countersign.identity.transport import Outbound
 from countersign.operate.backup import note_of_backup
 from countersign.operate.room import Operations, open_operations
 from countersign.staff.people.room import RETURN_PATH, People
+from countersign_evidence.errors import files_refused_as
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
@@ -133,12 +134,9 @@ async def initialise(
     if not is_embedded(url):
         refuse_unknown_pooler(url)
     _refuse_absence(settings, url, founds=founds)
-    try:
+    what = f"The data directory {settings.data_dir} cannot be used"
+    with files_refused_as(InvalidConfiguration, what):
         settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise InvalidConfiguration(
-            f"The data directory {settings.data_dir} cannot be used: {error.strerror}."
-        ) from error
     # A server of an older release would continue with a schema that it does not know.
     alone = is_embedded(url) and schema.is_older(url)
     with only_server(settings.data_dir) if alone else nullcontext():

@@ -40,9 +40,19 @@ class EvidenceError(ValueError):
 
 
 @contextmanager
-def refused_as(kind: type[CountersignError], what: str) -> Iterator[None]:
-    """An EvidenceError inside is raised as this error, which says what and why."""
+def refused_as(kind: type[CountersignError], what: str, *on: type[Exception]) -> Iterator[None]:
+    """An error of these types inside, or an EvidenceError, is raised as this one: what, and why."""
+    caught: tuple[type[Exception], ...] = (EvidenceError, *on)
     try:
         yield
-    except EvidenceError as error:
+    except caught as error:
         raise kind(f"{what}: {error}.") from error
+
+
+@contextmanager
+def files_refused_as(kind: type[CountersignError], what: str) -> Iterator[None]:
+    """An OSError inside is raised as this error, which says what and the system's reason."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{what}: {error.strerror}.") from error

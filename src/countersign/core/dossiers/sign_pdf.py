@@ -11,6 +11,7 @@ from countersign.base.cli import A_FILE
 from countersign.base.errors import InvalidArgument
 from countersign_evidence.cli.files import written
 from countersign_evidence.cli.support import command, say, show
+from countersign_evidence.errors import refused_as
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _FIELD = "Operator"
@@ -63,8 +64,6 @@ def _signed(pdf: bytes, key: Path, passphrase: bytes | None) -> bytes:
         raise InvalidArgument(f"{key} is not a PKCS#12 file that opens with this passphrase.")
     how = PdfSignatureMetadata(field_name=_FIELD, subfilter=SigSeedSubFilter.PADES)
     made = BytesIO()
-    try:
+    with refused_as(InvalidArgument, "The PDF cannot be signed", PdfError):
         sign_pdf(IncrementalPdfFileWriter(BytesIO(pdf)), how, signer=signer, output=made)
-    except PdfError as error:
-        raise InvalidArgument(f"The PDF cannot be signed: {error}.") from error
     return made.getvalue()

@@ -18,7 +18,7 @@ from typing import Final
 from countersign.base.errors import EvidenceRefused, HeadUnavailable
 from countersign.base.values import Mode
 from countersign.core.log.model import PublishedHead
-from countersign_evidence.errors import EvidenceError
+from countersign_evidence.errors import EvidenceError, refused_as
 from countersign_evidence.files import draft, locked, replace_file
 from countersign_evidence.note import Checkpoint, checkpoint_of
 
@@ -54,13 +54,9 @@ class Heads(ABC):
     def read(self, mode: Mode) -> bytes | None:
         """The signed note; None if none was published from here yet."""
         note = self.stored(mode)
-        try:
+        what = f"The last published checkpoint, {self._where}/{_name(mode)}, cannot be read"
+        with refused_as(HeadUnavailable, what):
             _ = None if note is None else checkpoint_of(note)
-        except EvidenceError as error:
-            raise HeadUnavailable(
-                f"The last published checkpoint, {self._where}/{_name(mode)}, cannot be read: "
-                f"{error}."
-            ) from error
         return note
 
     def advance(self, mode: Mode, note: bytes, over: bytes | None) -> bool:

@@ -18,7 +18,7 @@ from countersign.base.errors import InvalidArgument, InvalidConfiguration
 from countersign.base.values import Clock, Mode, from_ns
 from countersign.core.log import logs_sql
 from countersign.core.log.model import Log, LogKey
-from countersign_evidence.errors import EvidenceError
+from countersign_evidence.errors import EvidenceError, refused_as
 from countersign_evidence.key_history import KeyRange
 from countersign_evidence.note import COSIGNATURE, ED25519, Verifier, parse_note
 from countersign_evidence.policy import NONE, Policy, Witness, parse_policy
@@ -48,12 +48,9 @@ def witnesses_in(file: Path | None) -> tuple[bytes, Sequence[Witness]]:
     """The lines of the operator's witness file; none without a file."""
     if file is None:
         return _NO_WITNESSES, ()
-    try:
+    what = f"COUNTERSIGN_WITNESS_POLICY_FILE: {file} cannot be used"
+    with refused_as(InvalidConfiguration, what, OSError, InvalidArgument):
         return read_witnesses(file.read_bytes())
-    except (OSError, EvidenceError, InvalidArgument) as error:
-        raise InvalidConfiguration(
-            f"COUNTERSIGN_WITNESS_POLICY_FILE: {file} cannot be used: {error}."
-        ) from error
 
 
 def _line(items: Sequence[bytes]) -> list[bytes]:

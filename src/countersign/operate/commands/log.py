@@ -28,7 +28,7 @@ from countersign.core.log.room import LogRoom
 from countersign.operate.commands.log_keys import log
 from countersign_evidence.cli.files import read_file
 from countersign_evidence.cli.support import confirm, say, show
-from countersign_evidence.errors import EvidenceError
+from countersign_evidence.errors import refused_as
 
 ALONE = (
     "only this deployment's own clock shows when its evidence existed, and anyone who has the "
@@ -209,10 +209,8 @@ log_states = with_room(LogRoom)(_states)
 
 
 async def _published(room: LogRoom, mode: Mode, note: bytes) -> PublishedHead:
-    try:
+    with refused_as(InvalidArgument, "This is not a checkpoint of this deployment"):
         checked = (await room.policy.without_quorum(mode)).check_signature(note)
-    except EvidenceError as error:
-        raise InvalidArgument(f"This is not a checkpoint of this deployment: {error}.") from error
     return PublishedHead(checked.checkpoint, note)
 
 

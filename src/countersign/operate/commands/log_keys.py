@@ -21,7 +21,7 @@ from countersign.core.log.routes import key_history
 from countersign_evidence.approval import private_key, read_private_key, sign_proposal
 from countersign_evidence.cli.files import read_file
 from countersign_evidence.cli.support import Duration, asking, command, confirm, say, show
-from countersign_evidence.errors import EvidenceError
+from countersign_evidence.errors import EvidenceError, refused_as
 from countersign_evidence.note import Signer, parse_note
 
 _FILE: Final = click.Path(path_type=Path)
@@ -125,11 +125,9 @@ def sign_approval(proposal: Path, key: Path) -> None:
     Run it on the person's own machine: it needs no deployment.
     """
     given = read_file(proposal)
-    try:
+    with refused_as(InvalidArgument, "This cannot be signed"):
         text = parse_note(given).text if b"\n\n" in given else given
         note = sign_proposal(text, read_private_key(read_file(key).decode("ascii", "replace")))
-    except EvidenceError as error:
-        raise InvalidArgument(f"This cannot be signed: {error}.") from error
     say(text.decode())
     confirm("Approve this?")
     show({"signed": note.decode()}, note.decode().rstrip("\n"))

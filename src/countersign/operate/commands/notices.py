@@ -28,6 +28,7 @@ from countersign.core.notices.room import Notices
 from countersign.core.notices.rule import Cart
 from countersign.staff.acts.notices import compared, lifecycle_of, published
 from countersign_evidence.cli.support import command, say, show
+from countersign_evidence.errors import files_refused_as
 
 _FILE: Final = click.Path(exists=True, dir_okay=False, resolve_path=True, path_type=Path)
 
@@ -186,12 +187,10 @@ def _show_digest(checked: Mapping[str, Any]) -> None:
 
 
 def _read(file: Path) -> bytes:
-    try:
+    with files_refused_as(InvalidNoticeFile, f"{file} cannot be read"):
         if not file.is_file() or file.stat().st_size > NOTICE_BYTES_MAX:
             raise InvalidNoticeFile(f"{file} is not a file of at most {NOTICE_BYTES_MAX} bytes.")
         return file.read_bytes()
-    except OSError as error:
-        raise InvalidNoticeFile(f"{file} cannot be read: {error.strerror}.") from error
 
 
 def _lines(content: NoticeContent) -> list[str]:

@@ -10,7 +10,7 @@ from typing import BinaryIO, Final
 
 import click
 
-from countersign_evidence.errors import InvalidArgument, refused_as
+from countersign_evidence.errors import InvalidArgument, files_refused_as, refused_as
 from countersign_evidence.note import NOTE_BYTES_MAX
 from countersign_evidence.policy import POLICY_BYTES_MAX, Policy, parse_policy
 
@@ -23,11 +23,8 @@ def read_file(file: Path, most: int = -1) -> bytes:
 
     Raises InvalidArgument if it cannot be read.
     """
-    try:
-        with file.open("rb") as opened:
-            return opened.read(most + 1 if most >= 0 else -1)
-    except OSError as error:
-        raise InvalidArgument(f"{file} cannot be read: {error.strerror}.") from error
+    with files_refused_as(InvalidArgument, f"{file} cannot be read"), file.open("rb") as opened:
+        return opened.read(most + 1 if most >= 0 else -1)
 
 
 def read_policy(file: Path) -> Policy:
