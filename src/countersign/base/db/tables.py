@@ -31,7 +31,7 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.schema import SchemaItem
-from sqlalchemy.types import TypeDecorator
+from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from countersign.base.values import from_ms, to_ms
 
@@ -100,6 +100,16 @@ def _account_and_mode(*, refers: bool = True) -> tuple[Column[str], Column[str]]
     """Whose the rows are; with `refers`, the database looks the account up at each write."""
     copied = Column("account_id", String(40), nullable=False)
     return _account() if refers else copied, _mode()
+
+
+def _required(kind: TypeEngine[Any] | type[TypeEngine[Any]], *names: str) -> list[Column[Any]]:
+    """Columns of one type that are never NULL."""
+    return [Column(name, kind, nullable=False) for name in names]
+
+
+def _indexes(*columns: str) -> list[Index]:
+    """One for each of these columns."""
+    return [Index(None, column) for column in columns]
 
 
 class RowOwner(NamedTuple):
@@ -296,8 +306,7 @@ notice_versions: Final = _of_deployment(
 notice_events: Final = _of_deployment(
     "notice_events",
     Column("id", String(40), primary_key=True),
-    Column("notice_id", String(64), nullable=False),
-    Column("version", String(64), nullable=False),
+    *_required(String(64), "notice_id", "version"),
     Column("type", String(20), nullable=False),
     Column("at", Instant, nullable=False),
     Column("details", Text, nullable=False),
@@ -313,8 +322,7 @@ records: Final = _in_mode(
     Column("type", String(20), nullable=False),
     Column("notice_id", String(64)),
     Column("at", Instant, nullable=False),
-    Column("digest", LargeBinary, nullable=False),
-    Column("body", LargeBinary, nullable=False),
+    *_required(LargeBinary, "digest", "body"),
     Index(None, "account_id", "mode", "type", "id"),
     # For a list by notice, which may be rare among the records of its account.
     Index(None, "account_id", "mode", "type", "notice_id", "id"),
@@ -385,8 +393,7 @@ buyers: Final = _shared(
     # For the review queue.
     Index(None, "attempted_by", "status"),
     # For the sweep that reports expired verifications.
-    Index(None, "expiry_due_at"),
-    Index(None, "reminder_due_at"),
+    *_indexes("expiry_due_at", "reminder_due_at"),
     # For the verifications of one sandbox, whose clock is ahead.
     Index(None, "account_id", "mode", "expiry_due_at"),
     Index(None, "account_id", "mode", "reminder_due_at"),
@@ -438,8 +445,7 @@ idempotency_keys: Final = _in_mode(
     *_account_and_mode(refers=False),
     Column("fingerprint", LargeBinary, nullable=False),
     _hidden("response", "order", nullable=False),
-    Column("created_at", Instant, nullable=False),
-    Column("expires_at", Instant, nullable=False),
+    *_required(Instant, "created_at", "expires_at"),
     # The buyer, acknowledgment, clearance or session that the response names and that can be
     # erased. NULL: none; empty: unknown, read the response. The response about an acknowledgment
     # was kept when that was made, and is found by this time.
@@ -470,8 +476,7 @@ deployment_records: Final = _of_deployment(
     _mode(),
     Column("type", String(20), nullable=False),
     Column("at", Instant, nullable=False),
-    Column("digest", LargeBinary, nullable=False),
-    Column("body", LargeBinary, nullable=False),
+    *_required(LargeBinary, "digest", "body"),
 )
 
 # Every record of a party; the highest number is in force.
@@ -650,16 +655,14 @@ log_tiles: Final = _of_deployment(
     Column("log_id", Integer, primary_key=True, autoincrement=False),
     Column("level", Integer, primary_key=True, autoincrement=False),
     Column("tile_index", BigInteger, primary_key=True, autoincrement=False),
-    Column("hashes", LargeBinary, nullable=False),
-    Column("root", LargeBinary, nullable=False),
+    *_required(LargeBinary, "hashes", "root"),
 )
 
 checkpoints: Final = _of_deployment(
     "checkpoints",
     Column("log_id", Integer, primary_key=True, autoincrement=False),
     Column("size", BigInteger, primary_key=True, autoincrement=False),
-    Column("root", LargeBinary, nullable=False),
-    Column("note", LargeBinary, nullable=False),
+    *_required(LargeBinary, "root", "note"),
     Column("at", Instant, nullable=False),
 )
 
@@ -678,8 +681,7 @@ anchors: Final = _of_deployment(
     Column("renews", String(64)),
     # When the first of the certificates in a time-stamp ends.
     Column("ends_at", Instant),
-    Index(None, "renews"),
-    Index(None, "ends_at"),
+    *_indexes("renews", "ends_at"),
 )
 
 # Records that are committed and whose log entry is not written yet.
@@ -731,11 +733,9 @@ pending_sessions: Final = _in_mode(
     # The request: session id, ZIP code and subject, sealed by the vault.
     _hidden("request", "check", nullable=False),
     Column("polls", Integer, nullable=False),
-    Column("created_at", Instant, nullable=False),
-    Column("next_poll_at", Instant, nullable=False),
+    *_required(Instant, "created_at", "next_poll_at"),
     UniqueConstraint("account_id", "mode", "asked_index"),
-    Index(None, "next_poll_at"),
-    Index(None, "cbid"),
+    *_indexes("next_poll_at", "cbid"),
 )
 
 # The provider sessions that this service started, each for one attempt in a checkout session (the
@@ -755,13 +755,11 @@ started_checks: Final = _in_mode(
     Column("verification_id", String(40)),
     Column("status", String(20)),
     Column("reasons", Text, info=_personal("check")),
-    Column("started_at", Instant, nullable=False),
-    Column("changed_at", Instant, nullable=False),
+    *_required(Instant, "started_at", "changed_at"),
     # A repeated start can make a second session where a provider does not recognise repetitions.
     PrimaryKeyConstraint("reference", "attempt", "session_index"),
     UniqueConstraint("account_id", "mode", "session_index"),
-    Index(None, "cbid"),
-    Index(None, "started_at"),
+    *_indexes("cbid", "started_at"),
 )
 
 # Messages of providers that were acted on: each only once.
@@ -840,8 +838,7 @@ audit_chain: Final = _of_deployment(
     # Counted from 1.
     Column("position", BigInteger, primary_key=True, autoincrement=False),
     Column("entry_id", String(40), nullable=False, unique=True),
-    Column("salt", LargeBinary, nullable=False),
-    Column("digest", LargeBinary, nullable=False),
+    *_required(LargeBinary, "salt", "digest"),
 )
 
 # Events that a transaction writes for an account and a mode. Acknowledgments that are written
@@ -880,8 +877,7 @@ webhook_endpoints: Final = _in_mode(
     "webhook_endpoints",
     Column("id", String(40), primary_key=True),
     *_account_and_mode(),
-    Column("url", Text, nullable=False),
-    Column("description", Text, nullable=False),
+    *_required(Text, "url", "description"),
     # NULL: all of them.
     Column("event_types", Text),
     Column("created_at", Instant, nullable=False),
@@ -889,8 +885,7 @@ webhook_endpoints: Final = _in_mode(
     Column("disabled_reason", String(20)),
     Column("deleted_at", Instant),
     # Where in the order of events the next deliveries are made from.
-    Column("cursor_tx", BigInteger, nullable=False),
-    Column("cursor_seq", BigInteger, nullable=False),
+    *_required(BigInteger, "cursor_tx", "cursor_seq"),
     # When the cursor was last set back by a recovery.
     Column("recovered_at", Instant),
     Index(None, "account_id", "mode"),
@@ -914,8 +909,7 @@ webhook_deliveries: Final = _part_of("webhook_endpoints", "endpoint_id")(
     Column("event_seq", BigInteger, primary_key=True, autoincrement=False),
     Column("status", String(10), nullable=False),
     # How many attempts were made, and how many of them belong to the current round of the schedule.
-    Column("attempts", Integer, nullable=False),
-    Column("step", Integer, nullable=False),
+    *_required(Integer, "attempts", "step"),
     Column("created_at", Instant, nullable=False),
     # When to attempt it, or when the lease of the process that does is over; NULL: it is finished.
     Column("due_at", Instant),
@@ -990,8 +984,7 @@ fulfilments: Final = _in_mode(
     "fulfilments",
     Column("id", String(40), primary_key=True, info=_personal("evidence")),
     *_account_and_mode(refers=False),
-    Column("clearance_id", String(40), nullable=False),
-    Column("ack_id", String(40), nullable=False),
+    *_required(String(40), "clearance_id", "ack_id"),
     Column("adult_signature", Boolean, nullable=False),
     # Whether the order was complete with it.
     Column("closes", Boolean, nullable=False),
@@ -1003,8 +996,7 @@ fulfilments: Final = _in_mode(
 overrides: Final = _in_mode(
     "overrides",
     Column("id", String(40), primary_key=True, info=_personal("evidence")),
-    Column("account_id", String(40), nullable=False),
-    _mode(),
+    *_account_and_mode(refers=False),
     Column("clearance_id", String(40), nullable=False, unique=True),
     # The keyed hash of the order as it was refused: a changed one is not covered.
     _hidden("order_index", "order", "order"),
@@ -1047,8 +1039,7 @@ clearance_keys: Final = _of_deployment(
     Column("public_key", LargeBinary, nullable=False),
     # The private key, sealed by the vault.
     Column("seed", LargeBinary, nullable=False),
-    Column("created_at", Instant, nullable=False),
-    Column("signs_from", Instant, nullable=False),
+    *_required(Instant, "created_at", "signs_from"),
     PrimaryKeyConstraint("mode", "number"),
 )
 
@@ -1056,8 +1047,7 @@ clearance_settings: Final = _of_account(
     "clearance_settings",
     Column("account_id", ForeignKey("accounts.id"), primary_key=True),
     # In seconds.
-    Column("acknowledgment_max_age", Integer, nullable=False),
-    Column("lifetime", Integer, nullable=False),
+    *_required(Integer, "acknowledgment_max_age", "lifetime"),
     Column("product_class_required", Boolean, nullable=False),
     Column("changed_at", Instant, nullable=False),
     Column("order_reference_required", Boolean, nullable=False, server_default=false()),
@@ -1077,26 +1067,21 @@ checkout_sessions: Final = _in_mode(
     _hidden("session_index", "session", "checkout_session.session_id", nullable=False),
     _hidden("cbid_index", "session", "cbid"),
     Column("status", String(10), nullable=False),
-    Column("created_at", Instant, nullable=False),
-    Column("expires_at", Instant, nullable=False),
+    *_required(Instant, "created_at", "expires_at"),
     Column("ended_at", Instant),
     # When to report that it has expired; NULL: it has ended.
     Column("expiry_due_at", Instant),
     Column("ack_id", String(40)),
     Column("clearance_id", String(40)),
     # How many decisions about its identity checks the session has taken over.
-    Column("check_revision", Integer, nullable=False),
-    Column("consents", Integer, nullable=False),
+    *_required(Integer, "check_revision", "consents"),
     # The vendor's request and the buyer's progress, sealed by the vault; NULL once it is erased.
     _hidden("content", "session"),
     _hidden("reference_index", "session", "order_reference"),
     Index(None, "account_id", "mode", "id"),
     Index(None, "session_index"),
     Index(None, "reference_index", info=_REFERENCED),
-    Index(None, "cbid_index"),
-    Index(None, "ack_id"),
-    Index(None, "expiry_due_at"),
-    Index(None, "ended_at"),
+    *_indexes("cbid_index", "ack_id", "expiry_due_at", "ended_at"),
     # How many of an account are open.
     Index(
         "ix_checkout_sessions_open",
@@ -1146,11 +1131,8 @@ remembered: Final = _shared(
     _hidden("user_handle", "buyer", "user_handle"),
     # Earlier sign-ins are not valid any more; NULL: never signed out.
     Column("signed_out_at", Instant),
-    Column("created_at", Instant, nullable=False),
-    Column("last_used_at", Instant, nullable=False),
-    Column("expires_at", Instant, nullable=False),
-    Index(None, "cbid"),
-    Index(None, "expires_at"),
+    *_required(Instant, "created_at", "last_used_at", "expires_at"),
+    *_indexes("cbid", "expires_at"),
 )
 
 # Requests for a remembered buyer and their times: shown to the buyer at /buyer.
@@ -1163,8 +1145,7 @@ remembered_uses: Final = _shared(
     Column("kind", String(10), nullable=False),
     Column("verified", Boolean, nullable=False),
     Column("at", Instant, nullable=False),
-    Index(None, "cbid"),
-    Index(None, "at"),
+    *_indexes("cbid", "at"),
 )
 
 # Buyers who asked for erasure, while a server may not erase or a hold keeps something.
@@ -1230,8 +1211,7 @@ person_passkeys: Final = _of_deployment(
     _hidden("lookup", "person", "passkey", nullable=False, unique=True),
     Column("public_key", LargeBinary, nullable=False),
     Column("sign_count", BigInteger, nullable=False),
-    Column("created_at", Instant, nullable=False),
-    Column("last_used_at", Instant, nullable=False),
+    *_required(Instant, "created_at", "last_used_at"),
     Index(None, "person_id"),
 )
 
@@ -1241,8 +1221,7 @@ person_subjects: Final = _of_deployment(
     Column("person_id", ForeignKey("people.id"), primary_key=True),
     # The digest of the issuer and its subject.
     _hidden("lookup", "person", "subject", nullable=False, unique=True),
-    Column("created_at", Instant, nullable=False),
-    Column("last_used_at", Instant, nullable=False),
+    *_required(Instant, "created_at", "last_used_at"),
 )
 
 # Sign-in links for a person, for the first time or a new passkey: the newest of each person, until
@@ -1254,8 +1233,7 @@ person_links: Final = _of_deployment(
     # `invitation` or `way_back`.
     Column("kind", String(10), nullable=False),
     Column("digest", LargeBinary, nullable=False, unique=True),
-    Column("created_at", Instant, nullable=False),
-    Column("expires_at", Instant, nullable=False),
+    *_required(Instant, "created_at", "expires_at"),
 )
 
 # Sessions of signed-in people. The token is kept as a keyed hash.
@@ -1264,8 +1242,7 @@ person_sessions: Final = _of_deployment(
     Column("id", String(40), primary_key=True),
     Column("person_id", ForeignKey("people.id"), nullable=False),
     Column("digest", LargeBinary, nullable=False, unique=True),
-    Column("created_at", Instant, nullable=False),
-    Column("last_used_at", Instant, nullable=False),
+    *_required(Instant, "created_at", "last_used_at"),
     # When the passkey was used last, or the provider last asked the person to sign in.
     Column("passkey_at", Instant, nullable=False),
     Index(None, "person_id"),
