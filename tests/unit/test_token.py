@@ -9,7 +9,8 @@ from threading import Event
 import pytest
 
 from countersign.base.errors import TokenUnavailable
-from countersign.core.log.token import T, Token
+from countersign.base.generics import T
+from countersign.core.log.token import Token
 from countersign_evidence.note import Signer
 
 VERIFIER = Signer.from_seed("log.example.com/v1/log/live/1", bytes(32)).verifier

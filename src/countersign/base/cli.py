@@ -11,12 +11,13 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, Final, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Concatenate, Final, TypeAlias
 
 import click
 import msgspec
 import structlog
 
+from countersign.base.generics import P, R, T
 from countersign.base.host import is_loopback, is_wildcard
 from countersign.base.values import Mode
 from countersign_evidence.cli.support import command, say
@@ -58,10 +59,6 @@ EXPLAINED: Final = {
 }
 """Keys are argument names; a key that begins with part of a command's path takes precedence."""
 
-
-P = ParamSpec("P")
-R = TypeVar("R")
-T = TypeVar("T")
 
 RoomOpener: TypeAlias = Callable[[type[Any]], AbstractAsyncContextManager[Any]]
 

@@ -14,13 +14,12 @@ from collections.abc import Awaitable, Coroutine
 from contextvars import ContextVar, copy_context
 from math import inf
 from types import TracebackType
-from typing import Any, ClassVar, Final, Self, TypeVar
+from typing import Any, ClassVar, Final, Self
 
 from msgspec import Struct
 
 from countersign.base.errors import StorageUnavailable
-
-T = TypeVar("T")
+from countersign.base.generics import T
 
 DEADLINE_SECONDS: Final = 10.0
 RETRY_SECONDS: Final = 2

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
 import structlog
 
+from countersign.base.generics import T
 from countersign.base.host import ip_or_none
 from countersign_evidence.disclosure import b64url
-
-T = TypeVar("T")
 
 RESPONSE_LENGTH_MAX: Final = 16_384
 """Limit of a browser's input, in characters."""

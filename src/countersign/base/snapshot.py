@@ -20,12 +20,11 @@ from msgspec import Struct
 
 from countersign.base.deadline import shared, within_deadline
 from countersign.base.errors import Overloaded
+from countersign.base.generics import T
 from countersign.base.values import Clock
 
 STALENESS_SECONDS: Final = 0.25
 """How long after a change a running server may still use the value before it."""
-
-T = TypeVar("T")
 
 
 class Snapshot(Struct, Generic[T], eq=False):

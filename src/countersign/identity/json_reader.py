@@ -17,8 +17,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any, Final, NamedTuple, NoReturn, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 
+from countersign.base.generics import T
 from countersign.base.values import Reason
 from countersign.identity.model import Finding, Tri
 
@@ -36,7 +37,6 @@ _WRITTEN: Final = re.compile(r"([0-9]{1,2})[ -]([A-Z]{3})[ -]([0-9]{4})", re.ASC
 _MONTHS: Final = "JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC"
 _HALF: Final = re.compile(r"[\ud800-\udfff]")
 """Half of a surrogate pair: JSON can write it, UTF-8 cannot."""
-T = TypeVar("T")
 _unread: ContextVar[list[str] | None] = ContextVar("unread", default=None)
 
 

@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from os.path import lexists
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from countersign.base.config import Settings
@@ -23,6 +23,7 @@ from countersign.base.db.turn import Turn
 from countersign.base.db.writes import Writes
 from countersign.base.errors import DeploymentIncomplete, InvalidConfiguration, NotInitialised
 from countersign.base.files import only_server
+from countersign.base.generics import R
 from countersign.base.host import ip_or_none
 from countersign.base.passkeys import relying_party
 from countersign.base.values import Clock, Mode
@@ -65,8 +66,6 @@ if TYPE_CHECKING:
     from sqlalchemy import URL
 
     from countersign.staff.people.provider import Provider
-
-R = TypeVar("R")
 
 
 class SystemClock:

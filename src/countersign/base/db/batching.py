@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import structlog
 
@@ -30,9 +30,7 @@ from countersign.base.errors import (
     Retryable,
     StorageUnavailable,
 )
-
-T = TypeVar("T")
-R = TypeVar("R")
+from countersign.base.generics import R, T
 
 BATCH_MAX: Final = 512
 _LINGER_MAX: Final = 64

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from functools import partial
-from typing import Any, Concatenate, Final, ParamSpec, Self, TypeAlias, TypeVar
+from typing import Any, Concatenate, Final, Self, TypeAlias
 
 from sqlalchemy import URL, Connection, RootTransaction
 from sqlalchemy.exc import DBAPIError
@@ -47,6 +47,7 @@ from countersign.base.errors import (
     Overloaded,
     StorageUnavailable,
 )
+from countersign.base.generics import P, R, T
 from countersign.base.loops import log_failure
 
 # The worker and the batchers of the embedded database: its statements run on the event loop. They
@@ -203,10 +204,6 @@ class CommitBatcher(Batcher):
         self._answer(waiting, StorageUnavailable, time.monotonic())
         self._queue.clear()
 
-
-P = ParamSpec("P")
-T = TypeVar("T")
-R = TypeVar("R")
 
 Act: TypeAlias = Callable[Concatenate[Connection, P], R | CountersignError]
 """A function on a connection; an error that it returns is a refusal."""

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from importlib import resources
 from itertools import chain
 from threading import Lock
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
 from sqlalchemy import Connection, Dialect, Executable, Table
 from sqlalchemy import text as sql_text
 from sqlalchemy.exc import DBAPIError
+
+from countersign.base.generics import T
 
 # Statements of the hot path, as the driver takes them.
 #
@@ -239,8 +241,6 @@ class SelectAmong:
         rows: Sequence[tuple[Any, ...]] = cursor.fetchall()
         return rows
 
-
-T = TypeVar("T")
 
 # msgspec describes a type at its first use, and crashes if another thread uses it meanwhile.
 _DESCRIBING: Final = Lock()

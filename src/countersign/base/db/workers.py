@@ -9,7 +9,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 
 import structlog
 from msgspec import Struct, field
@@ -41,10 +41,8 @@ from countersign.base.errors import (
     OutcomeUnknown,
     StorageUnavailable,
 )
+from countersign.base.generics import R, T
 from countersign.base.loops import Throttle
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 BatchAct: TypeAlias = Callable[[Connection, Sequence[T]], Sequence[R | CountersignError]]
 """Does something for many items in one transaction: one outcome per item, in the same order.

@@ -20,6 +20,7 @@ import msgspec
 
 from countersign.base.deadline import TimeLimit
 from countersign.base.errors import InvalidRequest, PayloadTooLarge
+from countersign.base.generics import T
 from countersign.base.http.schemas import Request
 from countersign.base.setting_values import expecting
 from countersign.base.values import digits, parse_rfc3339
@@ -212,8 +213,6 @@ class Incoming(msgspec.Struct, eq=False):
         part: bytes = message.get("body", b"")
         return part
 
-
-T = TypeVar("T")
 
 _NAMES: Final[dict[type, tuple[int, tuple[bytes, ...]]]] = {}
 """How many objects a schema describes, and the names of their fields, quoted as in JSON."""

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import force_setattr
 
 from countersign.base.errors import InvalidRequest
+from countersign.base.generics import T
 from countersign.base.values import OPAQUE_LENGTH_MAX, Mode, id_pattern
 from countersign_evidence.record import REFERENCE_FIELD
 
@@ -167,7 +168,6 @@ YOUR_REFERENCE: Final = (
 )
 
 
-T = TypeVar("T")
 After = TypeVar("After", bound=str)
 """The `after` of one list: `Annotated[str, cursor(…)]`."""
 

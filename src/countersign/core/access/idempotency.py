@@ -6,7 +6,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import timedelta
 from hmac import compare_digest
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
 from sqlalchemy import Connection, delete, select, text
@@ -21,12 +21,11 @@ from countersign.base.errors import (
     Retryable,
     SecretNotRepeated,
 )
+from countersign.base.generics import T
 from countersign.base.values import ACKNOWLEDGMENT, Clock, Entropy, from_ms, is_id, made_at_ms
 from countersign.core.access.key import Principal
 from countersign.core.access.reach import Reach
 from countersign.core.access.secrets import DeploymentSecret
-
-T = TypeVar("T")
 
 LIFETIME: Final = timedelta(hours=24)
 KEY_LENGTH_MAX: Final = 255

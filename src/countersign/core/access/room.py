@@ -6,9 +6,9 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime
 from functools import partial
 from hashlib import blake2b
-from typing import TypeVar
 
 from countersign.base.db.database import Database
+from countersign.base.generics import R
 from countersign.base.values import Clock, Entropy
 from countersign.core.access.audit import Audit
 from countersign.core.access.authenticate import Authenticate, KeyReads, keys_by_digest, touch_key
@@ -16,8 +16,6 @@ from countersign.core.access.clocks import TestClocks
 from countersign.core.access.idempotency import Idempotency, kept_entries
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.access.sessions import Sessions
-
-R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,11 +21,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial, wraps
 from inspect import isawaitable
-from typing import Any, Final, Generic, ParamSpec, TypeAlias, TypeVar, get_type_hints
+from typing import Any, Final, Generic, TypeAlias, get_type_hints
 
 from sqlalchemy import Connection
 
 from countersign.base.db.database import Act, Database
+from countersign.base.generics import F, P, R
 from countersign.base.http.body import parse_body
 from countersign.base.http.schemas import Request
 from countersign.core.access.audit import Audit
@@ -34,9 +35,6 @@ from countersign.core.access.key import Principal
 from countersign.core.access.reach import Reach
 from countersign.core.gate.route import Call, Handler, Reply, Route, encode
 
-P = ParamSpec("P")
-R = TypeVar("R")
-F = TypeVar("F", bound=Callable[..., Any])
 _Take: TypeAlias = Callable[[Any, Call], Any]
 """Finds the value of a parameter for a room and a call; may be async."""
 

@@ -14,10 +14,11 @@ from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from countersign.base.config import Settings
 from countersign.base.errors import InvalidConfiguration, TokenUnavailable
+from countersign.base.generics import T
 from countersign_evidence.note import ED25519, Signer, Verifier
 
 CALL_SECONDS: Final = 5.0
@@ -26,7 +27,6 @@ MAKE_SECONDS: Final = 60.0
 _ED25519_PARAMETERS: Final = bytes.fromhex("130c656477617264733235353139")
 """The name edwards25519 as a DER PrintableString (PKCS#11 3.0, section 2.3.10)."""
 _POINT_BYTES: Final = 32
-T = TypeVar("T")
 
 
 @dataclass(eq=False, repr=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 from importlib.resources import files
-from typing import Final, TypeVar
+from typing import Final
 
 from countersign.base.errors import (
     CheckoutSessionClosed,
@@ -24,6 +24,7 @@ from countersign.base.errors import (
     Unauthorized,
     UnsupportedMediaType,
 )
+from countersign.base.generics import T
 from countersign.base.http.body import BODY_BYTES_MAX, parse_body
 from countersign.base.http.schemas import view
 from countersign.base.values import Mode
@@ -47,8 +48,6 @@ from countersign.hosted.pages.room import HostedPages
 from countersign.hosted.pages.visits import count, locale_of, owners_of
 from countersign.hosted.toolkit.screens import WORDS, browser, words_of
 from countersign_evidence.process import Surface
-
-T = TypeVar("T")
 
 _PREFLIGHT: Final = (
     (b"access-control-allow-methods", b"GET, POST"),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import click
 
 from countersign.base.cli import A_FILE, room_command
 from countersign.base.errors import InvalidArgument
+from countersign.base.generics import F
 from countersign.base.values import Mode
 from countersign.core.access.account import find_account
 from countersign.core.log.room import LogRoom
@@ -26,7 +26,6 @@ from countersign.core.parties import (
 )
 from countersign_evidence.cli.support import field_lines, say, show
 
-F = TypeVar("F", bound=Callable[..., Any])
 _STATED: Final = {
     "legal_name": "Its legal name.",
     "address": "Its postal address, on one line.",

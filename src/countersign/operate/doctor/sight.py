@@ -24,6 +24,7 @@ from countersign.base.db import schema
 from countersign.base.db.database import Database
 from countersign.base.db.engine import Purpose, is_embedded, url_of
 from countersign.base.errors import CountersignError, HeadUnavailable, InvalidConfiguration
+from countersign.base.generics import T
 from countersign.base.values import from_ns
 from countersign.core.access.room import open_access
 from countersign.core.access.secrets import read_secret
@@ -89,8 +90,6 @@ def queried(connection: Connection, check: str) -> Iterator[Diagnosis]:
             for row in connection.execute(text(words["query"]), now).mappings():
                 yield say(f"{check}.{name}", **dict[str, Any](row))
 
-
-T = TypeVar("T")
 
 SECONDS: Final = 6.0
 """How long all checks together take at most; some of them work at the same time."""

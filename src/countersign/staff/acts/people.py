@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct
 from sqlalchemy import Connection
@@ -16,6 +16,7 @@ from countersign.base.errors import (
     UnknownPerson,
     UnknownSession,
 )
+from countersign.base.generics import F
 from countersign.base.http.schemas import (
     STORABLE,
     AccountId,
@@ -47,8 +48,6 @@ from countersign.staff.people.model import (
 )
 from countersign.staff.people.room import People
 from countersign_evidence.cli.support import say
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 SESSION_ID: Final = "ps_01km9wtz3tfs8v8j2c7n5k9m0d"
 _SAID_OF_LINK: Final = (
