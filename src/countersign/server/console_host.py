@@ -46,6 +46,7 @@ from countersign.core.gate.route import (
 )
 from countersign.core.log.audit_chain import sealed_head
 from countersign.core.orders.model import OrderState
+from countersign.hosted.pages.cookies import OWN_SITES
 from countersign.hosted.toolkit.screens import CONTRAST, address_of, contrast, read_door, read_form
 from countersign.operate.bootstrap import Deployment
 from countersign.staff.people import by_provider, kept, sign_in, sql
@@ -58,7 +59,6 @@ SESSION: Final = "session"
 """The cookie with the token of a session."""
 DOORS: Final = ("sign-in", "link", "provider/return")
 """Pages with forms for people who are not signed in: at most 4 KiB each."""
-_OWN: Final = frozenset({b"same-origin", b"none"})
 _JSON: Final = "application/json"
 
 AUDITED: Final = tuple(one.value for one in AuditAction)
@@ -380,7 +380,7 @@ def _refuse_foreign(room: ConsoleHost, call: Call) -> None:
         own.add(f"{scheme}://{call.headers.get(b'host', b'').decode('latin-1')}")
     if (
         call.headers.get(b"origin", b"").decode("latin-1") not in own
-        or call.headers.get(b"sec-fetch-site", b"none") not in _OWN
+        or call.headers.get(b"sec-fetch-site", b"none") not in OWN_SITES
     ):
         raise OriginNotAllowed
 

@@ -24,7 +24,7 @@ from countersign.base.files import key_text, write_key_file
 from countersign.base.values import Entropy
 
 SECRET_BYTES: Final = 32
-_NONCE_BYTES: Final = 12
+NONCE_BYTES: Final = 12
 _FORMAT: Final = b"\x01"
 INDEX_BYTES: Final = 16
 
@@ -135,7 +135,7 @@ class DeploymentSecret:
 
         Raises WrongSecretKey if it was not encrypted under this secret, for this slot.
         """
-        header, nonce, text = sealed[:5], sealed[5 : 5 + _NONCE_BYTES], sealed[5 + _NONCE_BYTES :]
+        header, nonce, text = sealed[:5], sealed[5 : 5 + NONCE_BYTES], sealed[5 + NONCE_BYTES :]
         key = self._answer_key(int.from_bytes(header[1:], "big"))
         try:
             return key.decrypt(nonce, text, header + slot)

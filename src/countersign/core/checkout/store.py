@@ -46,6 +46,7 @@ from countersign.core.checkout.room import Checkout
 from countersign.core.checkout.schemas import CheckoutSessionsQuery
 from countersign.core.events.model import EventType, NewEvent
 from countersign.core.events.sql import write_events
+from countersign.core.log.journal import insert_shred_keys
 from countersign.core.orders.model import OrderAct, OrderState
 from countersign.core.orders.sql import delete_acts, end_waiting, indexed_keys, write_acts
 from countersign.core.vault.vault import NONCE_BYTES, DataKey, Place
@@ -86,7 +87,6 @@ _COLUMNS: Final = (
     *("consents", "reference_index"),
 )
 _insert: Final = BulkInsert(checkout_sessions, *_COLUMNS)
-_insert_keys: Final = BulkInsert(shred_keys, "record_id", "key")
 _ROUNDS_MAX: Final = 8
 """Retries of one change that another server or a poll interrupts."""
 _encode: Final = msgspec.json.Encoder().encode
@@ -119,7 +119,7 @@ def write_new(connection: Connection, new: Sequence[NewSession]) -> Sequence[Non
             )
         )
     _insert(connection, rows)
-    _insert_keys(connection, [(item.session.id, item.session.shred_key) for item in new])
+    insert_shred_keys(connection, [(item.session.id, item.session.shred_key) for item in new])
     write_acts(connection, (_act(one.session, one.order_key) for one in new))
     keep_answers(connection, [item.kept for item in new if item.kept is not None])
     return [None] * len(new)

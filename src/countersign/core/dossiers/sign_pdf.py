@@ -9,18 +9,17 @@ import click
 
 from countersign.base.cli import A_FILE
 from countersign.base.errors import InvalidArgument
-from countersign_evidence.cli.files import written
+from countersign_evidence.cli.files import FILE, written
 from countersign_evidence.cli.support import command, say, show
 from countersign_evidence.errors import refused_as
 
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _FIELD = "Operator"
 
 
 @click.command("sign-pdf")
-@click.argument("pdf", type=_FILE)
-@click.option("--key", required=True, type=_FILE, help="PKCS#12 file: certificate and its key.")
-@click.option("--passphrase-file", type=_FILE, help="File with the passphrase of the key.")
+@click.argument("pdf", type=FILE)
+@click.option("--key", required=True, type=FILE, help="PKCS#12 file: certificate and its key.")
+@click.option("--passphrase-file", type=FILE, help="File with the passphrase of the key.")
 @click.option(
     "--output",
     type=A_FILE,

@@ -18,9 +18,10 @@ from typing import Any, Final, TypeAlias
 from sqlalchemy import Column, ColumnElement, Connection, String, and_, bindparam, text
 
 from countersign.base.db.database import Database
-from countersign.base.db.statements import DriverStatement, deferred_statements, statements_of
+from countersign.base.db.statements import DriverStatement, deferred_statements
 from countersign.base.db.tables import disclosures
 from countersign.base.loops import forever
+from countersign.core.log.model import SQL
 
 PERIOD_SECONDS: Final = 5.0
 RUN_ROWS: Final = 1024
@@ -29,15 +30,14 @@ GROUP: Final = 64
 """Runs 64 n to 64 n + 63 are merged into the first of them, once there is a later one."""
 _SLICES: Final = 64
 
-_SQL: Final = statements_of(__package__)
-_FOUND: Final = text(_SQL["runs_found"].format(runs=_SQL["runs"]))
-_LAST: Final = DriverStatement(_SQL["runs_last"])
-_FIRST_KEYS: Final = DriverStatement(_SQL["runs_first_keys"].format(runs=_SQL["runs"]))
-_MOVE: Final = DriverStatement(_SQL["runs_move"])
-_MOVED: Final = DriverStatement(_SQL["runs_moved"])
+_FOUND: Final = text(SQL["runs_found"].format(runs=SQL["runs"]))
+_LAST: Final = DriverStatement(SQL["runs_last"])
+_FIRST_KEYS: Final = DriverStatement(SQL["runs_first_keys"].format(runs=SQL["runs"]))
+_MOVE: Final = DriverStatement(SQL["runs_move"])
+_MOVED: Final = DriverStatement(SQL["runs_moved"])
 _OTHERS: Final = ", ".join("?" * (GROUP - 1))
-_MERGE: Final = DriverStatement(_SQL["runs_merge"].format(others=_OTHERS))
-_MERGED: Final = DriverStatement(_SQL["runs_merged"].format(others=_OTHERS))
+_MERGE: Final = DriverStatement(SQL["runs_merge"].format(others=_OTHERS))
+_MERGED: Final = DriverStatement(SQL["runs_merged"].format(others=_OTHERS))
 _AFTER_ALL: Final = b"\xff" * 64
 
 

@@ -19,7 +19,6 @@ import msgspec
 from sqlalchemy import Connection, TextClause, select, text, type_coerce
 from sqlalchemy.types import NullType
 
-from countersign.base.db.statements import statements_of
 from countersign.base.db.tables import (
     deployment_records,
     disclosures,
@@ -30,6 +29,7 @@ from countersign.base.db.tables import (
 from countersign.base.errors import DamagedValue
 from countersign.base.values import Mode, from_ms, rfc3339_ms
 from countersign.core.log.check_twins import APART, unmatched_rows
+from countersign.core.log.model import SQL
 from countersign.core.log.record import RecordType, among, open_disclosures
 from countersign.core.log.room import LogRoom
 from countersign_evidence.disclosure import b64url
@@ -37,14 +37,13 @@ from countersign_evidence.disclosure import b64url
 _PAGE: Final = 500
 
 
-_SQL: Final = statements_of(__package__)
 # As plain text: SQLAlchemy's types reject values that only a dishonest service would have written.
 _RECORDS: Final = (
-    text(_SQL["records_in"].format(table="records", own="r.account_id, r.notice_id")),
-    text(_SQL["records_in"].format(table="deployment_records", own="NULL, NULL")),
+    text(SQL["records_in"].format(table="records", own="r.account_id, r.notice_id")),
+    text(SQL["records_in"].format(table="deployment_records", own="NULL, NULL")),
 )
-_NOTICES: Final = text(_SQL["notices"])
-_UNRECORDED: Final = text(_SQL["unrecorded_erasures"])
+_NOTICES: Final = text(SQL["notices"])
+_UNRECORDED: Final = text(SQL["unrecorded_erasures"])
 
 
 class _Row(NamedTuple):

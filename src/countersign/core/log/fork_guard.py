@@ -13,11 +13,12 @@ from typing import Final
 
 from sqlalchemy import Connection, Row, bindparam, select
 
-from countersign.base.db.statements import DriverStatement, statements_of
+from countersign.base.db.statements import DriverStatement
 from countersign.base.db.tables import checkpoints, log_heads, log_keys, logs
 from countersign.base.errors import SealingSuspended
 from countersign.base.values import Mode
 from countersign.core.log.head_files import Heads
+from countersign.core.log.model import SQL
 from countersign.core.log.tree_sql import tree_at
 from countersign_evidence.errors import EvidenceError
 from countersign_evidence.note import Checkpoint, Verifier, checkpoint_of, open_note
@@ -25,10 +26,9 @@ from countersign_evidence.note import Checkpoint, Verifier, checkpoint_of, open_
 SUSPENDED: Final = "sealing_suspended"
 """Name of the deployment's value that says why sealing waits for the operator."""
 _PLACE: Final = "log_heads_place"
-_SQL: Final = statements_of(__package__)
-_NOTED: Final = DriverStatement(_SQL["noted"])
-_NOTE: Final = DriverStatement(_SQL["note"])
-_FORGET: Final = DriverStatement(_SQL["forget"])
+_NOTED: Final = DriverStatement(SQL["noted"])
+_NOTE: Final = DriverStatement(SQL["note"])
+_FORGET: Final = DriverStatement(SQL["forget"])
 _WAYS_OUT: Final = "`countersign log recover` explains how to continue."
 
 

@@ -31,7 +31,7 @@ _insert_disclosures: Final = BulkInsert(
     disclosures, "record_id", "account_id", "mode", *_OF_PAYLOAD
 )
 _disclosed: Final = attrgetter("id", "account_id", "mode.value", *_OF_PAYLOAD)
-_insert_shred_keys: Final = BulkInsert(shred_keys, "record_id", "key")
+insert_shred_keys: Final = BulkInsert(shred_keys, "record_id", "key")
 _insert_pending: Final = BulkInsert(log_pending, "record_id", "mode", "digest")
 
 
@@ -67,7 +67,7 @@ class Journal(msgspec.Struct, frozen=True, eq=False):
                 [(*_row(r), r.account_id, r.notice_id) for r in new if r.account_id],
             ),
             (_insert_disclosures, [*map(_disclosed, personal)]),
-            (_insert_shred_keys, [(r.id, r.shred_key) for r in personal]),
+            (insert_shred_keys, [(r.id, r.shred_key) for r in personal]),
         ):
             insert.defer(connection, deferred, rows)
         told = [event for record in new for event in _events_of(record)]

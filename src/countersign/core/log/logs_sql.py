@@ -22,11 +22,19 @@ from sqlalchemy import (
     update,
 )
 
-from countersign.base.db.statements import DriverStatement, row, rows, statements_of
+from countersign.base.db.statements import DriverStatement, row, rows
 from countersign.base.db.tables import anchors, checkpoints, log_heads, log_keys, log_pending, logs
 from countersign.base.values import Mode, from_ms, made_at_ms
 from countersign.core.log.fork_guard import SUSPENDED
-from countersign.core.log.model import TIMESTAMP, WITNESS, Anchor, Log, LogKey, StoredCheckpoint
+from countersign.core.log.model import (
+    SQL,
+    TIMESTAMP,
+    WITNESS,
+    Anchor,
+    Log,
+    LogKey,
+    StoredCheckpoint,
+)
 from countersign_evidence.policy import Policy
 
 _RECENT_ANCHORS: Final = 10_000
@@ -45,13 +53,12 @@ _OVER: Final = checkpoints.c.log_id == _OF_LOG, checkpoints.c.size > bindparam("
 _OLDEST: Final = select(checkpoints).where(*_OVER).order_by(checkpoints.c.size).limit(1)
 _STAMPED_WITHIN: Final = timedelta(days=1)
 """A cosigned checkpoint with a time-stamp is better than one without, unless it is far later."""
-_SQL: Final = statements_of(__package__)
-_STANDING: Final = DriverStatement(_SQL["standing"])
+_STANDING: Final = DriverStatement(SQL["standing"])
 KEPT: Final = timedelta(days=1)
 """How much older than its log's newest checkpoint a checkpoint must be to be deleted."""
-_AGED: Final = DriverStatement(_SQL["aged"])
-_NEWEST_ANCHOR: Final = DriverStatement(_SQL["newest_anchor"])
-_IS_ANCHORED: Final = DriverStatement(_SQL["is_anchored"])
+_AGED: Final = DriverStatement(SQL["aged"])
+_NEWEST_ANCHOR: Final = DriverStatement(SQL["newest_anchor"])
+_IS_ANCHORED: Final = DriverStatement(SQL["is_anchored"])
 
 
 class Standing(NamedTuple):

@@ -6,9 +6,12 @@ from datetime import datetime
 from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
+from countersign.base.db.statements import statements_of
 from countersign.base.values import Mode
 from countersign_evidence.note import Checkpoint, Verifier
 
+SQL: Final = statements_of(__package__)
+"""The statements of the logs, by name."""
 AUDIT_SUBJECT: Final = "log"
 """Subject of audit entries about the logs."""
 WITNESS: Final = "witness"

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple, TypeAlias
 import structlog
 from sqlalchemy import Connection
 
-from countersign.base.db.statements import BulkInsert, DriverStatement, statements_of
+from countersign.base.db.statements import BulkInsert, DriverStatement
 from countersign.base.db.tables import checkpoints, log_entries, log_tiles
 from countersign.base.errors import (
     CountersignError,
@@ -37,6 +37,7 @@ from countersign.core.log.fork_guard import (
     why_not,
 )
 from countersign.core.log.head_files import Heads
+from countersign.core.log.model import SQL
 from countersign.core.log.record import NewRecord
 from countersign.core.log.tree_sql import digests, tree_at
 from countersign_evidence.entry import leaves_of, origin_mode
@@ -57,17 +58,16 @@ _NUMBER: Final = re.compile(r"[0-9]+")
 _DAMAGED: Final = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 _ADVISORY_LOCK: Final = {Mode.LIVE: 0x636F756E6C, Mode.TEST: 0x636F756E74}
 
-_SQL: Final = statements_of(__package__)
-_HEAD: Final = DriverStatement(_SQL["head"])
-_EMPTY: Final = DriverStatement(_SQL["empty"])
-_SWAP_HEAD: Final = DriverStatement(_SQL["swap_head"])
+_HEAD: Final = DriverStatement(SQL["head"])
+_EMPTY: Final = DriverStatement(SQL["empty"])
+_SWAP_HEAD: Final = DriverStatement(SQL["swap_head"])
 _SAVEPOINT: Final = DriverStatement("SAVEPOINT sealing")
 _ROLL_BACK: Final = DriverStatement("ROLLBACK TO sealing")
 _RELEASE: Final = DriverStatement("RELEASE sealing")
 _TRY_LOCK: Final = DriverStatement("SELECT pg_try_advisory_xact_lock(?)")
 _LOCK: Final = DriverStatement("SELECT pg_advisory_xact_lock(?)")
 _TAKE: Final = {
-    engine: DriverStatement(_SQL[f"take_on_{engine}"]) for engine in ("sqlite", "postgresql")
+    engine: DriverStatement(SQL[f"take_on_{engine}"]) for engine in ("sqlite", "postgresql")
 }
 insert_entries: Final = BulkInsert(log_entries, "log_id", "leaf_index", "record_id", "digest")
 _insert_tiles: Final = BulkInsert(log_tiles, "log_id", "level", "tile_index", "hashes", "root")

@@ -9,20 +9,20 @@ from typing import Final
 from sqlalchemy import Connection, select, type_coerce
 from sqlalchemy.types import NullType
 
-from countersign.base.db.statements import DriverStatement, SelectAmong, chunks, statements_of
+from countersign.base.db.statements import DriverStatement, SelectAmong, chunks
 from countersign.base.db.tables import deployment_records, records
+from countersign.core.log.model import SQL
 from countersign_evidence.entry import leaves_of
 from countersign_evidence.tiles import HEIGHT, GrowingTree, TileId, TileReader, tree_of
 from countersign_evidence.tree import consistency_path, inclusion_path
 
-_SQL: Final = statements_of(__package__)
-_places: Final = SelectAmong(_SQL["places"])
-_origin: Final = DriverStatement(_SQL["origin"])
-_tile: Final = DriverStatement(_SQL["tile"])
-_roots: Final = DriverStatement(_SQL["roots"])
-_entries: Final = DriverStatement(_SQL["entries"])
+_places: Final = SelectAmong(SQL["places"])
+_origin: Final = DriverStatement(SQL["origin"])
+_tile: Final = DriverStatement(SQL["tile"])
+_roots: Final = DriverStatement(SQL["roots"])
+_entries: Final = DriverStatement(SQL["entries"])
 _SURPLUS: Final = "surplus_entries", "surplus_tiles", "surplus_checkpoints"
-_surplus: Final = [DriverStatement(_SQL[name]) for name in _SURPLUS]
+_surplus: Final = [DriverStatement(SQL[name]) for name in _SURPLUS]
 
 
 def sealed(connection: Connection, record_ids: Sequence[str]) -> Mapping[str, tuple[int, int]]:

@@ -27,11 +27,11 @@ from countersign.base.errors import (
     WrongKeyEncryptionKey,
 )
 from countersign.base.values import Entropy
+from countersign.core.access.secrets import NONCE_BYTES
 
 KEY_BYTES: Final = 32
 ID_BYTES: Final = 4
 _FORMAT: Final = b"\x01"
-_NONCE_BYTES: Final = 12
 _COMMAND_SECONDS_MAX: Final = 10
 _RETRY_SECONDS: Final = 5
 
@@ -73,7 +73,7 @@ class KeyRing:
         """
         self.read_again()
         id_, own = next(iter(self._keys.items()))
-        nonce = self._entropy(_NONCE_BYTES)
+        nonce = self._entropy(NONCE_BYTES)
         return _FORMAT + id_ + nonce + AESGCM(own).encrypt(nonce, key, context)
 
     def unwrap(self, wrapped: bytes, context: bytes) -> bytes:
@@ -89,7 +89,7 @@ class KeyRing:
                 "in the source that COUNTERSIGN_KEY_ENCRYPTION_KEY names."
             )
         rest = wrapped[1 + ID_BYTES :]
-        nonce, sealed = rest[:_NONCE_BYTES], rest[_NONCE_BYTES:]
+        nonce, sealed = rest[:NONCE_BYTES], rest[NONCE_BYTES:]
         try:
             return AESGCM(key).decrypt(nonce, sealed, context)
         except (InvalidTag, ValueError) as error:

@@ -16,7 +16,8 @@ from countersign_evidence.disclosure import b64url
 
 COPY: Final = "copy"
 _COOKIE: Final = "cookie"
-_OWN: Final = frozenset({b"same-origin", b"none"})
+OWN_SITES: Final = frozenset({b"same-origin", b"none"})
+"""`Sec-Fetch-Site` of a request from our own pages, or from no page."""
 
 
 def code(room: HostedPages, session: Session, use: str) -> str:
@@ -102,7 +103,7 @@ def refuse_foreign(room: HostedPages, call: Call) -> None:
     host = call.headers.get(b"host", b"").decode("latin-1")
     own = {"null", f"{public.scheme}://{public.netloc}", f"{public.scheme}://{host}"}
     origin = call.headers.get(b"origin", b"null").decode("latin-1")
-    if origin not in own or call.headers.get(b"sec-fetch-site", b"none") not in _OWN:
+    if origin not in own or call.headers.get(b"sec-fetch-site", b"none") not in OWN_SITES:
         raise OriginNotAllowed
 
 

@@ -6,7 +6,6 @@ from base64 import b64decode
 from binascii import Error as NotBase64Error
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -48,10 +47,10 @@ from countersign.core.access.reach import DeploymentReach, Reach
 from countersign.core.access.room import Access
 from countersign.core.checkout.brand import FONTS, brand_of, put_brand
 from countersign.core.gate.act import Acts
-from countersign.core.gate.route import Command, Route
+from countersign.core.gate.route import Route
 from countersign.core.privacy.ending import close, plan_closing
 from countersign.core.privacy.room import Privacy
-from countersign.staff.acts.reach import of_deployment
+from countersign.staff.acts.reach import command
 
 AccountId = schemas.AccountId
 _Name = Annotated[
@@ -190,7 +189,6 @@ def _origins(account: Mapping[str, Any]) -> str:
 ACCOUNTS: Final = Acts("Staff: accounts", Access, scope=Scope.ACCOUNTS_MANAGE, console=True)
 CLOSING: Final = Acts("Staff: accounts", Privacy, scope=Scope.ACCOUNTS_MANAGE, console=True)
 _RESPONSES: Final = ("responses_until", "responses_reason")
-_command: Final = partial(Command, owner=of_deployment)
 
 
 @ACCOUNTS.act(
@@ -200,7 +198,7 @@ _command: Final = partial(Command, owner=of_deployment)
     refusals=(AccountExists,),
     links={"getAccount": {"account_id": "/account_id"}},
     commands=(
-        _command(
+        command(
             name="accounts create",
             help="Create an account, and print its id.",
             arguments=("name",),
@@ -218,7 +216,7 @@ def create_account(connection: Connection, access: Access, wanted: NamedAccount)
     "GET /v1/accounts",
     "List the accounts, oldest first",
     commands=(
-        _command(
+        command(
             name="accounts list",
             whole=True,
             shows=("account_id", "created_at", "status", "name"),
@@ -238,7 +236,7 @@ def list_accounts(connection: Connection, reach: Reach, query: AccountsQuery) ->
     "Get one account",
     refusals=(UnknownAccount,),
     commands=(
-        _command(
+        command(
             name="accounts origins list",
             help="List the registered origins of an account.",
             says=_origins,
@@ -258,7 +256,7 @@ def get_account(connection: Connection, reach: Reach, account_id: str) -> Accoun
     "POST /v1/accounts/{account_id}/rename",
     "Rename an account",
     refusals=(UnknownAccount, AccountClosed, AccountExists),
-    commands=(_command(name="accounts rename", arguments=("name",), shows=("name",)),),
+    commands=(command(name="accounts rename", arguments=("name",), shows=("name",)),),
 )
 def rename_account(
     connection: Connection, access: Access, reach: Reach, account_id: str, wanted: NamedAccount
@@ -278,8 +276,8 @@ def rename_account(
     fresh=True,
     refusals=(UnknownAccount, AccountClosed),
     commands=(
-        _command(name="accounts reviewers", arguments=("reviewers",), takes=()),
-        _command(name="accounts set", takes=("request_days", *_RESPONSES)),
+        command(name="accounts reviewers", arguments=("reviewers",), takes=()),
+        command(name="accounts set", takes=("request_days", *_RESPONSES)),
     ),
 )
 def change_account(
@@ -307,7 +305,7 @@ def change_account(
     fresh=True,
     refusals=(UnknownAccount, AccountClosed),
     commands=(
-        _command(
+        command(
             name="accounts disable",
             asks="Disable {account_id}? None of its keys works until it is enabled again.",
             says="No key of {name} works any more; servers notice within "
@@ -331,7 +329,7 @@ def disable_account(
     "Enable a disabled account",
     refusals=(UnknownAccount, AccountClosed),
     commands=(
-        _command(name="accounts enable", says="The keys of {name} work.", shows=("account_id",)),
+        command(name="accounts enable", says="The keys of {name} work.", shows=("account_id",)),
     ),
 )
 def enable_account(
@@ -363,7 +361,7 @@ def change_brand(
     "POST /v1/accounts/{account_id}/origins",
     "Register an origin",
     refusals=(UnknownAccount, AccountClosed),
-    commands=(_command(name="accounts origins add", arguments=("origin",), shows=("origin",)),),
+    commands=(command(name="accounts origins add", arguments=("origin",), shows=("origin",)),),
 )
 def add_origin(
     connection: Connection, access: Access, reach: Reach, account_id: str, wanted: OriginOfAccount
@@ -379,7 +377,7 @@ def add_origin(
     "Remove an origin",
     refusals=(UnknownAccount,),
     commands=(
-        _command(
+        command(
             name="accounts origins remove",
             arguments=("origin",),
             asks="Remove the origin {origin}? New live checkout sessions cannot use it any more.",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct
@@ -28,7 +27,6 @@ from countersign.base.values import id_pattern
 from countersign.core.access.key import Principal, Scope
 from countersign.core.access.reach import Reach
 from countersign.core.gate.act import Acts
-from countersign.core.gate.route import Command
 from countersign.core.orders.model import keys_of_id
 from countersign.core.privacy.holds import (
     begin_matter,
@@ -44,7 +42,7 @@ from countersign.core.privacy.requests import carry_out_request, carry_out_waiti
 from countersign.core.privacy.room import Privacy
 from countersign.staff.acts import order_sql
 from countersign.staff.acts.orders import HOLD_ID, ORDER_ID
-from countersign.staff.acts.reach import of_deployment
+from countersign.staff.acts.reach import command
 
 MATTER_ID: Final = "mat_01km9wtz3tfs8v8j2c7n5k9m0d"
 _Reason = Annotated[
@@ -155,7 +153,6 @@ def _released(ended: Mapping[str, Any]) -> str:
 
 
 HOLDS: Final = Acts("Staff: holds", Privacy, scope=Scope.HOLDS_MANAGE, console=True)
-_command: Final = partial(Command, owner=of_deployment)
 
 
 @HOLDS.act(
@@ -163,7 +160,7 @@ _command: Final = partial(Command, owner=of_deployment)
     "Place a legal hold",
     refusals=(UnknownSubject,),
     commands=(
-        _command(
+        command(
             name="holds place",
             arguments=("subject",),
             takes=("reason",),
@@ -192,7 +189,7 @@ def place_hold(
 @HOLDS.act(
     "GET /v1/holds",
     "List the legal holds, oldest first",
-    commands=(_command(name="holds list", shows=("hold_id", "released_at", "subject", "reason")),),
+    commands=(command(name="holds list", shows=("hold_id", "released_at", "subject", "reason")),),
 )
 def list_holds(connection: Connection, who: Principal, query: HoldsQuery) -> Page[HoldView]:
     """The legal holds, oldest first."""
@@ -219,7 +216,7 @@ def list_holds(connection: Connection, who: Principal, query: HoldsQuery) -> Pag
     "Release a legal hold",
     fresh=True,
     refusals=(UnknownSubject,),
-    commands=(_command(name="holds release", says=_released, shows=("hold_ids",)),),
+    commands=(command(name="holds release", says=_released, shows=("hold_ids",)),),
 )
 async def release_hold(privacy: Privacy, reach: Reach, hold_id: str) -> ReleasedHolds:
     """End a hold, and erase what was to be erased and waited for its end. Nothing else goes."""

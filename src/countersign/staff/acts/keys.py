@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Annotated, Any, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -40,7 +39,7 @@ from countersign.core.access.room import Access
 from countersign.core.gate.act import Acts
 from countersign.core.gate.route import Call, Command, reason
 from countersign.core.log.logs_sql import newest_logs
-from countersign.staff.acts.reach import of_deployment
+from countersign.staff.acts.reach import command
 from countersign_evidence.cli.support import say
 
 KEY_ID: Final = "key_01km9wtz3tfs8v8j2c7n5k9m0d"
@@ -127,7 +126,6 @@ async def _warn(access: Access, made: Mapping[str, Any]) -> None:
 
 
 KEYS: Final = Acts("Staff: keys", Access, scope=Scope.KEYS_MANAGE, reach=AccountReach, console=True)
-_command: Final = partial(Command, owner=of_deployment)
 
 
 @KEYS.act(
@@ -206,7 +204,7 @@ def list_keys(
     response_examples={"created": {"key": "csign_sk_test_…"}},
     refusals=(UnknownKey, KeyNotUsable, AccountClosed),
     commands=(
-        _command(
+        command(
             name="keys rotate",
             help="Create a successor with the same scopes, and print it.\n\n"
             "The old key works until the overlap ends.",
@@ -243,7 +241,7 @@ def rotate_key(
     fresh=True,
     refusals=(UnknownKey,),
     commands=(
-        _command(
+        command(
             name="keys revoke",
             asks="Revoke the key {key_id}? This cannot be undone.",
             says="The key is revoked. Running servers refuse it within "

@@ -38,7 +38,6 @@ from countersign.core.access.audit import AuditAction, find_audit
 from countersign.core.access.key import Principal, Scope
 from countersign.core.access.reach import DeploymentReach
 from countersign.core.gate.act import Acts
-from countersign.core.gate.route import Command
 from countersign.core.notices import publish as publishing
 from countersign.core.notices.model import (
     LifecycleEvent,
@@ -54,7 +53,7 @@ from countersign.core.notices.notice_file import content_of
 from countersign.core.notices.registry import KnownNotices, all_versions
 from countersign.core.notices.room import Notices
 from countersign.core.notices.schemas import CONTENT
-from countersign.staff.acts.reach import of_deployment
+from countersign.staff.acts.reach import command
 from countersign_evidence.cli.support import say
 
 _VERSION: Final = "2026-01-01"
@@ -220,21 +219,14 @@ ACTS: Final = Acts(
     fresh=True,
     console=True,
 )
-_command: Final = partial(
-    Command, owner=of_deployment, warns=_say_what_is_in_force, shows=("event_id",)
-)
+_command: Final = partial(command, warns=_say_what_is_in_force, shows=("event_id",))
 
 
 @LOOKS.act(
     "GET /v1/notices/lifecycle",
     "List every published version with its history",
     commands=(
-        Command(
-            name="notices list",
-            whole=True,
-            owner=of_deployment,
-            shows=("notice_id", "version", "test", "live"),
-        ),
+        command(name="notices list", whole=True, shows=("notice_id", "version", "test", "live")),
     ),
 )
 async def list_notice_lifecycles(notices: Notices, query: LifecycleQuery) -> Page[NoticeLifecycle]:

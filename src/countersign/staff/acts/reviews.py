@@ -34,7 +34,7 @@ from countersign.core.buyers.room import Buyers
 from countersign.core.buyers.schemas import UNDERAGE, ReviewedBuyer
 from countersign.core.gate.act import Acts
 from countersign.core.gate.route import Command
-from countersign.staff.acts.reach import of_deployment
+from countersign.staff.acts.reach import command
 
 _VERIFICATION_ID: Final = "ver_01km9x4v8gen3rr1p6q1s2t3v4"
 _PROPOSED: Final = {**UNDERAGE, "proposed": True}
@@ -144,12 +144,11 @@ def list_buyer_reviews(
     },
     response_examples={"accepted": {}, "dismissed": UNDERAGE, "proposed": _PROPOSED},
     commands=(
-        Command(
+        command(
             name="buyers decide",
             help="Decide on a live buyer in the queue, for every account.\n\n"
             "`accept_zip` accepts another ZIP code, as `buyers accept-zip` does. `dismiss` takes "
             "the buyer out of the queue until the next attempt; the status stays as it is.",
-            owner=of_deployment,
             arguments=("decision",),
             asks="Decide on {cbid}: {decision}?",
             says="This was recorded in the audit log: countersign buyers audit {cbid}",
