@@ -227,14 +227,11 @@ class Database:
         """`turn` and `writes` are shared with the other workers of a server."""
         self.url = url
         self._embedded: EmbeddedWorker | None = None
-        self._write: Batcher
-        self._read: Batcher
-        self._sequence: Batcher
         if is_embedded(url):
             self._embedded = EmbeddedWorker(url, turn or Turn())
-            self._write = CommitBatcher("write", self._embedded)
-            self._read = LoopBatcher("read", BatchWorker(url))
-            self._sequence = self._write
+            self._write: Batcher = CommitBatcher("write", self._embedded)
+            self._read: Batcher = LoopBatcher("read", BatchWorker(url))
+            self._sequence: Batcher = self._write
         else:
             self._write = Batcher("write", WritingWorker(url, answers=True))
             self._read = Batcher("read", BatchWorker(url))

@@ -6,6 +6,7 @@ One file of 32 random bytes (base64) is the root. Each use has its own key by HK
 
 from base64 import b64decode
 from binascii import Error as Base64Error
+from contextlib import suppress
 from hashlib import sha256
 from hmac import compare_digest
 from pathlib import Path
@@ -22,6 +23,7 @@ from countersign.base.db.tables import Field
 from countersign.base.errors import WrongSecretKey
 from countersign.base.files import key_text, write_key_file
 from countersign.base.values import Entropy
+from countersign_evidence.errors import refused_as
 
 SECRET_BYTES: Final = 32
 NONCE_BYTES: Final = 12
@@ -182,12 +184,10 @@ def open_secret(path: Path, url: URL) -> DeploymentSecret:
 
 def read_secret(path: Path) -> DeploymentSecret:
     """The secret in this file; WrongSecretKey if it is missing or cannot be read."""
-    try:
+    what = f"The secret key file {path} cannot be read"
+    with refused_as(WrongSecretKey, what, OSError, UnicodeDecodeError), suppress(FileNotFoundError):
         return DeploymentSecret.from_text(path.read_text(encoding="ascii"))
-    except FileNotFoundError:
-        raise WrongSecretKey(
-            f"The secret key file {path} is missing. Restore it, or set "
-            "COUNTERSIGN_SECRET_KEY_FILE to its path: without it no API key works."
-        ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise WrongSecretKey(f"The secret key file {path} cannot be read: {error}.") from error
+    raise WrongSecretKey(
+        f"The secret key file {path} is missing. Restore it, or set "
+        "COUNTERSIGN_SECRET_KEY_FILE to its path: without it no API key works."
+    )

@@ -13,7 +13,7 @@ from msgspec import Struct
 from sqlalchemy import Connection, Row, select, update
 
 from countersign.base.db.database import Database
-from countersign.base.db.statements import of_row, rows
+from countersign.base.db.statements import row, rows
 from countersign.base.db.tables import accounts, person_grants, person_sessions
 from countersign.base.errors import AccountDisabled, InvalidApiKey, NotFound
 from countersign.base.values import Clock, Mode, from_ns
@@ -118,8 +118,8 @@ def find_session(
 
 def session_at(connection: Connection, digest: bytes, now: datetime) -> PersonSession | None:
     """The session that is found by this, unless it has ended."""
-    row = connection.execute(select(person_sessions).where(_s.digest == digest)).one_or_none()
-    session = None if row is None else of_row(row, PersonSession)
+    own = select(person_sessions).where(_s.digest == digest)
+    session = row(connection, own, PersonSession)
     return session if session is not None and now < session.ends_at else None
 
 

@@ -174,9 +174,7 @@ def write_notice_events(
 
 def settled(connection: Connection) -> ColumnElement[bool]:
     """The condition that no event can appear before this one later."""
-    if connection.dialect.name == "sqlite":
-        return true()
-    return events.c.tx < _FIRST_UNSETTLED
+    return true() if connection.dialect.name == "sqlite" else events.c.tx < _FIRST_UNSETTLED
 
 
 def end_of_events(connection: Connection) -> Position:

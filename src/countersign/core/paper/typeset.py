@@ -108,9 +108,7 @@ def code_points(text: str) -> str | None:
 
     None for Latin letters, digits and signs with single spaces between them.
     """
-    if _PLAIN.fullmatch(text):
-        return None
-    return " ".join(f"U+{ord(char):04X}" for char in text)
+    return None if _PLAIN.fullmatch(text) else " ".join(f"U+{ord(char):04X}" for char in text)
 
 
 def han_font(text: str, language: str = "") -> str:

@@ -12,6 +12,7 @@ import subprocess
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -28,6 +29,7 @@ from countersign.base.errors import (
 )
 from countersign.base.values import Entropy
 from countersign.core.access.secrets import NONCE_BYTES
+from countersign_evidence.errors import refused_as
 
 KEY_BYTES: Final = 32
 ID_BYTES: Final = 4
@@ -138,18 +140,14 @@ def key_source(uri: str) -> Callable[[], str]:
 
 
 def _from_file(path: Path) -> str:
-    try:
+    what = f"The key-encryption key file {path} cannot be read"
+    caught = OSError, UnicodeDecodeError
+    with refused_as(InvalidConfiguration, what, *caught), suppress(FileNotFoundError):
         return path.read_text(encoding="ascii")
-    except FileNotFoundError:
-        raise WrongKeyEncryptionKey(
-            f"The key-encryption key file {path} is missing. Restore it, or set "
-            "COUNTERSIGN_KEY_ENCRYPTION_KEY to its place: without it no personal data can be "
-            "read."
-        ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidConfiguration(
-            f"The key-encryption key file {path} cannot be read: {error}."
-        ) from error
+    raise WrongKeyEncryptionKey(
+        f"The key-encryption key file {path} is missing. Restore it, or set "
+        "COUNTERSIGN_KEY_ENCRYPTION_KEY to its place: without it no personal data can be read."
+    )
 
 
 def _from_command(command: Sequence[str]) -> str:
