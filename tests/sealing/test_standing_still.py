@@ -64,6 +64,36 @@ def test_an_idle_log_is_only_looked_at(own: Deployment, monkeypatch: pytest.Monk
     asyncio.run(act())
 
 
+def test_an_idle_log_is_looked_at_each_second(
+    own: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or as soon as somebody waits for an entry."""
+
+    async def act() -> None:
+        async with opened(own) as service:
+            seal, clock = service.log.seal, await stand_still(service, monkeypatch)
+
+            async def looks() -> int:
+                before = service.database.batches()["read"][0]
+                await seal._unless_idle()
+                return service.database.batches()["read"][0] - before
+
+            await seal._seal()
+            assert await looks() == 0
+            clock.advance(1)
+            assert await looks() == 1
+            assert await looks() == 0
+            seal._wanted = True
+            assert await looks() == 1
+            seal._wanted = False
+            clock.advance(1)
+            await service.database.write(queue)
+            assert await looks() > 0
+            assert await looks() > 0  # until nothing is found
+
+    asyncio.run(act())
+
+
 @pytest.mark.parametrize("change", [queue, change_keys, suspend])
 def test_new_work_of_an_idle_log_is_noticed_at_the_next_check(
     own: Deployment, monkeypatch: pytest.MonkeyPatch, change: object

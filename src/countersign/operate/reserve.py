@@ -65,13 +65,15 @@ class Reserve:
         """Look once whether the disk is full, and let the database accept or refuse."""
         full_at, before = self._database.full_at, self._full_at
         self._full_at = full_at
-        is_kept = await asyncio.to_thread(self._keep, was_refused=full_at > before)
+        was_refused, free = full_at > before, shutil.disk_usage(self._file.parent).free
+        is_kept = not was_refused and free >= _FULL_BYTES and self._file.exists()
+        if not is_kept:
+            is_kept = await asyncio.to_thread(self._keep, free, was_refused=was_refused)
         if is_kept is self._database.is_full:
             _log.warning("disk_has_space") if is_kept else _log.error("disk_full")
         self._database.is_full = not is_kept
 
-    def _keep(self, *, was_refused: bool) -> bool:
-        free = shutil.disk_usage(self._file.parent).free
+    def _keep(self, free: int, *, was_refused: bool) -> bool:
         try:
             if was_refused or free < _FULL_BYTES:
                 self._file.unlink(missing_ok=True)

@@ -25,7 +25,7 @@ from countersign.base.db.engine import (
     translate,
     without_busy_timeout,
 )
-from countersign.base.db.statements import allow_deferred, run_deferred
+from countersign.base.db.statements import DriverStatement, allow_deferred, run_deferred
 from countersign.base.db.turn import Turn
 from countersign.base.db.workers import (
     BatchAct,
@@ -211,8 +211,8 @@ _Plain: TypeAlias = tuple[Callable[..., Any], Any, Any]
 
 # Neither changes anything that is used. The first writes a page. The second needs the lock, the
 # right and the server of a write, and its transaction commits as others do, to a standby too.
-_TOUCH: Final = "PRAGMA user_version = 0"
-_TOUCH_ON_SERVER: Final = "DELETE FROM log_pending WHERE false"
+_touch: Final = DriverStatement("PRAGMA user_version = 0")
+_touch_on_server: Final = DriverStatement("DELETE FROM log_pending WHERE false")
 _EMPTYING_ATTEMPTS: Final = 10
 _EMPTYING_PAUSE_SECONDS: Final = 0.2
 
@@ -375,8 +375,7 @@ class Database:
         cells = self._writes.cells
         if time.monotonic() - max(cells[DONE], cells[FAILED]) > TRY_SECONDS / 2:
             with suppress(CountersignError):
-                touch = _TOUCH if is_embedded(self.url) else _TOUCH_ON_SERVER
-                await self.write(Connection.exec_driver_sql, touch)
+                await self.write(_touch if is_embedded(self.url) else _touch_on_server)
 
     @property
     def full_at(self) -> float:

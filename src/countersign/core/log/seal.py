@@ -33,6 +33,8 @@ sealed in its own transaction. Otherwise a log gets its next checkpoint after `C
 _IDLE_SECONDS: Final = 5.0
 """Pause for an idle log, or one whose acts seal and sign: bounded, since clock, keys, queue and the
 checkpoint outside the database can change without it."""
+_REST_SECONDS: Final = 0.9
+"""After a look that found nothing: until the next second, unless a caller waits."""
 _NEVER: Final[tuple[Sequence[logs_sql.Standing], float]] = (), float("-inf")
 _KEYS_SECONDS: Final = 55.0
 """How long keys are cached: a minute, including a late turn."""
@@ -65,7 +67,7 @@ class SealLog:
         self._clock = clock
         self._pause = partial(asyncio.sleep, SLICE_SECONDS)
         """After each slice of sealing where more waits, as long as the slice took."""
-        self._keys_read_at = self._turned_at = clock.monotonic()
+        self._keys_read_at = self._turned_at = self._rests_until = clock.monotonic()
         self._published: dict[Mode, Released] = {}
         self._unkept: dict[Mode, str] = {}
         self._lost: dict[Mode, int] = {}
@@ -286,12 +288,17 @@ class SealLog:
 
     async def run(self) -> None:
         """Seal and publish, until cancelled."""
-        await forever("sealing", self._seal, PERIOD_SECONDS)
+        await forever("sealing", self._unless_idle, PERIOD_SECONDS)
+
+    async def _unless_idle(self) -> None:
+        if self._wanted or self._clock.monotonic() >= self._rests_until:
+            await self._seal()
 
     async def _seal(self) -> None:
         found = await self._database.read(logs_sql.standing)
         known, until = self._still
         if found == known and self._clock.monotonic() < until:
+            self._rests_until = self._clock.monotonic() + _REST_SECONDS
             return
         early = bool(self.gauges) and not self._wanted and self._is_early(found)
         is_due = self.suspended or self._clock.monotonic() - self._turned_at >= _IDLE_SECONDS

@@ -58,7 +58,7 @@ CATCH_UP_SECONDS: Final = 0.05
 So a recovery over a million events leaves time on the database to others.
 """
 CLAIM_MAX: Final = 256
-IDLE_SECONDS: Final = 0.5
+IDLE_SECONDS: Final = 1.0
 _TURN_SECONDS: Final = 5.0
 """How long the settings of an endpoint are used before they are read again."""
 _MARGIN_SECONDS: Final = 5.0
