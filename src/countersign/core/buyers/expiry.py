@@ -16,6 +16,7 @@ from sqlalchemy import (
     Connection,
     and_,
     bindparam,
+    exists,
     or_,
     select,
     type_coerce,
@@ -62,10 +63,6 @@ _DUE: Final = {
     EventType.BUYER_EXPIRED: (buyers.c.expiry_due_at, _is_expired),
 }
 # Built once: both are needed all the time.
-_BY_REAL_TIME: Final = {
-    type_: select(buyers.c.cbid).where(is_due(bindparam("now", type_=BigInteger))).limit(1)
-    for type_, (_, is_due) in _DUE.items()
-}
 _AHEAD: Final = {
     type_: select(test_clocks.c.account_id, test_clocks.c.ahead_ms).where(
         select(buyers.c.cbid)
@@ -78,6 +75,13 @@ _AHEAD: Final = {
     )
     for type_, (_, is_due) in _DUE.items()
 }
+# Sandboxes whose clock is ahead expire earlier.
+_ANY_DUE: Final = select(
+    *(
+        exists().where(is_due(bindparam("now", type_=BigInteger))) | _AHEAD[type_].exists()
+        for type_, (_, is_due) in _DUE.items()
+    )
+)
 
 
 async def run(room: Buyers) -> None:
@@ -88,19 +92,17 @@ async def run(room: Buyers) -> None:
 async def sweep(room: Buyers) -> int:
     """Write the events of all buyers that expire soon, or have expired by now; gives how many."""
     written, database = 0, room.access.database
-    for type_ in _DUE:
-        while await database.scan(_any_due, type_, now := from_ns(room.access.clock.time_ns())):
-            # None: another process is writing them at the moment.
-            if not (number := await database.write(_write_due, type_, now, CHUNK)):
-                break
-            written += number
+    while due := await database.scan(_due, now := from_ns(room.access.clock.time_ns())):
+        number = sum([await database.write(_write_due, type_, now, CHUNK) for type_ in due])
+        if not number:  # another process is writing them at the moment
+            break
+        written += number
     return written
 
 
-def _any_due(connection: Connection, type_: EventType, now: datetime) -> bool:
-    # Sandboxes whose clock is ahead expire earlier.
-    queries = _BY_REAL_TIME[type_], _AHEAD[type_]
-    return any(connection.execute(query, {"now": to_ms(now)}).first() for query in queries)
+def _due(connection: Connection, now: datetime) -> list[EventType]:
+    found = connection.execute(_ANY_DUE, {"now": to_ms(now)}).one()
+    return [type_ for type_, is_due in zip(_DUE, found, strict=True) if is_due]
 
 
 def _write_due(connection: Connection, type_: EventType, now: datetime, limit: int) -> int:
