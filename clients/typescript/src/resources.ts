@@ -952,7 +952,7 @@ export class Clearances extends Resource {
   }
 
   /**
-   * Override the refusal of an order by hand.
+   * Override the refusal of an order.
    *
    * Override the refusal of an order, on the responsibility of whoever does. It stays refused.
    *

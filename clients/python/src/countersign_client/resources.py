@@ -1243,7 +1243,7 @@ class Clearances(Resource[S]):
         order_reference: str | None = None,
         idempotency_key: str | None = None,
     ) -> Call[types.Overridden]:
-        """Override the refusal of an order by hand.
+        """Override the refusal of an order.
 
         Override the refusal of an order, on the responsibility of whoever does. It stays
         refused.
