@@ -142,9 +142,9 @@ class Refused:
 
     @property
     def is_never_overridden(self) -> bool:
-        """By the goods."""
-        unknown = {"product_class_missing", "notice_not_sufficient"} & {*self.reasons}
-        return self.asked.goods in {None, "barrel"} or bool(unknown)
+        """By the goods, or since the acknowledgment is another order's."""
+        never = {"product_class_missing", "notice_not_sufficient", "acknowledgment_already_used"}
+        return self.asked.goods in {None, "barrel"} or not never.isdisjoint(self.reasons)
 
 
 @dataclass
@@ -311,10 +311,9 @@ class World:
         return max(same, key=lambda one: one.override_id, default=None)
 
     def overridden(self, one: Refused) -> None:
-        """The acknowledgment, unless it is another's, belongs to this buyer and order."""
-        ack, misplaced = self.acknowledgment(one.asked), {"session_mismatch", "buyer_mismatch"}
-        own = ack is not None and not ack.erased and not misplaced & {*self.reasons(one.asked)}
-        if ack and own:
+        """The acknowledgment belongs to this order, and to its buyer if to none yet."""
+        ack = self.acknowledgment(one.asked)
+        if ack and not ack.erased:
             ack.bound = ack.bound or one.asked.cbid
             ack.order = ack.order or one.asked.order
         if ack:

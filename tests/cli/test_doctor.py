@@ -93,17 +93,20 @@ def test_a_running_server_is_checked_line_by_line(served: tuple[Bench, Server]) 
     ]
     broken = {name for name in lines if said(lines, name)[0] == "broken"}
     assert broken == ({"durability"} if postgres else set())
-    assert status == (2 if postgres else 0)
+    # How much disk and memory is free, is the machine's.
+    warned = {name for name in lines if said(lines, name)[0] == "warning"}
+    assert warned <= {"disk", "limits"}
+    assert status == (2 if postgres else bool(warned))
     assert "ready" in said(lines, "server")[1]
     assert said(lines, "log_keys") == ("fine", "2 sign ")
     done = deployment.run("status", PATIENT)
     assert 5 < len(done.stdout.splitlines()) <= 40
-    assert ("durability" if postgres else "Nothing needs attention") in done.stdout
+    assert ("durability" if postgres else "Nothing needs attention") in done.stdout or warned
 
 
 @pytest.mark.one_engine
 def test_everything_is_fine_in_a_healthy_deployment(initialised: Bench, tmp_path: Path) -> None:
-    """Exit status 0: a timer stays quiet. How much disk and memory is free, is the machine's."""
+    """Exit status 0: a timer stays quiet."""
     with running_server(initialised) as server:
         deployment = Bench(data_dir=initialised.data_dir, settings=server.deployment.settings)
         deployment.run("backup", str(tmp_path / "backup"))
