@@ -1571,26 +1571,20 @@ is_process = having(
     verification=or_null(is_text),
     claimed=each(having(line=or_null(is_count), event=is_text, at=is_time)),
 )
+# From where an address or a user agent is known.
+SENT: Mapping[str, Check] = {
+    "source": or_null(is_text),
+    "truncated": is_true_or_false,
+    "initials_from": Maybe(each(or_null(is_text))),
+}
 # The disclosures of each type of record.
 FIELDS: dict[str, Mapping[str, Check]] = {
     "acknowledgment": {
         INITIALS: each(is_text),
         "session_id": or_null(is_text),
         "cbid": or_null(is_text),
-        "ip": having(
-            ip=or_null(is_text),
-            source=or_null(is_text),
-            peer_ip=or_null(is_text),
-            forwarded=or_null(is_text),
-            truncated=is_true_or_false,
-            initials_from=Maybe(each(or_null(is_text))),
-        ),
-        "user_agent": having(
-            user_agent=or_null(is_text),
-            source=or_null(is_text),
-            truncated=is_true_or_false,
-            initials_from=Maybe(each(or_null(is_text))),
-        ),
+        "ip": having(**SENT, **dict.fromkeys(["ip", "peer_ip", "forwarded"], or_null(is_text))),
+        "user_agent": having(**SENT, user_agent=or_null(is_text)),
         PROCESS: is_process,
         "order_reference": is_text,
     },
@@ -1813,6 +1807,7 @@ def is_people(value: object) -> bool:
     return type(value) is int and value in range(3)
 
 
+OF_ACCOUNT: Mapping[str, Check] = {"at": is_time, "account": is_text}
 RECORDS: dict[str, Within] = {
     "acknowledgment": record_of(*SAID, *NAMING, "bullets", "test_clock", "capture_process"),
     **{kind: record_of(*party.members, at=is_time) for kind, party in PARTY.items()},
@@ -1825,8 +1820,7 @@ RECORDS: dict[str, Within] = {
     ),
     "verification": record_of(
         *NAMING,
-        at=is_time,
-        account=is_text,
+        **OF_ACCOUNT,
         provider=is_text,
         simulated=is_true_or_false,
         binding=Maybe(Word(["passkey", "cookie"])),
@@ -1837,8 +1831,7 @@ RECORDS: dict[str, Within] = {
     ),
     "clearance": record_of(
         *NAMING,
-        at=is_time,
-        account=is_text,
+        **OF_ACCOUNT,
         ack_id=or_null(is_text),
         cleared=is_true_or_false,
         reasons=each(is_text),
@@ -1853,8 +1846,7 @@ RECORDS: dict[str, Within] = {
     ),
     "fulfilment": record_of(
         *NAMING,
-        at=is_time,
-        account=is_text,
+        **OF_ACCOUNT,
         clearance_id=is_text,
         adult_signature_obtained=or_null(is_true_or_false),
         shipped_at=or_null(is_second),
@@ -1865,8 +1857,7 @@ RECORDS: dict[str, Within] = {
     ),
     "override": record_of(
         *NAMING,
-        at=is_time,
-        account=is_text,
+        **OF_ACCOUNT,
         clearance_id=is_text,
         people=is_people,
         reasons=each(is_text),
