@@ -145,14 +145,26 @@ def verification(number: int, cbid: str = CBID, account: str = ACCOUNT) -> Made:
     )
 
 
+def shipping(*classes: str) -> dict[str, object]:
+    """Where goods of these classes go, as a clearance discloses it."""
+    several = {"product_classes": [*classes]} if len(classes) > 1 else {}
+    one = None if several else classes[0]
+    return {"zip": "94103", "address": None, "product_class": one, **several}
+
+
 def clearance(
-    number: int, ack_id: str | None, check: object = ..., cbid: str = CBID, **members: Json
+    number: int,
+    ack_id: str | None,
+    check: object = ...,
+    cbid: str = CBID,
+    goods: Sequence[str] = ("long_gun",),
+    **members: Json,
 ) -> Made:
     """A clearance of the session; with `check` of version 2, which discloses what it relied on."""
     personal: dict[str, object] = {
         "cbid": cbid,
         "session_id": SESSION,
-        "shipping": {"zip": "94103", "address": None, "product_class": "long_gun"},
+        "shipping": shipping(*goods),
     }
     if check is not ...:
         personal["verification"] = check
@@ -185,21 +197,29 @@ def fulfilment(number: int, clearance_id: str) -> Made:
 
 def override(number: int, clearance_id: str, people: int, *reasons: str) -> Made:
     """A manual override of a refusal."""
-    actors = PEOPLE[:people] or ["key_01m7xdxbmvex7t29vh2x05yy99"]
+    actors = PEOPLE[:people] or KEYS
     return override_by(number, clearance_id, people, actors, *reasons)
 
 
+KEYS = ["key_01m7xdxbmvex7t29vh2x05yy99"]
 PEOPLE = ["per_01m7xdxbmvex7t29vh2x05yy99", "per_01m7xdxbmvex7t29vh2x05yy9a"]
 
 
 def override_by(
-    number: int, clearance_id: str, people: int, actors: Sequence[str], *reasons: str
+    number: int,
+    clearance_id: str,
+    people: int,
+    actors: Sequence[str],
+    *reasons: str,
+    why: str = "case 4712",
+    claimed: str | None = "shop user 17",
+    **members: Json,
 ) -> Made:
     """The same, as by whomever."""
-    by = [{"actor": actor, "reason": "case 4712"} for actor in actors]
-    personal = {"override": {"by": by, "claimed_user": None if people else "shop user 17"}}
+    by = [{"actor": actor, "reason": why} for actor in actors]
+    personal = {"override": {"by": by, "claimed_user": None if people else claimed}}
     own: dict[str, Json] = {"clearance_id": clearance_id, "people": people}
-    own |= {"obligations": [{"type": "compared", "what": "zip"}], "reasons": [*reasons]}
+    own |= {"obligations": [{"type": "compared", "what": "zip"}], "reasons": [*reasons], **members}
     return made("override", number, personal, account=ACCOUNT, **own)
 
 
@@ -334,12 +354,25 @@ WAIVED: dict[str, Json] = {
 }
 
 
-def exempt(expires_on: str = "2027-06-30", **members: Json) -> Made:
+def waived(exemption: Mapping[str, Json] | None = None, **members: Json) -> dict[str, Json]:
+    """The waived notice with other members, and another exemption of its rule."""
+    rule = WAIVED["exemption"]
+    assert isinstance(rule, dict)  # noqa: S101 - for the types
+    return {**WAIVED, "exemption": {**rule, **(exemption or {})}, **members}
+
+
+def exempt(
+    expires_on: str = "2027-06-30",
+    *,
+    goods: str = "accessory",
+    given: Mapping[str, object] | None = None,
+    **members: Json,
+) -> Made:
     """A clearance without an acknowledgment, by an exemption that the vendor asserts."""
     personal: dict[str, object] = {
         "cbid": CBID,
         "session_id": SESSION,
-        "shipping": {"zip": "94103", "address": None, "product_class": "accessory"},
+        "shipping": shipping(goods),
         "verification": CHECK.id,
         "exemption": {
             "reason": "licensed dealer",
@@ -347,6 +380,7 @@ def exempt(expires_on: str = "2027-06-30", **members: Json) -> Made:
             "kind": "licensed_dealer",
             "number": "1-23-456-78-9A-12345",
             "expires_on": expires_on,
+            **(given or {}),
         },
     }
     names = ("account", "cleared", "reasons", "obligations", "expires_at")
@@ -562,8 +596,41 @@ def broken_joins() -> dict[str, tuple[str, DossierContents]]:
                 ("one-twice", 2, PEOPLE[:1] * 2),
                 ("nobody", 1, []),
                 ("a-person-as-key", 0, PEOPLE[:1]),
-                ("a-key-as-person", 1, ["key_01m7xdxbmvex7t29vh2x05yy99"]),
+                ("a-key-as-person", 1, KEYS),
+                ("nobody-known", 0, ["nobody"]),
+                ("no-identifier", 0, ["key_1"]),
             )
+        },
+        **{
+            f"override-for-{name}": (
+                f"an override with a key, for {name.replace('-', ' ')}",
+                dossier(
+                    *PARTIES,
+                    ACK,
+                    REFUSED,
+                    override_by(24, REFUSED.id, 0, KEYS, *REASONS, claimed=claimed).named(**NAMED),
+                ),
+            )
+            for name, claimed in (("no-user", None), ("a-blank-user", " "))
+        },
+        "override-without-obligations": (
+            "an override without obligations",
+            dossier(
+                *PARTIES,
+                ACK,
+                REFUSED,
+                override_by(24, REFUSED.id, 0, KEYS, *REASONS, obligations=[]).named(**NAMED),
+            ),
+        ),
+        **{
+            f"override-of-{reason.replace('_', '-')}": (
+                f"an override of a refusal for `{reason}`",
+                dossier(
+                    *PARTIES, ACK, one, override(24, one.id, 1, *REASONS, reason).named(**NAMED)
+                ),
+            )
+            for reason in ("notice_not_sufficient", "product_class_missing")
+            for one in [REFUSED.changed(reasons=[*REASONS, reason])]
         },
         "overridden-twice": (
             "two overrides of one refusal",
@@ -654,6 +721,34 @@ def contradictory() -> dict[str, tuple[str, DossierContents]]:
             "`exempt_from`, and the order is refused",
             exempt_order(exempt(exempt_from=[WAIVED], **refused)),
         ),
+        "cleared-by-a-blank": ("cleared, and `ack_id` is empty", exempt_order(exempt(ack_id=""))),
+        "cleared-by-a-check": (
+            "cleared, and `ack_id` is the identifier of a check",
+            exempt_order(exempt(ack_id=CHECK.id)),
+        ),
+        "exempt-twice": (
+            "`exempt_from` has one notice twice",
+            exempt_order(exempt(exempt_from=[WAIVED, WAIVED])),
+        ),
+        "exempt-of-age": (
+            "the exemption in `exempt_from` does not waive the notice",
+            exempt_order(exempt(exempt_from=[waived({"waives": ["age", "address"]})])),
+        ),
+        "exempt-by-another-kind": (
+            "the exemption in `exempt_from` is of another kind than the one that is shown",
+            exempt_order(exempt(exempt_from=[waived({"kind": "law_enforcement"})])),
+        ),
+        "exempt-by-a-fact-of-no-name": (
+            "the exemption that is shown lacks a fact that the one in `exempt_from` needs",
+            exempt_order(exempt(exempt_from=[waived({"needs": ["number", "constructor"]})])),
+        ),
+        **{
+            f"exempt-by-a-fact-{name}": (
+                f"`number` of the exemption that is shown is {name}, and the rule needs it",
+                exempt_order(exempt(exempt_from=[WAIVED], given={"number": number})),
+            )
+            for name, number in (("null", None), ("blank", "\u200b "), ("no-text", 7))
+        },
     }
 
 
@@ -696,6 +791,18 @@ def odd() -> dict[str, tuple[list[str], list[str], DossierContents]]:
     shipped = "before it was shipped, at 2025-01-01T00:00:00Z"
     confirmed = "; the vendor confirmed it"
     long_name, ended = "\u202ex\n" * 30, "is exempt by a licence that had ended before the decision"
+    in_person = "is about goods that are sold in person only"
+    reported = "is a report on an order that was refused"
+    barrels = clearance(
+        21,
+        ACK.id,
+        None,
+        OTHER_CBID,
+        ["accessory", "barrel"],
+        cleared=False,
+        reasons=[*REASONS],
+        expires_at=None,
+    ).named(**NAMED)
     minutes = f"{120 * 60_000 + 1_000} ms from the time in its identifier"
 
     def instead(old: Made, new: Made) -> DossierContents:
@@ -766,7 +873,7 @@ def odd() -> dict[str, tuple[list[str], list[str], DossierContents]]:
             ),
         ),
         "refused-without-reason": (
-            [f"{CLEARED.id} is refused, and gives no reason"],
+            [f"{CLEARED.id} is refused, and gives no reason", f"{FULFILLED.id} {reported}"],
             [],
             instead(CLEARED, refused),
         ),
@@ -790,6 +897,22 @@ def odd() -> dict[str, tuple[list[str], list[str], DossierContents]]:
                     expires_at="2028-01-02T00:00:00Z",
                 )
             ),
+        ),
+        "exempt-and-sold-in-person": (
+            [f"{CLEARED.id} {in_person}"],
+            [],
+            exempt_order(exempt(goods="barrel", exempt_from=[WAIVED])),
+        ),
+        "overridden-and-sold-in-person": (
+            [f"{barrels.id} {in_person}"],
+            [],
+            dossier(*PARTIES, ACK, barrels, *overridden(barrels, 1)),
+        ),
+        "refused-and-sold-in-person": ([], [], dossier(*PARTIES, ACK, barrels)),
+        "overridden-and-reported": (
+            [f"{FULFILLED.id} {reported}"],
+            [],
+            dossier(*PARTIES, ACK, REFUSED, FULFILLED, *overridden(REFUSED, 1)),
         ),
         "limits-of-the-writer": ([], [], instead(CLEARED, named_at_length(long_name))),
         **out_of_order(),
@@ -1145,6 +1268,17 @@ def broken_records() -> dict[str, tuple[str, DossierContents]]:
             "`exempt_from` names no notice",
             exempt_order(exempt(exempt_from=[{**WAIVED, "notice_id": None}])),
         ),
+        **{
+            f"exempt-from-{name}": (
+                f"`{name}` of the notice in `exempt_from` is {value!r}",
+                exempt_order(exempt(exempt_from=[waived(**{name: value})])),
+            )
+            for name, value in (("required", "required"), ("version", ""), ("notice_id", " "))
+        },
+        "exempt-by-a-blank-source": (
+            "the exemption in `exempt_from` has a source that is blank",
+            exempt_order(exempt(exempt_from=[waived({"source": "\u00a0"})])),
+        ),
         "exempt-by-no-source": (
             "the exemption in `exempt_from` has no source",
             exempt_order(
@@ -1271,6 +1405,15 @@ def broken_fields() -> dict[str, tuple[str, DossierContents]]:
     result: dict[str, object] = {"cbid": CBID, "result": {"status": "verified"}}
     return {
         **found,
+        "override-reason": (
+            "`reason` of an override is blank",
+            dossier(
+                *PARTIES,
+                ACK,
+                REFUSED,
+                override_by(24, REFUSED.id, 0, KEYS, *REASONS, why=" ").named(**NAMED),
+            ),
+        ),
         "check-cbid": ("`cbid` of the check is a number", showing(CHECK, cbid, "cbid")),
         "check-result": ("`result` of the check lacks `reasons`", showing(CHECK, result, "result")),
     }

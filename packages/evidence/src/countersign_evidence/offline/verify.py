@@ -1450,6 +1450,11 @@ def is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
+def is_seen(value: object) -> bool:
+    """A string of which something can be seen."""
+    return isinstance(value, str) and not is_blank(value)
+
+
 def is_time(value: object) -> bool:
     """A time in the form of `accepted_at`, which a calendar and a clock have."""
     if not isinstance(value, str) or INSTANT.fullmatch(value) is None:
@@ -1613,7 +1618,7 @@ FIELDS: dict[str, Mapping[str, Check]] = {
     "fulfilment": {"carrier": or_null(is_text), "tracking_number": or_null(is_text)},
     "override": {
         "override": having(
-            by=each(having(actor=is_text, reason=is_text)), claimed_user=or_null(is_text)
+            by=each(having(actor=is_text, reason=is_seen)), claimed_user=or_null(is_text)
         )
     },
 }
@@ -1807,6 +1812,15 @@ def is_people(value: object) -> bool:
     return type(value) is int and value in range(3)
 
 
+# The refusals that nobody overrides.
+NEVER_OVERRIDDEN = {"notice_not_sufficient", "product_class_missing"}
+# A notice that an order did not need, by an exemption of its rule.
+WAIVED = having(
+    notice_id=is_seen,
+    version=is_seen,
+    required=lambda value: value == "not_required",
+    exemption=having(kind=is_text, needs=each(is_text), waives=each(is_text), source=is_seen),
+)
 OF_ACCOUNT: Mapping[str, Check] = {"at": is_time, "account": is_text}
 RECORDS: dict[str, Within] = {
     "acknowledgment": record_of(*SAID, *NAMING, "bullets", "test_clock", "capture_process"),
@@ -1838,9 +1852,7 @@ RECORDS: dict[str, Within] = {
         obligations=each(is_anything),
         expires_at=or_null(is_second),
         order_named=Maybe(is_true_or_false),
-        exempt_from=Maybe(
-            each(having(notice_id=is_text, version=is_text, exemption=having(source=is_text)).check)
-        ),
+        exempt_from=Maybe(each(WAIVED.check)),
         paid_at=Maybe(is_second),
         test_clock=Maybe(is_time),
     ),
@@ -1899,28 +1911,40 @@ def check_members(id_: str, record: Mapping[str, Any]) -> None:
         raise Bad(f"{id_} lacks members that every {kind} has")
 
 
-def check_decision(id_: str, record: Mapping[str, Any]) -> None:
-    """A clearance was granted for no reason against it, for a time; or refused."""
-    cleared, until = record["cleared"], record["expires_at"]
+def check_decision(id_: str, record: Mapping[str, Any], shown: Mapping[str, Any]) -> None:
+    """A clearance was granted for no reason against it, for a time; or refused.
+
+    If an exemption is shown, it is that of each rule by which a notice was not needed.
+    """
+    cleared, until, ack = record["cleared"], record["expires_at"], record["ack_id"]
     if cleared and record["reasons"]:
         raise Bad(f"{id_} is cleared, with reasons against it")
     if not cleared and (until is not None or record["obligations"]):
         raise Bad(f"{id_} is refused, with obligations or an end of its validity")
     if cleared and (until is None or in_full(until) <= record.get("test_clock", record["at"])):
         raise Bad(f"{id_} is cleared until no time after its decision")
-    if "exempt_from" in record and not (cleared and record["ack_id"] is None):
+    if "exempt_from" in record and not (cleared and ack is None):
         raise Bad(f"{id_} is exempt, and is refused or names an acknowledgment")
-    if cleared and record["ack_id"] is None and not record.get("exempt_from"):
+    waived = record.get("exempt_from", [])
+    if cleared and not (waived if ack is None else ack[:3] == "ack" and ID.fullmatch(ack)):
         raise Bad(f"{id_} is cleared, by no acknowledgment and no exemption")
+    rules = {one["notice_id"]: one["exemption"] for one in waived}
+    if len(rules) < len(waived) or not all("notice" in rule["waives"] for rule in rules.values()):
+        raise Bad(f"{id_} is exempt from a notice twice, or from one that no rule waives")
+    for rule in rules.values() if "exemption" in shown else []:
+        facts = all(is_seen(shown["exemption"].get(name)) for name in rule["needs"])
+        if shown["exemption"].get("kind") != rule["kind"] or not facts:
+            raise Bad(f"{id_} is exempt by another exemption than it shows")
 
 
 def check_people(override: Placed) -> None:
     """Those who are shown to have overridden are as many as it says, and people or a key."""
     if "override" in override.shown:
-        people = override.record["people"]
-        actors = [by["actor"] for by in override.shown["override"]["by"]]
-        persons = {actor.startswith("per_") for actor in actors}
-        if not len({*actors}) == len(actors) == max(people, 1) or persons != {people > 0}:
+        people, shown = override.record["people"], override.shown["override"]
+        actors = [by["actor"] for by in shown["by"]]
+        kinds = {ID.fullmatch(actor) and actor[:3] for actor in actors}
+        fits = kinds == {"per"} if people else kinds == {"key"} and is_seen(shown["claimed_user"])
+        if not (fits and len({*actors}) == len(actors) == max(people, 1)):
             raise Bad(f"{override.id} is not by whom it shows")
 
 
@@ -2222,7 +2246,7 @@ class Order:
             yield f"{clearance.id} names {ack.id} as its acknowledgment"
             yield from self._same(ack, clearance)
         if clearance:
-            check_decision(clearance.id, clearance.record)
+            check_decision(clearance.id, clearance.record, clearance.shown)
         for one in self.records:
             if one.type not in {"acknowledgment", "clearance"}:
                 yield f"{one.id} ({one.type}) {self._by(one)}"
@@ -2251,6 +2275,8 @@ class Order:
         if one.type == "override" and clearance and record["clearance_id"] == clearance.id:
             if clearance.record["cleared"] or clearance.record["reasons"] != record["reasons"]:
                 raise Bad(f"{clearance.id} is not the refusal that {one.id} overrides")
+            if not record["obligations"] or not NEVER_OVERRIDDEN.isdisjoint(record["reasons"]):
+                raise Bad(f"{one.id} overrides what cannot be, or without obligations")
             check_people(one)
             return f"is a manual override of the refusal {clearance.id}, and clears nothing"
         if one.type == "notice_event" and record["notice_digest"] == notice:
@@ -2351,10 +2377,16 @@ class Order:
             yield from remarks_of(one.record, one.shown)
         for what in dict.fromkeys(unknown_in(self.notice, NOTICE)):
             yield f"the notice has a {what}"
-        ack = self.acknowledgment
+        ack, clearance = self.acknowledgment, self.clearance
+        if clearance and ("exempt_from" in clearance.record or self.of("override")):
+            goods = clearance.shown.get("shipping", {})
+            if "barrel" in [goods.get("product_class"), *goods.get("product_classes", [])]:
+                yield f"{clearance.id} is about goods that are sold in person only"
         of_notice = ("notice_id", "notice_version")
         for one in self.records:
-            for other in (self.clearance, ack) if one.type == "verification" else ():
+            if clearance and not clearance.record["cleared"] and one.type == "fulfilment":
+                yield f"{one.id} is a report on an order that was refused"
+            for other in (clearance, ack) if one.type == "verification" else ():
                 buyers = {one.field("cbid"), other.field("cbid") if other else None} - {None}
                 if other and len(buyers) > 1:
                     yield f"{one.id} and {other.id} have a DIFFERENT cbid"
