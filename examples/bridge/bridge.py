@@ -1,5 +1,6 @@
 """Holds paid orders until their buyers have done the notice; README.md says how to start it."""
 
+import json
 import os
 import re
 import smtplib
@@ -22,13 +23,12 @@ from countersign_client.types import CartInput, DestinationInput
 
 HOUR: Final = 60 * 60
 DAY: Final = 24 * HOUR
-REMINDERS: Final = (1 * DAY, 3 * DAY)
-"""Seconds after the order was placed."""
+REMINDERS: Final = (1 * DAY, 3 * DAY)  # after the order was placed
 UNFINISHED: Final = ("placed", "held", "waiting")
 BODY_MAX: Final = 1 << 20
-_SCHEMA: Final = """CREATE TABLE IF NOT EXISTS orders (
-    id TEXT PRIMARY KEY, token TEXT UNIQUE, placed REAL, state TEXT DEFAULT 'placed', mails INTEGER
-    DEFAULT 0, links INTEGER DEFAULT 0, session TEXT, url TEXT, asked REAL, clearance TEXT)"""
+_SCHEMA: Final = """CREATE TABLE IF NOT EXISTS orders (id TEXT PRIMARY KEY, token TEXT UNIQUE,
+    placed REAL, state TEXT DEFAULT 'placed', mails INTEGER DEFAULT 0, links INTEGER DEFAULT 0,
+    session TEXT, url TEXT, asked REAL, clearance TEXT, override TEXT)"""
 
 
 class Order(NamedTuple):
@@ -42,9 +42,9 @@ class Order(NamedTuple):
     links: int
     session: str | None
     url: str | None
-    asked: float | None
-    """When a clearance of this link was last refused."""
+    asked: float | None  # when a clearance of this link was last refused
     clearance: str | None
+    override: str | None  # of a manual override: its id, and the obligations that stay, as JSON
 
 
 class Bridge:
@@ -73,6 +73,8 @@ class Bridge:
         self.lock = threading.RLock()
         self.rows = sqlite3.connect(database, check_same_thread=False, isolation_level=None)
         self.rows.execute(_SCHEMA)
+        if len(self.rows.execute("SELECT * FROM orders").description) < len(Order._fields):
+            self.rows.execute("ALTER TABLE orders ADD override TEXT")  # the file is older
 
     def placed(self, headers: dict[str, str], body: bytes) -> int:
         """The status for the platform: 204 once the order is kept; a known one stays as it is."""
@@ -110,14 +112,12 @@ class Bridge:
         """Where the link of a mail leads; None: the order waits for nobody."""
         with self.lock:
             order = next(iter(self._where("token = ? AND state = 'waiting'", token)), None)
-            if order is None:
-                return None
-            if order.session:
+            if order and order.session:
                 status = self.client.checkout_sessions.retrieve(order.session).status
                 # A buyer who was not cleared may do it again.
                 if status == "open" or (status == "completed" and order.asked is None):
                     return order.url
-            return self._new_link(order).url
+            return self._new_link(order).url if order else None
 
     def _step(self, order: Order) -> Order | None:
         """The order after the next step of an unfinished one; None: it waits."""
@@ -159,12 +159,16 @@ class Bridge:
                 shipping_zip=bought.zip,
                 product_classes=self._classes(bought),
             )
-            if decision.cleared:
+            if decision.cleared or decision.overridden:
+                kept = {"state": "released", "clearance": decision.clearance_id}
+                if id_ := decision.override_id:
+                    by = f"Manual override {id_}: shipped on your own responsibility"
+                    print(f"{order.id}: {by}", file=sys.stderr)
+                    kept["override"] = json.dumps([id_, decision.obligations])
                 self.shop.release(order.id)
-                return self._note(order, state="released", clearance=decision.clearance_id)
+                return self._note(order, **kept)
             order = self._note(order, asked=self.now())
-        age = self.now() - order.placed
-        if age >= self.days * DAY:
+        if (age := self.now() - order.placed) >= self.days * DAY:
             if done and done.status == "open":
                 self.client.checkout_sessions.cancel(done.checkout_session_id)
             self.shop.cancel(order.id)
@@ -205,9 +209,8 @@ class Bridge:
 
     def _note(self, order: Order, **changed: object) -> Order:
         named = ", ".join(f"{name} = ?" for name in changed)
-        statement = f"UPDATE orders SET {named} WHERE id = ?"  # noqa: S608 - our own names
-        self.rows.execute(statement, (*changed.values(), order.id))
-        return self._where("id = ?", order.id)[0]
+        statement = f"UPDATE orders SET {named} WHERE id = ? RETURNING *"  # noqa: S608 - our names
+        return Order(*self.rows.execute(statement, (*changed.values(), order.id)).fetchall()[0])
 
 
 def handler_of(bridge: Bridge, wake: threading.Event) -> type[BaseHTTPRequestHandler]:
@@ -258,10 +261,7 @@ def setting(name: str, form: str = ".+") -> str:
     return value
 
 
-def main(
-    kind: Callable[..., Bridge] = Bridge,
-    pages: Callable[..., type[BaseHTTPRequestHandler]] = handler_of,
-) -> None:
+def main(kind: Callable[..., Bridge] = Bridge, pages: Callable[..., type] = handler_of) -> None:
     """Serve until stopped, with the settings of the environment; docs/bridge.md lists them."""
     of, wake, port = os.environ, threading.Event(), int(os.environ.get("BRIDGE_PORT", "8090"))
     sender, (host, _, number) = setting("BRIDGE_FROM"), setting("BRIDGE_SMTP").partition(":")

@@ -5,10 +5,13 @@ Requests and answers are judged by the platforms' published documents, see mocks
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from countersign_client import Countersign, Retries
 from tests.bridge.conftest import DAY, Between
+from tests.clients.conftest import Place, allow_overrides
 from tests.support.service import free_port
 
 pytestmark = [pytest.mark.npm, pytest.mark.one_engine]
@@ -60,6 +63,34 @@ def test_an_order_that_is_not_cleared_stays_held(between: Between) -> None:
     between.finish()
     between.bridge.advance()
     assert between.shop.acts == ["held", "released"]
+
+
+def test_an_order_with_a_manual_override_is_released_within_the_hour(
+    between: Between, place: Place, account: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is written down as what it is, with its duties, also in a file of an earlier bridge."""
+    between.bridge.rows.execute("ALTER TABLE orders DROP override")
+    between.open()
+    between.place()
+    between.finish()
+    between.shop.ship_to = ("California", "CA", "90210")
+    between.bridge.advance()
+    allow_overrides(place, account)
+    refused = next(iter(between.client.clearances.list()))
+    made = between.client.clearances.override(
+        refused.clearance_id, reason="case 4712", claimed_user="shop user 17"
+    )
+    between.bridge.advance()
+    assert between.shop.acts == ["held"]
+    between.now = 60 * 60
+    between.bridge.advance()
+    assert between.shop.acts == ["held", "released"]
+    [order] = between.bridge._where("state = 'released'")
+    assert order.clearance == refused.clearance_id
+    assert json.loads(order.override) == [made.override_id, [{"type": "compared", "what": "zip"}]]
+    said = f"Manual override {made.override_id}: shipped on your own responsibility"
+    assert said in capsys.readouterr().err
+    assert not between.client.clearances.retrieve(refused.clearance_id).fulfilments
 
 
 def test_a_buyer_of_another_state_needs_nothing_where_the_shop_says_where_buyers_live(

@@ -45,6 +45,12 @@ class Place:
         }
 
 
+def allow_overrides(place: Place, account: str) -> None:
+    """Let keys of the account override refusals."""
+    words = ("accounts", "clearance", "set", account, "--overrides-per-day", "9")
+    place.operator.deployment.run(*words)
+
+
 @contextmanager
 def running_place(data: Path, postgres_server: PostgresServer | None) -> Iterator[Place]:
     """Run a server with a proxy."""
