@@ -20,12 +20,12 @@ from tests.support.service import free_port
 pytestmark = pytest.mark.long
 
 TABLE: Final = """
-           none     open     undecided cleared  refused  declined expired  cancelled not_needed
-placed     -        -        -         release  stop     stop     stop     stop      release
-paid       hold     hold     hold      -        stop     stop     hold     hold      -
-held       -        -        -         release  stop     stop     -        -         release
-shipped    -        -        -         -        recall   -        -        -         -
-over       -        end      -         -        -        -        -        -         -
+        none open undecided cleared overridden refused declined expired cancelled not_needed
+placed  -    -    -         release release    stop    stop     stop    stop      release
+paid    hold hold hold      -       -          stop    stop     hold    hold      -
+held    -    -    -         release release    stop    stop     -       -         release
+shipped -    -    -         -       -          recall  -        -       -         -
+over    -    end  -         -       -          -       -        -       -         -
 """
 
 

@@ -20,6 +20,7 @@ from countersign_client.testing import webhook_message
 from countersign_client.types import Event
 from countersign_django import orders, receiving, signals
 from countersign_django.conf import client
+from countersign_django.following import Do, Wants, follow
 from countersign_django.models import ReceivedEvent, State
 from tests.cli.serving import wait_until
 from tests.django_shop.conftest import Shop
@@ -100,6 +101,63 @@ def test_another_zip_code_than_the_proved_one_is_not_cleared(shop: Shop) -> None
     order = shop.bought(zip_code="90210", cbid=cbid)
     assert (order.state, order.reasons) == (State.REFUSED, ["zip_mismatch"])
     assert (fresh(order).captured, order.voided) == (0, 1)
+
+
+def overridden(shop: Shop) -> Order:
+    """An order that was refused, and has a manual override that it does not know of."""
+    order = shop.bought(zip_code="90210", cbid=shop.bought().cbid)
+    made = shop.client.clearances.override(
+        order.clearance_id, reason="case 4712", claimed_user="shop user 17"
+    )
+    assert (made.overridden, fresh(order).state) == (True, State.REFUSED)
+    return order
+
+
+def test_an_order_with_a_manual_override_is_released_as_what_it_is(shop: Shop) -> None:
+    """Once it is asked about again; without a token, and with the duties for the parcel."""
+    order = overridden(shop)
+    assert orders.decide(order, present(zip_code="90210")) == State.OVERRIDDEN
+    assert (fresh(order).captured, order.cleared, order.clearance_token) == (1, False, "")
+    assert order.override_id.startswith("ovr_")
+    said = f"Manual override {order.override_id}: shipped on your own responsibility"
+    assert order.manual_override == said
+    assert order.obligations == [{"type": "compared", "what": "zip"}]
+    assert follow(order, Wants.HELD, ["accessory"], state="CA", zip_code="90210") == Do.RELEASE
+    assert orders.begin(order, present(zip_code="90210"), return_url=shop.url) == shop.url
+    assert orders.decide(order, present()) == State.NONE, "another address"
+    assert (order.override_id, order.manual_override) == ("", "")
+
+
+def test_nothing_is_reported_of_an_order_with_a_manual_override(shop: Shop) -> None:
+    """The service takes no report of it; that it was shipped is noted, and it stays so."""
+    order = overridden(shop)
+    orders.decide(order)
+    orders.paid(order)
+    orders.report(order, carrier="UPS", tracking_number="1Z999")
+    assert fresh(order).shipped_at is not None
+    assert not shop.client.clearances.retrieve(order.clearance_id).fulfilments
+    shop.client.sandbox.move_buyer(cbid=order.cbid, status="revoked")
+    assert orders.decide(order) == State.OVERRIDDEN
+
+
+def test_a_revoked_buyer_stops_an_order_with_a_manual_override(shop: Shop) -> None:
+    order = overridden(shop)
+    orders.decide(order)
+    shop.client.sandbox.move_buyer(cbid=order.cbid, status="revoked")
+    wait_until(lambda: fresh(order).state == State.REFUSED, "the webhook")
+    assert (order.override_id, "buyer_revoked" in order.reasons) == ("", True)
+
+
+def test_staff_ask_again_in_the_admin(shop: Shop, staff: Client) -> None:
+    order, place = overridden(shop), "/admin/django_shop/order/"
+    chosen = {"action": "ask_again", "_selected_action": [order.pk]}
+    page = staff.post(place, chosen, follow=True).content.decode()
+    assert fresh(order).state == State.OVERRIDDEN
+    assert order.manual_override in page
+    away = {"BASE_URL": f"http://127.0.0.1:{free_port()}", "API_KEY": "csign_sk_test_x"}
+    with override_settings(COUNTERSIGN=away):
+        assert "connection" in staff.post(place, chosen, follow=True).content.decode().lower()
+    assert fresh(order).state == State.OVERRIDDEN
 
 
 def test_a_declined_order_can_be_begun_again(shop: Shop) -> None:

@@ -130,7 +130,7 @@ def ship(purchase: Purchase, *, carrier: str, tracking_number: str, signed: bool
     if not as_decided(purchase):
         return ["its goods or its address were changed"]
     is_cleared = purchase.state not in {State.NONE, State.NOT_NEEDED}
-    if is_cleared and orders.decide(purchase) != State.CLEARED:
+    if is_cleared and orders.decide(purchase) not in {State.CLEARED, State.OVERRIDDEN}:
         return [*purchase.reasons]
     if not is_cleared and needed(purchase.order, purchase.order.shipping_address):
         return ["the notice is needed now"]
@@ -165,6 +165,8 @@ def follow(purchase: Purchase) -> None:
     match following.follow(purchase, WANTS[order.status], classes, **place):
         case Do.RELEASE:
             release(order)
+            if purchase.manual_override:
+                _note(order, purchase.manual_override)
         case Do.HOLD:
             hold(order)
         case Do.STOP:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import path, reverse
@@ -14,6 +15,7 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from countersign_client import CountersignError
+from countersign_django import orders
 from countersign_django.conf import client
 from countersign_django.models import CountersignOrder, ReceivedEvent
 
@@ -30,6 +32,7 @@ FIELDS: Final = (
     "cbid",
     "clearance_id",
     "cleared",
+    "manual_override",
     "cleared_until",
     "shipped_at",
     "closed_at",
@@ -42,9 +45,21 @@ class EvidenceAdmin(admin.ModelAdmin):
 
     list_display: Sequence[str] = ("order_reference", "state", "reasons", "cleared_until")
     list_filter: Sequence[str] = ("session_status", "cleared")
+    actions: Sequence[str] = ("ask_again",)
 
     def get_readonly_fields(self, request: HttpRequest, obj: object = None) -> tuple[str, ...]:
         return (*super().get_readonly_fields(request, obj), *FIELDS)
+
+    @admin.action(description="Ask Countersign again", permissions=("change",))
+    def ask_again(self, request: HttpRequest, chosen: QuerySet[CountersignOrder]) -> None:
+        """Such as after a manual override, which no event tells."""
+        for order in chosen:
+            try:
+                orders.refresh(order)
+                said = f"{orders.decide(order)} {order.manual_override}"
+                messages.info(request, f"{order.order_reference()}: {said}")
+            except CountersignError as error:
+                messages.error(request, f"{order.order_reference()}: {error.message}")
 
     @admin.display(description="evidence")
     def evidence(self, order: CountersignOrder) -> SafeString | str:

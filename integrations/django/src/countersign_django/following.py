@@ -50,7 +50,8 @@ _FOLLOWS: Final = {
     **dict.fromkeys(product(_UNFINISHED, (State.REFUSED, State.DECLINED)), Do.STOP),
     **dict.fromkeys(product((Wants.PLACED,), (State.EXPIRED, State.CANCELLED)), Do.STOP),
     **dict.fromkeys(
-        product((Wants.PLACED, Wants.HELD), (State.CLEARED, State.NOT_NEEDED)), Do.RELEASE
+        product((Wants.PLACED, Wants.HELD), (State.CLEARED, State.OVERRIDDEN, State.NOT_NEEDED)),
+        Do.RELEASE,
     ),
     **dict.fromkeys(
         product(

@@ -9,13 +9,15 @@ from django.db import models
 
 
 class State(StrEnum):
-    """Where an order is. Only `CLEARED` and `NOT_NEEDED` are a yes."""
+    """Where an order is. Only `CLEARED`, `OVERRIDDEN` and `NOT_NEEDED` are a yes."""
 
     NONE = "none"
     """Nothing was begun, or it was about another address or class."""
     OPEN = "open"
     """It waits for the buyer."""
     CLEARED = "cleared"
+    OVERRIDDEN = "overridden"
+    """It is not cleared, and has a manual override: it ships on the shop's own responsibility."""
     REFUSED = "refused"
     """It is not cleared: `reasons` says why."""
     UNDECIDED = "undecided"
@@ -53,6 +55,8 @@ class CountersignOrder(models.Model):
     cleared = models.BooleanField(null=True, blank=True)
     reasons = models.JSONField(default=list, blank=True)
     """Why the order is not cleared: codes, in the order of the documentation."""
+    override_id = models.CharField("override", max_length=64, blank=True)
+    """The manual override of the refusal. There is no token, and no fulfilment is reported."""
     obligations = models.JSONField(default=list, blank=True)
     """The obligations for the parcel."""
     clearance_token = models.TextField(blank=True, editable=False)
@@ -113,7 +117,16 @@ class CountersignOrder(models.Model):
             return State(self.session_status)
         if self.cleared is None:
             return State.UNDECIDED
-        return State.CLEARED if self.cleared else State.REFUSED
+        if self.cleared:
+            return State.CLEARED
+        return State.OVERRIDDEN if self.override_id else State.REFUSED
+
+    @property
+    def manual_override(self) -> str:
+        """What staff and packers should read of an overridden order; else ""."""
+        if self.state != State.OVERRIDDEN:
+            return ""
+        return f"Manual override {self.override_id}: shipped on your own responsibility"
 
     @property
     def labels(self) -> list[str]:

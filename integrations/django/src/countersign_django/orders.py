@@ -117,7 +117,7 @@ def begin(
     match settle(order):
         case State.OPEN:
             return order.notice_url
-        case State.CLEARED:
+        case State.CLEARED | State.OVERRIDDEN:
             return return_url
         case _:
             pass
@@ -161,6 +161,7 @@ def begin(
         client_token=made.client_token or "",
         cleared=None,
         reasons=[],
+        override_id="",
     )
     return order.notice_url
 
@@ -211,9 +212,10 @@ def decide(order: CountersignOrder, needed: Needed | None = None) -> State:
 
     Call it before the parcel leaves, with the present result of `needs`: if its ZIP code or class
     is not the one that was begun, the state becomes `none`, and the order must be begun again.
-    Without `needed` the order counts as unchanged. An order that was reported as shipped is not
-    decided again, and an order whose buyer has not finished is not decided yet. If the notice was
-    initialed for an order with another `order_reference()`, this one was not begun.
+    Without `needed` the order counts as unchanged. A refused order that got a manual override since
+    becomes `overridden`: no event tells it. An order that was reported as shipped is not decided
+    again, and an order whose buyer has not finished is not decided yet. If the notice was initialed
+    for an order with another `order_reference()`, this one was not begun.
     """
     if not _is_own(order):
         return order.state
@@ -244,6 +246,7 @@ def decide(order: CountersignOrder, needed: Needed | None = None) -> State:
         clearance_id=decision.clearance_id,
         cleared=decision.cleared,
         reasons=list(decision.reasons),
+        override_id=decision.override_id or "",
         obligations=list(decision.obligations),
         clearance_token=decision.token or "",
         cleared_until=decision.expires_at,
@@ -265,6 +268,8 @@ def report(
 ) -> None:
     """Report the fulfilment of a cleared order; repeat it with later facts.
 
+    Of an overridden order nothing is reported, only noted that it was shipped.
+
     `corrects`: the earlier report that was wrong (`ful_…`, in
     `client().clearances.retrieve(order.clearance_id).fulfilments`); this one stands in its place.
     `confirm_order_of_events`: the times are right, although the parcel left before the order was
@@ -275,6 +280,10 @@ def report(
     """
     if not _is_own(order):
         raise ValueError("This order was not begun: there is no clearance for it.")
+    if order.state == State.OVERRIDDEN:
+        # The service takes no report: it is evidence of a cleared order.
+        _store(order, shipped_at=order.shipped_at or shipped_at or timezone.now())
+        return
     made = client().clearances.fulfil(
         order.clearance_id,
         order_reference=order.order_reference() or None,
@@ -295,7 +304,7 @@ def report(
 
 @logged()
 def paid(order: CountersignOrder, *, paid_at: datetime | None = None) -> None:
-    """Report that a cleared order was paid, while its clearance is valid.
+    """Report that a cleared order was paid, while its clearance is valid; not of an overridden one.
 
     It keeps the acknowledgment for later decisions, up to 180 days: only buyer and address are
     judged again. Left out, `paid_at` is now.
@@ -305,6 +314,8 @@ def paid(order: CountersignOrder, *, paid_at: datetime | None = None) -> None:
     """
     if not _is_own(order):
         raise ValueError("This order was not begun: there is no clearance for it.")
+    if order.state == State.OVERRIDDEN:
+        return
     client().clearances.fulfil(
         order.clearance_id,
         order_reference=order.order_reference() or None,
@@ -357,8 +368,8 @@ def take_over(order: CountersignOrder) -> bool:
 
 
 def _is_about_another(order: CountersignOrder, needed: Needed) -> bool:
-    """True if the order waits, or was cleared or shipped, for other needs than now."""
-    if order.state not in {State.OPEN, State.UNDECIDED, State.CLEARED}:
+    """True if the order waits, or was cleared, overridden or shipped, for other needs than now."""
+    if order.state not in {State.OPEN, State.UNDECIDED, State.CLEARED, State.OVERRIDDEN}:
         return False
     before = (order.product_class, order.shipping_zip)
     return before != (needed.product_class, needed.shipping_zip)
@@ -386,6 +397,7 @@ def _drop(order: CountersignOrder, **noted: object) -> None:
         "clearance_id": "",
         "cleared": None,
         "reasons": [],
+        "override_id": "",
         "obligations": [],
         "clearance_token": "",
         "cleared_until": None,

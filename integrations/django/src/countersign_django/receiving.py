@@ -57,6 +57,7 @@ def _apply(event: Event) -> None:
     elif event.type in NEW_DECISION:
         # An order that was refused stays so: its payment may have been given up.
         undecided = Q(cleared=True) | Q(cleared=None, session_status="completed")
+        undecided |= ~Q(override_id="")
         concerned = Q(cbid=event.data["cbid"], shipped_at=None)
         _for_each(concerned & undecided, orders.decide)
 

@@ -66,7 +66,7 @@ class CheckoutMixin:
         match orders.refresh(order):
             case State.OPEN:
                 return self.order_open(order)
-            case State.CLEARED | State.NOT_NEEDED:
+            case State.CLEARED | State.OVERRIDDEN | State.NOT_NEEDED:
                 return self.order_cleared(order)
             case _:
                 return self.order_not_cleared(order)
