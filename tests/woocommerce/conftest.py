@@ -15,7 +15,7 @@ import pytest
 from countersign_client import Countersign
 from countersign_client.types import EventType
 from tests.checkout.surfer import Page
-from tests.clients.conftest import SCOPES, running_place
+from tests.clients.conftest import SCOPES, allow_overrides, running_place
 from tests.clients.proxy import Proxy
 from tests.storefront.shopper import Shopper
 from tests.support.service import Server, free_port
@@ -353,7 +353,9 @@ class Shop:
 def running_shop(folder: Path, release: Release) -> Iterator[Shop]:
     """Run a shop of this release, and the service for it."""
     with running_place(folder / "data", None) as place, running_wordpress(folder, release) as wp:
-        key = place.operator.key(place.operator.account(), scopes=SCOPES).token
+        account = place.operator.account()
+        allow_overrides(place, account)
+        key = place.operator.key(account, scopes=SCOPES).token
         with Countersign(api_key=key, base_url=place.server.url) as client:
             url = f"{wp.url}/index.php?rest_route=/countersign/v1/webhook"
             endpoint = client.webhook_endpoints.create(url=url, event_types=EVENTS)

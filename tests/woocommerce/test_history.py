@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from tests.cli.serving import wait_until
-from tests.woocommerce.conftest import EMAIL, Browser, Order, Shop, nonce_in
+from tests.woocommerce.conftest import EMAIL, Browser, Order, Shop, nonce_in, offered
 
 pytestmark = [pytest.mark.shops, pytest.mark.long, pytest.mark.one_engine]
 CHANGE_ZIP = """$order = wc_get_order($id); $order->set_shipping_postcode('94107');
@@ -40,12 +40,12 @@ def box(staff: Browser, order: Order) -> str:
     return staff.client.get(url).text
 
 
-def press(staff: Browser, order: Order, button: str) -> str:
+def press(staff: Browser, order: Order, button: str, **fields: str) -> str:
     """Press a button of the box; returns the next page."""
     nonce = nonce_in(box(staff, order).rpartition("countersign_order")[2])
     form = {"action": "countersign_order", "order_id": str(order.id), "do": button}
     url = f"{order.wp.url}/wp-admin/admin-post.php"
-    return staff.client.post(url, data=form | {"_wpnonce": nonce}).text
+    return staff.client.post(url, data=form | fields | {"_wpnonce": nonce}).text
 
 
 def test_notes_say_what_happened(shop: Shop, browser: Browser) -> None:
@@ -61,6 +61,60 @@ def test_notes_say_what_happened(shop: Shop, browser: Browser) -> None:
     shop.client.sandbox.move_buyer(cbid=data["buyer"], status="revoked")
     refused = "refused: the verification of the buyer was revoked. Do not ship."
     wait_until(lambda: refused in order.notes, "the webhook")
+
+
+def overridden(shop: Shop, browser: Browser) -> Order:
+    """An order that was refused and has a manual override, which the shop does not know of."""
+    order = shop.cleared(browser)
+    browser.pay(order.url)
+    shop.client.sandbox.move_buyer(cbid=order.data["buyer"], status="revoked")
+    wait_until(lambda: order.status == "on-hold", "the webhook")
+    made = shop.client.clearances.override(
+        order.data["clearance"], reason="case 4712", claimed_user="shop user 17"
+    )
+    assert (made.overridden, order.state) == (True, "refused")
+    return order
+
+
+def test_an_order_with_a_manual_override_is_released_as_what_it_is(
+    shop: Shop, browser: Browser, people: dict[str, Browser]
+) -> None:
+    """When staff ask again: with its id and duties, and no report of it."""
+    order, staff = overridden(shop, browser), people["shop_manager"]
+    assert "the decision is in the box" in press(staff, order, "decide")
+    said = f"Manual override {order.data['override']}: shipped on your own responsibility."
+    assert order.data["override"].startswith("ovr_")
+    assert f"{said} It is on hold: if it was paid, set it to processing." in order.notes
+    assert (order.state, order.data["cleared"]) == ("overridden", False)
+    assert order.data["obligations"] == [{"type": "compared", "what": "zip"}]
+    shown = box(staff, order)
+    assert ("No fulfilment is reported" in shown, "Report the fulfilment" in shown) == (True, False)
+    report = {"carrier": "UPS", "tracking_number": "1Z999"}
+    assert "the service takes no report" in press(staff, order, "report", **report)
+    for status in ("processing", "completed"):
+        order.set_status(status)
+        assert order.see("status", "state") == (status, "overridden")
+    assert not shop.client.clearances.retrieve(order.data["clearance"]).fulfilments
+    url = f"{shop.url}/wp-admin/admin.php?page=wc-orders&countersign_state="
+    assert f"#{order.id} " in staff.client.get(f"{url}overridden").text
+    assert f"#{order.id} " not in staff.client.get(f"{url}cleared").text
+
+
+def test_an_unpaid_order_with_a_manual_override_can_be_paid(shop: Shop, browser: Browser) -> None:
+    """Asked about from the command line; a new reason against it stops it again."""
+    order = shop.cleared(browser)
+    shop.client.sandbox.move_buyer(cbid=order.data["buyer"], status="revoked")
+    wait_until(lambda: order.state == "refused", "the webhook")
+    assert offered(browser.client.get(order.url).text) == {"countersign"}
+    shop.client.clearances.override(order.data["clearance"], reason="case", claimed_user="u 17")
+    ask = r"""\Countersign\WooCommerce\Orders::locked($id,
+        array('\Countersign\WooCommerce\Orders', 'ask_again')); return 1;"""
+    shop.wp.php(ask, id=order.id)
+    assert "you can pay now" in browser.client.get(order.url).text
+    browser.pay(order.url)
+    assert order.see("status", "state", "taken") == ("processing", "overridden", 1)
+    shop.wp.php(CHANGE_ZIP, id=order.id)
+    assert order.see("status", "state") == ("on-hold", "changed")
 
 
 def test_a_buyer_who_declines_is_noted(shop: Shop, browser: Browser) -> None:

@@ -252,7 +252,7 @@ MUTATIONS: Final = (
     Mutation(
         "every decision is a yes",
         "orders",
-        "return true === $data['cleared'] ? 'cleared' : 'refused';",
+        "return '' === $data['override'] ? 'refused' : 'overridden';",
         "return 'cleared';",
         parcels.a_buyer_who_was_revoked,
     ),

@@ -251,7 +251,9 @@ def test_commands_look_after_orders(shop: Shop, browser: Browser) -> None:
 
     assert f"{order.id}\topen" in run("orders", "waiting")
     assert json.loads(run("orders", "waiting", format="json")[0])[str(order.id)] == "open"
-    assert run("orders", "foo") == ["error: There are waiting, refused and cleared orders."]
+    assert run("orders", "foo") == [
+        "error: There are waiting, refused, cleared and overridden orders."
+    ]
     nobody, failed = run("ask", 999_999)
     assert ("there is no such order" in nobody, failed[:6]) == (True, "error:")
     with shop.without_service():

@@ -17,10 +17,10 @@ pytestmark = pytest.mark.php
 
 WANTED: Final = ("unpaid", "hold", "paid", "done", "over")
 SAID: Final = (
-    *("", "none", "changed", "open", "undecided", "cleared", "refused", "declined"),
+    *("", "none", "changed", "open", "undecided", "cleared", "overridden", "refused", "declined"),
     *("expired", "cancelled", "not_needed"),
 )
-YES: Final = {"", "cleared", "not_needed"}
+YES: Final = {"", "cleared", "overridden", "not_needed"}
 CALL: Final = r"""
 define('ABSPATH', '/');
 require $argv[1];
@@ -83,6 +83,15 @@ TABLE: Final = (
     (case("unpaid none", "hold none"), "none notice"),
     (case("unpaid refused", "hold refused"), "refused"),
     (case("hold none", "hold cleared"), "cleared note"),
+    # Refused, and then with a manual override: released like a cleared one, and never reported.
+    (case("hold refused", "hold overridden"), "overridden note"),
+    (case("unpaid refused", "unpaid overridden"), "overridden note cleared"),
+    (case("hold overridden", "paid overridden"), "overridden"),
+    (case("unpaid overridden", "paid overridden", fresh=False, **ASKED), "overridden"),
+    (case("paid overridden", "done overridden"), "ask"),
+    (case("paid overridden", "done overridden", **ASKED), "overridden"),
+    (case("hold overridden", "paid refused", **ASKED), "refused hold note stopped"),
+    (case("paid overridden", "paid changed"), "changed hold note notice stopped"),
     # Changed after the payment.
     (case("paid cleared", "paid changed"), "changed hold note notice stopped"),
     (case("paid not_needed", "paid changed"), "changed hold note notice stopped"),
@@ -143,5 +152,6 @@ def test_no_combination_lets_an_uncleared_order_be_paid_or_completed() -> None:
         if now["wants"] == "done" and now["moved"] and now["state"]:
             assert now["asked"]
         assert not (next_["hold"] and next_["report"])
+        assert not (next_["report"] and next_["state"] == "overridden")
         assert not ("notice" in next_["mails"] and now["state"] in YES)
         assert next_["end"] == (now["wants"] == "over" and now["open"])

@@ -27,12 +27,12 @@ final class Command {
 	}
 
 	/**
-	 * List the orders of a group: waiting, refused or cleared. One a line: number and state.
+	 * List the orders of a group: waiting, refused, cleared or overridden. One a line: number and state.
 	 *
 	 * ## OPTIONS
 	 *
 	 * <group>
-	 * : waiting, refused or cleared.
+	 * : waiting, refused, cleared or overridden.
 	 *
 	 * [--format=<format>]
 	 * : json for programs.
@@ -42,7 +42,7 @@ final class Command {
 	 */
 	public function orders( $arguments, $options = array() ): void {
 		if ( ! isset( Order_List::GROUPS[ $arguments[0] ] ) ) {
-			\WP_CLI::error( __( 'There are waiting, refused and cleared orders.', 'countersign-woocommerce' ) );
+			\WP_CLI::error( __( 'There are waiting, refused, cleared and overridden orders.', 'countersign-woocommerce' ) );
 		}
 		$found = Order_List::find( (string) $arguments[0] );
 		if ( 'json' === ( $options['format'] ?? '' ) ) {

@@ -62,7 +62,7 @@ final class Emails {
 	 */
 	public static function say_that_it_can_be_paid( $order_id ): void {
 		$order = Orders::find( (int) $order_id );
-		if ( $order && $order->has_status( array( 'pending', 'failed' ) ) && $order->needs_payment() && 'cleared' === Orders::state( $order ) ) {
+		if ( $order && $order->has_status( array( 'pending', 'failed' ) ) && $order->needs_payment() && in_array( Orders::state( $order ), State_Machine::RELEASED, true ) ) {
 			self::trigger( 'cleared', $order );
 		}
 	}

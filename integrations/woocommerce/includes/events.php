@@ -171,7 +171,7 @@ final class Events {
 						// One that was refused stays so until somebody asks again: its payment may have been given up.
 						$recent = $order->get_date_completed() && $order->get_date_completed()->getTimestamp() > time() - self::RECALL_SECONDS;
 						if ( ( $order->has_status( array( 'pending', 'failed', 'on-hold', 'processing' ) ) || ( $order->has_status( 'completed' ) && $recent ) )
-							&& in_array( Orders::state( $order ), array( 'cleared', 'undecided' ), true ) ) {
+							&& in_array( Orders::state( $order ), array( 'cleared', 'overridden', 'undecided' ), true ) ) {
 							Orders::decide( $order );
 						}
 					}

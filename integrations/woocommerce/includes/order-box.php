@@ -60,6 +60,7 @@ final class Order_Box {
 			__( 'Acknowledgment', 'countersign-woocommerce' )  => $data['ack'],
 			__( 'Buyer', 'countersign-woocommerce' )           => $data['buyer'],
 			__( 'Clearance', 'countersign-woocommerce' )       => $data['clearance'],
+			__( 'Manual override', 'countersign-woocommerce' ) => $data['override'],
 			__( 'Shipped', 'countersign-woocommerce' )         => $data['shipped'] > 0 ? gmdate( 'Y-m-d H:i', $data['shipped'] ) . ' UTC' : '',
 			__( 'Everything reported', 'countersign-woocommerce' ) => $data['closed'],
 		);
@@ -89,7 +90,7 @@ final class Order_Box {
 			echo '<p><a href="' . esc_url( $url ) . '">' . esc_html( $label ) . '</a></p>';
 		}
 		// The page of an order is a form itself, so these fields belong to one at the end of the page.
-		if ( in_array( $state, array( 'open', 'undecided', 'cleared', 'refused' ), true ) ) {
+		if ( in_array( $state, array( 'open', 'undecided', 'cleared', 'overridden', 'refused' ), true ) ) {
 			self::button( 'decide', __( 'Ask again', 'countersign-woocommerce' ) );
 		}
 		if ( self::can_be_sent( $order ) ) {
@@ -219,6 +220,9 @@ final class Order_Box {
 		if ( ! Orders::was_cleared( $order ) ) {
 			return 'not_cleared';
 		}
+		if ( 'overridden' === Orders::state( $order ) ) {
+			return 'overridden';
+		}
 		Orders::report( $order, $report );
 		$order->add_order_note( __( 'Countersign: the fulfilment was reported.', 'countersign-woocommerce' ), 0, true );
 		return 'reported';
@@ -238,6 +242,7 @@ final class Order_Box {
 		$failed = array(
 			'not_sent'          => __( 'Nothing was sent: the order has no e-mail address, or needs no notice any more.', 'countersign-woocommerce' ),
 			'nothing_to_report' => __( 'Nothing was reported: enter a carrier or a tracking number.', 'countersign-woocommerce' ),
+			'overridden'        => __( 'Nothing was reported: the order has a manual override and is not cleared, so the service takes no report. Keep the proof of delivery.', 'countersign-woocommerce' ),
 			'not_cleared'       => __( 'Nothing was reported: the order is not cleared. Do not ship it.', 'countersign-woocommerce' ),
 		);
 		/* translators: %s: what is wrong */

@@ -14,9 +14,10 @@ final class Order_List {
 	const COLUMN = 'countersign';
 	const FILTER = 'countersign_state';
 	const GROUPS = array(
-		'waiting' => array( 'none', 'open', 'undecided', 'changed', 'expired', 'cancelled' ),
-		'refused' => array( 'refused', 'declined' ),
-		'cleared' => array( 'cleared', 'not_needed' ),
+		'waiting'    => array( 'none', 'open', 'undecided', 'changed', 'expired', 'cancelled' ),
+		'refused'    => array( 'refused', 'declined' ),
+		'cleared'    => array( 'cleared', 'not_needed' ),
+		'overridden' => array( 'overridden' ),
 	);
 
 	/** Add the hooks. */
@@ -59,7 +60,7 @@ final class Order_List {
 		if ( '' === $state ) {
 			return;
 		}
-		$looks = array( 'waiting' => 'status-pending', 'refused' => 'status-failed', 'cleared' => 'status-processing' );
+		$looks = array( 'waiting' => 'status-pending', 'refused' => 'status-failed', 'cleared' => 'status-processing', 'overridden' => 'status-on-hold' );
 		$group = self::group_of( $state );
 		echo '<mark class="order-status ' . esc_attr( $looks[ $group ] ?? '' ) . '"><span style="white-space:normal">' . esc_html( Words::state( $state ) ) . '</span></mark>';
 	}
@@ -88,10 +89,11 @@ final class Order_List {
 			return;
 		}
 		$labels = array(
-			''        => __( 'Countersign: all', 'countersign-woocommerce' ),
-			'waiting' => __( 'Countersign: waiting', 'countersign-woocommerce' ),
-			'refused' => __( 'Countersign: refused', 'countersign-woocommerce' ),
-			'cleared' => __( 'Countersign: cleared', 'countersign-woocommerce' ),
+			''           => __( 'Countersign: all', 'countersign-woocommerce' ),
+			'waiting'    => __( 'Countersign: waiting', 'countersign-woocommerce' ),
+			'refused'    => __( 'Countersign: refused', 'countersign-woocommerce' ),
+			'cleared'    => __( 'Countersign: cleared', 'countersign-woocommerce' ),
+			'overridden' => __( 'Countersign: manual override', 'countersign-woocommerce' ),
 		);
 		echo '<select name="' . esc_attr( self::FILTER ) . '" aria-label="Countersign">';
 		foreach ( $labels as $group => $label ) {

@@ -49,6 +49,8 @@ final class Orders {
 		// true, false, or null: not decided.
 		'cleared'     => null,
 		'reasons'     => array(),
+		// The manual override of a refusal; empty: there is none.
+		'override'    => '',
 		'obligations' => array(),
 		// A Unix time.
 		'until'       => 0,
@@ -166,10 +168,10 @@ final class Orders {
 	}
 
 	/**
-	 * Where the order is. Only `cleared` and `not_needed` are a yes, and only for what was asked about.
+	 * Where the order is. Only `cleared`, `overridden` and `not_needed` are a yes, and only for what was asked about.
 	 *
 	 * @param \WC_Order $order The order.
-	 * @return string none, changed, open, undecided, cleared, refused, declined, expired, cancelled or not_needed.
+	 * @return string none, changed, open, undecided, cleared, overridden, refused, declined, expired, cancelled or not_needed.
 	 */
 	public static function state( $order ): string {
 		$data = self::data( $order );
@@ -185,7 +187,10 @@ final class Orders {
 		if ( null === $data['cleared'] ) {
 			return 'undecided';
 		}
-		return true === $data['cleared'] ? 'cleared' : 'refused';
+		if ( true === $data['cleared'] ) {
+			return 'cleared';
+		}
+		return '' === $data['override'] ? 'refused' : 'overridden';
 	}
 
 	/**
@@ -203,7 +208,7 @@ final class Orders {
 	 * @param \WC_Order $order The order.
 	 */
 	public static function was_cleared( $order ): bool {
-		return ! self::is_gated( $order ) || in_array( self::state( $order ), array( 'cleared', 'not_needed' ), true );
+		return ! self::is_gated( $order ) || in_array( self::state( $order ), array( 'cleared', 'overridden', 'not_needed' ), true );
 	}
 
 	/**
@@ -374,12 +379,15 @@ final class Orders {
 	 * @return array Members of DEFAULTS.
 	 */
 	private static function decision( array $decision ): array {
+		$override = true === ( $decision['overridden'] ?? null ) ? (string) ( $decision['override_id'] ?? '' ) : '';
 		return array(
 			'clearance'   => (string) ( $decision['clearance_id'] ?? '' ),
 			'cleared'     => true === ( $decision['cleared'] ?? null ),
 			'reasons'     => array_map( 'strval', (array) ( $decision['reasons'] ?? array() ) ),
+			'override'    => $override,
 			'obligations' => (array) ( $decision['obligations'] ?? array() ),
-			'until'       => (int) strtotime( (string) ( $decision['expires_at'] ?? '' ) ),
+			// What is not cleared has no end of its own: it is asked about again as often as what needs nothing.
+			'until'       => '' === $override ? (int) strtotime( (string) ( $decision['expires_at'] ?? '' ) ) : time() + DAY_IN_SECONDS,
 		);
 	}
 
@@ -392,7 +400,7 @@ final class Orders {
 	public static function settle( $order ): void {
 		self::refresh( $order );
 		$state = self::state( $order );
-		if ( 'undecided' === $state || ( 'cleared' === $state && ! self::may_be_paid( $order ) ) ) {
+		if ( 'undecided' === $state || ( in_array( $state, array( 'cleared', 'overridden' ), true ) && ! self::may_be_paid( $order ) ) ) {
 			self::decide( $order );
 		}
 	}

@@ -71,6 +71,7 @@ final class Privacy {
 				__( 'Acknowledgment', 'countersign-woocommerce' ) => $data['ack'],
 				__( 'Buyer', 'countersign-woocommerce' )          => $data['buyer'],
 				__( 'Clearance', 'countersign-woocommerce' )      => $data['clearance'],
+				__( 'Manual override', 'countersign-woocommerce' ) => $data['override'],
 			) as $name => $value ) {
 				if ( '' !== (string) $value ) {
 					$rows[] = compact( 'name', 'value' );

@@ -13,10 +13,13 @@ defined( 'ABSPATH' ) || exit;
 final class State_Machine {
 	/** What the order said when it was last saved, see next(): for the list of orders and its filter. */
 	const STATE = '_countersign_state';
-	const YES   = array( '', 'cleared', 'not_needed' );
+	const YES   = array( '', 'cleared', 'overridden', 'not_needed' );
+
+	/** The buyer has done all but pay. */
+	const RELEASED = array( 'cleared', 'overridden' );
 
 	/** What an order that is over goes on saying; without one of these it says nothing. */
-	const LASTING = array( 'cleared', 'not_needed', 'refused', 'declined' );
+	const LASTING = array( 'cleared', 'overridden', 'not_needed', 'refused', 'declined' );
 
 	/** @var array[] What is done once an order is stored, by the object's id: what was not stored has not happened. */
 	private static $due = array();
@@ -54,13 +57,13 @@ final class State_Machine {
 		if ( in_array( $wants, array( 'done', 'over' ), true ) && ! in_array( $state, self::LASTING, true ) ) {
 			$state = in_array( $was['state'], self::LASTING, true ) ? $was['state'] : '';
 		}
-		$lost  = in_array( $was['state'], array( 'cleared', 'not_needed' ), true ) && ! in_array( $state, self::YES, true ) && in_array( $wants, array( 'hold', 'done' ), true );
+		$lost  = in_array( $was['state'], array( 'cleared', 'overridden', 'not_needed' ), true ) && ! in_array( $state, self::YES, true ) && in_array( $wants, array( 'hold', 'done' ), true );
 		$waits = 'hold' === $wants && ! $yes && ! in_array( $state, array( 'refused', 'declined' ), true ) && ( $hold || $is['moved'] || $lost );
 		$mails = array(
 			// Not to a buyer who was refused or has declined: that is for staff to decide.
 			'notice'  => $waits,
 			'stopped' => $lost,
-			'cleared' => 'unpaid' === $wants && 'cleared' === $state && 'cleared' !== $was['state'],
+			'cleared' => 'unpaid' === $wants && in_array( $state, self::RELEASED, true ) && ! in_array( $was['state'], self::RELEASED, true ),
 		);
 		return array(
 			'ask'    => false,
@@ -68,7 +71,8 @@ final class State_Machine {
 			'hold'   => $hold,
 			'end'    => 'over' === $wants && $is['open'],
 			'note'   => 'none' !== $state && ( $state !== $was['state'] || ( '' !== $state && $is['session'] !== $was['session'] ) ),
-			'report' => $arrives && ! $hold && ! in_array( $was['wants'], array( 'paid', 'done' ), true ),
+			// Not of a manual override: the service takes no report of what is not cleared.
+			'report' => 'overridden' !== $state && $arrives && ! $hold && ! in_array( $was['wants'], array( 'paid', 'done' ), true ),
 			'mails'  => array_keys( array_filter( $mails ) ),
 		);
 	}
@@ -238,7 +242,7 @@ final class State_Machine {
 				array( 'source' => 'countersign' )
 			);
 			$note = Words::note( $next['state'], $data );
-			if ( '' !== $note && 'cleared' === $next['state'] && $order->has_status( 'on-hold' ) ) {
+			if ( '' !== $note && in_array( $next['state'], self::RELEASED, true ) && $order->has_status( 'on-hold' ) ) {
 				$note .= ' ' . __( 'It is on hold: if it was paid, set it to processing.', 'countersign-woocommerce' );
 			}
 			if ( '' !== $note ) {

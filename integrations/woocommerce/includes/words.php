@@ -22,6 +22,7 @@ final class Words {
 			'open'       => __( 'Waiting for the buyer', 'countersign-woocommerce' ),
 			'undecided'  => __( 'Not decided yet', 'countersign-woocommerce' ),
 			'cleared'    => __( 'Cleared', 'countersign-woocommerce' ),
+			'overridden' => __( 'Manual override', 'countersign-woocommerce' ),
 			'not_needed' => __( 'No notice needed', 'countersign-woocommerce' ),
 			'refused'    => __( 'Refused', 'countersign-woocommerce' ),
 			'declined'   => __( 'Declined by the buyer', 'countersign-woocommerce' ),
@@ -46,6 +47,8 @@ final class Words {
 			'undecided'  => sprintf( __( 'the buyer initialed the notice (%s). The decision is not made yet.', 'countersign-woocommerce' ), $data['ack'] ),
 			/* translators: 1: an id, 2: an id */
 			'cleared'    => sprintf( __( 'cleared. The notice was initialed (%1$s), and the order may be paid and shipped (%2$s).', 'countersign-woocommerce' ), $data['ack'], $data['clearance'] ),
+			/* translators: %s: an id */
+			'overridden' => sprintf( __( 'Manual override %s: shipped on your own responsibility.', 'countersign-woocommerce' ), $data['override'] ),
 			'not_needed' => __( 'this order needs no notice.', 'countersign-woocommerce' ),
 			/* translators: %s: reasons */
 			'refused'    => sprintf( __( 'refused: %s. Do not ship.', 'countersign-woocommerce' ), self::reasons( $data['reasons'] ) ),
@@ -90,14 +93,15 @@ final class Words {
 	public static function advice( string $state ): string {
 		$again = __( 'Send the buyer the link, so that the buyer goes through the notice again.', 'countersign-woocommerce' );
 		$words = array(
-			'none'      => __( 'The buyer has not been led to the notice yet. Send the buyer the link.', 'countersign-woocommerce' ),
-			'open'      => __( 'The buyer has the link and is not finished. You can send it again.', 'countersign-woocommerce' ),
-			'undecided' => __( 'The buyer is finished, and the service has not decided. Press “Ask again”.', 'countersign-woocommerce' ),
-			'refused'   => __( 'Do not ship. “Ask again” asks for another decision on the same notice; with the link, the buyer goes through the notice again.', 'countersign-woocommerce' ),
-			'declined'  => __( 'The buyer did not initial the notice. Cancel the order, or send the link if the buyer wants to go through the notice after all.', 'countersign-woocommerce' ),
-			'changed'   => __( 'The address or the products were changed after the decision, so it does not count any more.', 'countersign-woocommerce' ) . ' ' . $again,
-			'expired'   => $again,
-			'cancelled' => $again,
+			'none'       => __( 'The buyer has not been led to the notice yet. Send the buyer the link.', 'countersign-woocommerce' ),
+			'open'       => __( 'The buyer has the link and is not finished. You can send it again.', 'countersign-woocommerce' ),
+			'undecided'  => __( 'The buyer is finished, and the service has not decided. Press “Ask again”.', 'countersign-woocommerce' ),
+			'refused'    => __( 'Do not ship. “Ask again” asks for another decision on the same notice, such as after a manual override; with the link, the buyer goes through the notice again.', 'countersign-woocommerce' ),
+			'overridden' => __( 'It is not cleared: you ship it on your own responsibility, with the duties below. No fulfilment is reported, so keep the proof of delivery.', 'countersign-woocommerce' ),
+			'declined'   => __( 'The buyer did not initial the notice. Cancel the order, or send the link if the buyer wants to go through the notice after all.', 'countersign-woocommerce' ),
+			'changed'    => __( 'The address or the products were changed after the decision, so it does not count any more.', 'countersign-woocommerce' ) . ' ' . $again,
+			'expired'    => $again,
+			'cancelled'  => $again,
 		);
 		return $words[ $state ] ?? '';
 	}
