@@ -13,7 +13,13 @@ import pytest
 from msgspec import UNSET
 from sqlalchemy import Connection, select
 
-from countersign.base.db.tables import clearances, disclosures, overrides, records
+from countersign.base.db.tables import (
+    acknowledgment_uses,
+    clearances,
+    disclosures,
+    overrides,
+    records,
+)
 from countersign.base.errors import (
     Erased,
     InvalidRequest,
@@ -422,13 +428,15 @@ def test_a_refusal_with_a_new_reason_is_asked_for_again(desk: Desk, reason: str)
 
 def test_without_a_notice_in_force_nothing_is_overridden(tmp_path: Path) -> None:
     with open_desk(tmp_path / "data", MovingClock(), None) as desk:
-        shop = shop_of(desk)
+        shop, earlier = shop_of(desk), shop_of(desk)
+        made = earlier.override(earlier.person())
         read = desk.deployment.notices.registry.notices(fresh=True)
         for version in desk.do(read).versions[SHIPPED_NOTICE]:
             desk.withdraw(SHIPPED_NOTICE, version.content.version)
         again = shop.again()
         with pytest.raises(OverrideNotAllowed):
             shop.override(shop.person(), again.clearance_id)
+        assert earlier.override(earlier.person()) == made  # one of before is no second one
 
 
 def test_a_clearance_is_no_acknowledgment(desk: Desk, shop: Shop) -> None:
@@ -542,6 +550,21 @@ def test_an_erasure_takes_what_was_written_after_its_plan(desk: Desk, named: str
     desk.do(erase_planned(privacy, plan, ErasureReason.REQUEST))
     left = select(disclosures.c.record_id).where(disclosures.c.record_id == made.override_id)
     assert _all(shop, left) == []
+
+
+def test_an_erasure_leaves_nothing_of_an_order_with_the_acknowledgment_of_another(
+    desk: Desk,
+) -> None:
+    key = desk.account()
+    own, other = (desk.sandbox_buyer(key, f"vs_{key.account_id}_{n}", ZIP) for n in range(2))
+    ack_id = desk.acknowledge(key, SHIPPED_NOTICE, "cs_1", own)
+    wanted = order(ack_id, other, "cs_1", "94111")
+    shop = Shop(desk, key, desk.clear(key, wanted).clearance_id, wanted)
+    shop.override(shop.person())
+    uses = acknowledgment_uses.c
+    [index] = _all(shop, select(uses.order_index).where(uses.ack_id == ack_id))
+    desk.erase(other, with_acknowledgments=True)
+    assert index not in _all(shop, select(uses.order_index).where(uses.ack_id == ack_id))
 
 
 def test_only_its_own_account_and_mode_release_an_order(desk: Desk, shop: Shop) -> None:

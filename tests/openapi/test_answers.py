@@ -261,7 +261,10 @@ def walk_clearances(walk: Walk, deployment: Deployment, key: str, cbid: str) -> 
     order = {"ack_id": ack_id, "cbid": cbid, "session_id": "cs", "shipping_zip": "94111"}
     answer = walk(key, "POST", CLEARANCES, json=order).json()
     assert answer["cleared"] is True, answer
-    wrong = {"cbid": "unknown", "product_class": "accessory"}
+    wrong = {"cbid": "unknown", "product_class": "accessory", "session_id": "cs_wrong"}
+    wrong["ack_id"] = walk(
+        key, "POST", ACKNOWLEDGE, json=INITIALS | {"session_id": "cs_wrong"}
+    ).json()["ack_id"]
     refused = walk(key, "POST", CLEARANCES, json=order | wrong).json()
     path = f"{CLEARANCES}/{answer['clearance_id']}"
     fulfilment = f"{path}/fulfilment"

@@ -197,6 +197,9 @@ def test_a_backup_alone_is_unreadable_and_cannot_bring_erased_data_back(
     key = embedded.key(embedded.account("vendor"))
     with running_server(embedded) as server, server.client(key) as client:
         erased, kept = acknowledge(client, **PLANTED), acknowledge(client, session_id="kept")
+        order = {"ack_id": erased, "shipping_zip": "94110"}
+        order |= {name: PLANTED[name] for name in ("cbid", "session_id")}
+        refused = client.post("/v1/clearances", json=order).json()["clearance_id"]
         embedded.run("backup", str(tmp_path / "old"))
         embedded.run("erase", erased, "--yes")
         embedded.run("backup", str(tmp_path / "new"))
@@ -206,9 +209,12 @@ def test_a_backup_alone_is_unreadable_and_cannot_bring_erased_data_back(
     with running_server(restored) as server, server.client(key) as client:
         assert client.get(f"/v1/acknowledgments/{kept}").json()["session_id"] == "kept"
         assert client.get(f"/v1/acknowledgments/{erased}").json()["session_id"] is None
+        assert client.get(f"/v1/clearances/{refused}").json()["erased_at"] is not None
         again = acknowledge(client)
         pending = client.get(f"/v1/acknowledgments/{again}").json()["evidence"]["status"]
         assert pending == "pending", "the fork guard speaks up"
+    # Each record of the order has its erasure again.
+    restored.run("log", "check")
     for state in restored.read("log", "status"):
         assert "restored from a backup" in state["suspended"]
 

@@ -72,7 +72,6 @@ from countersign.core.parties import bound_now
 from countersign_evidence.canonical import Json
 from countersign_evidence.record import CBID_FIELD, SESSION_FIELD
 
-_DAY: Final = timedelta(days=1)
 _PROPOSED_FOR: Final = timedelta(days=30)
 """How long the proposal of the first of two people holds."""
 _DONE: Final = frozenset({OrderState.CLEARED, OrderState.SHIPPED, OrderState.DELIVERED})
@@ -120,7 +119,6 @@ async def override_clearance(
     item = await prepare_order(room, who, _order_of(stored, decided, personal))
     notices = await room.registry.notices(fresh=True)
     item = item._replace(new=replace(item.new, clearance_id=clearance_id), notices=notices)
-    _refuse_more(item, decided)
     at = from_ns(time_ns := room.access.clock.time_ns())
     answer = partial(Overridden, clearance_id=clearance_id, reasons=decided.reasons)
     audit = partial(room.access.audit.entry, subject=clearance_id, reason=own["reason"])
@@ -139,6 +137,7 @@ async def override_clearance(
         if done is not None:
             duties = tuple(json.decode(done.body)["obligations"])
             return answer(overridden=True, override_id=done.id, obligations=duties)
+        _refuse_more(item, decided)
         orders, now = orders_of(connection, who.reach, [clearance_id]), to_ms(new.clock_at)
         if any(order.decisive(now).state_at(now) in _DONE for order in orders):
             raise OrderNotRefused
@@ -254,7 +253,7 @@ def _first_of_two(
         OverrideLimitReached: keys have released as many as they may within a day.
     """
     if who.person is None:
-        _refuse_key(connection, who, at - _DAY)
+        _refuse_key(connection, who, at - timedelta(days=1))
     if who.person is None or not needs_two(connection, who.account_id):
         return []
     noted, since = find_audit(connection, clearance_id), at - _PROPOSED_FOR

@@ -266,7 +266,7 @@ def _erase(
     access, reason = privacy.access, ErasureReason.RETENTION
     number = {(order.account_id, order.records[0].mode): len(parts)}
     audit = erased_entries(privacy, order.key, number, reason)
-    act = partial(carry_out, audit=audit, reason=reason)
+    act = partial(carry_out, audit=audit, reason=reason, whole=False)
     return act(connection, access.secret, privacy.log.journal, parts, DEPLOYMENT) is None
 
 

@@ -276,12 +276,13 @@ def carry_out(
     kept: HeldRecords | None = None,
     reason: ErasureReason = ErasureReason.OTHER,
     remember: Remember[HeldRecords] = None,
+    whole: bool = True,
 ) -> CountersignError | Outdated | None:
     """Destroy the disclosures of these records, and the data about the buyer: all or nothing.
 
     `kept` is what stays of the buyer, since a hold keeps it. Nothing is destroyed if the holds keep
-    something else now, if the plan for `parts` lacks data of the buyer, or if others have erased
-    some of it.
+    something else now, if the plan for `parts` lacks data of the buyer or, where they are `whole`
+    orders, of one of these, or if others have erased some of it.
     """
     take_turn(connection)
     if cbid is not None and sql.find_buyer(connection, secret, cbid, reach) is None:
@@ -297,12 +298,12 @@ def carry_out(
     on_hold = refusal(connection, held, cbid, reach)
     if on_hold is not None:
         return on_hold
-    known = sql.find_order_records(connection, going, reach)
+    known = sql.find_order_records(connection, going, reach) if whole else []
     known += sql.find_verifications(connection, person.cbids, reach) if person else []
-    found = [one for one in known if one.erased_at is None and one.record_id not in planned]
+    found = {r.record_id: r for r in known if r.erased_at is None and r.record_id not in planned}
     gone = sql.find_erased(connection, going)
     if found or gone or held.keys() != kept.keys():
-        return Outdated(found, sessions, gone)
+        return Outdated([*found.values()], sessions, gone)
     for part in parts:
         sql.destroy_disclosures(connection, part)
         sql.forget_sessions(connection, secret, part.record_ids, reach, held=held)
@@ -399,15 +400,16 @@ async def finish_restore(privacy: Privacy) -> int:
     puts with the shred keys.
     """
     database, reason = privacy.access.database, ErasureReason.OTHER
-    secret, journal = privacy.access.secret, privacy.log.journal
+    own = (privacy.access.secret, privacy.log.journal)
+    again = partial(carry_out, reason=reason, whole=False)
     total, after = 0, ""
     while page := await database.scan(_find_keyless, after):
         for after, account_id, mode in page:
             part = await make_erasure(privacy, account_id, Mode(mode), [after], reason)
             # Ciphertext that a hold keeps stays, although nothing can decrypt it.
             with suppress(OnHold):
-                await database.write(carry_out, secret, journal, [part], DEPLOYMENT, reason=reason)
-                total += 1
+                done = await database.write(again, *own, [part], DEPLOYMENT)
+                total += done is None
     held = await _erase_buyers(privacy)
     await database.write(_finish_restore, buyers_too=not held)
     return total

@@ -228,6 +228,11 @@ def destroy_disclosures(connection: Connection, part: RecordErasure) -> None:
             connection.execute(insert(erasures), new)
         connection.execute(delete(waiting_erasures).where(waiting_erasures.c.record_id.in_(chunk)))
         _forget_uses(connection, acknowledgment_uses.c.ack_id.in_(chunk))
+        bound = select(clearances.c.ack_id).join(
+            overrides, clearances.c.id == overrides.c.clearance_id
+        )
+        bound = bound.where(overrides.c.id.in_(chunk), of_own(clearances))
+        _forget_uses(connection, acknowledgment_uses.c.ack_id.in_(bound))
         released = update(overrides).where(overrides.c.id.in_(chunk))
         connection.execute(released.values(blanks(overrides, "order")))
         _forget_zips(connection, chunk, part.erasure.at)
