@@ -293,6 +293,7 @@ def walk_clearances(walk: Walk, deployment: Deployment, key: str, cbid: str) -> 
     walk(key, "POST", f"{CLEARANCES}/unknown/fulfilment", json=SHIPPED)
     deployment.run("erase", ack_id, "--yes")
     walk(key, "POST", fulfilment, json=SHIPPED)
+    deployment.run("erase", refused["clearance_id"], "--yes")
     walk(key, "POST", f"{CLEARANCES}/{refused['clearance_id']}/override", json=OVERRIDE)
     return path
 

@@ -206,6 +206,7 @@ def test_a_backup_alone_is_unreadable_and_cannot_bring_erased_data_back(
     restored = moved(embedded)
     newest = str(tmp_path / "new" / "shred-keys.db")
     restored.run("restore", str(tmp_path / "old"), "--shred-keys", newest, "--yes")
+    restored.run("init")
     with running_server(restored) as server, server.client(key) as client:
         assert client.get(f"/v1/acknowledgments/{kept}").json()["session_id"] == "kept"
         assert client.get(f"/v1/acknowledgments/{erased}").json()["session_id"] is None
