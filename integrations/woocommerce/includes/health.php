@@ -139,13 +139,8 @@ final class Health {
 	 * @param array[] $checks As checks() has them.
 	 */
 	public static function worst( array $checks ): string {
-		$states = array_column( $checks, 'state' );
-		foreach ( array( self::TODO, self::WATCH ) as $state ) {
-			if ( in_array( $state, $states, true ) ) {
-				return $state;
-			}
-		}
-		return self::GOOD;
+		$states = array_intersect( array( self::TODO, self::WATCH, self::GOOD ), array_column( $checks, 'state' ) );
+		return (string) reset( $states );
 	}
 
 	/**

@@ -61,22 +61,10 @@ final class Order_List {
 			return;
 		}
 		$looks = array( 'waiting' => 'status-pending', 'refused' => 'status-failed', 'cleared' => 'status-processing', 'overridden' => 'status-on-hold' );
-		$group = self::group_of( $state );
+		$group = key( array_filter( self::GROUPS, static function ( $states ) use ( $state ) {
+			return in_array( $state, $states, true );
+		} ) );
 		echo '<mark class="order-status ' . esc_attr( $looks[ $group ] ?? '' ) . '"><span style="white-space:normal">' . esc_html( Words::state( $state ) ) . '</span></mark>';
-	}
-
-	/**
-	 * Which group of the filter a state belongs to.
-	 *
-	 * @param string $state One of Orders::state().
-	 */
-	private static function group_of( string $state ): string {
-		foreach ( self::GROUPS as $group => $states ) {
-			if ( in_array( $state, $states, true ) ) {
-				return $group;
-			}
-		}
-		return '';
 	}
 
 	/**

@@ -160,11 +160,7 @@ final class Orders {
 	 * @param \WC_Order $order The order.
 	 */
 	private static function subject( $order ): string {
-		$parts = array_merge(
-			Need::place( $order ),
-			self::classes( $order )
-		);
-		return hash( 'sha256', (string) wp_json_encode( $parts ) );
+		return hash( 'sha256', (string) wp_json_encode( array_merge( Need::place( $order ), self::classes( $order ) ) ) );
 	}
 
 	/**
@@ -295,12 +291,10 @@ final class Orders {
 				throw new Cannot_Sell( esc_html__( 'This product is not shipped to buyers.', 'countersign-woocommerce' ) );
 			}
 		}
-		$notices = array();
-		foreach ( (array) ( $needed['notices'] ?? array() ) as $notice ) {
-			if ( 'not_required' !== ( $notice['required'] ?? '' ) ) {
-				$notices[] = (string) ( $notice['notice_id'] ?? '' );
-			}
-		}
+		$asked   = static function ( $notice ) {
+			return 'not_required' !== ( $notice['required'] ?? '' );
+		};
+		$notices = array_column( array_filter( (array) ( $needed['notices'] ?? array() ), $asked ), 'notice_id' );
 		if ( 1 !== count( $notices ) ) {
 			throw new Cannot_Sell(
 				count( $notices ) > 1
@@ -324,10 +318,7 @@ final class Orders {
 		if ( ! is_string( $made['url'] ?? null ) || ! is_string( $made['checkout_session_id'] ?? null ) ) {
 			throw new Service_Error( 'unexpected_response' );
 		}
-		self::note(
-			$order,
-			array( 'status' => 'open', 'session' => $made['checkout_session_id'] ) + $begun
-		);
+		self::note( $order, array( 'status' => 'open', 'session' => $made['checkout_session_id'] ) + $begun );
 		return $made['url'];
 	}
 
@@ -481,10 +472,7 @@ final class Orders {
 		$body = array_filter( $report ) + array( 'order_reference' => self::number( $order ) );
 		$key  = $data['clearance'] . '-' . substr( hash( 'sha256', (string) wp_json_encode( $body ) ), 0, 32 );
 		$made = Client::post( '/v1/clearances/' . rawurlencode( $data['clearance'] ) . '/fulfilment', $body, $key );
-		self::note(
-			$order,
-			array( 'shipped' => $data['shipped'] > 0 ? $data['shipped'] : time(), 'closed' => (string) ( $made['closed_at'] ?? '' ) )
-		);
+		self::note( $order, array( 'shipped' => $data['shipped'] > 0 ? $data['shipped'] : time(), 'closed' => (string) ( $made['closed_at'] ?? '' ) ) );
 	}
 
 	/**
