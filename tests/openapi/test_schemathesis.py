@@ -72,6 +72,13 @@ BEYOND_JSON_SCHEMA = (
         body={"carrier": None},
     ),
     Beyond(
+        operation="overrideClearance",
+        status=400,
+        reason="A key names the user who decided; what is blank is a matter of Unicode.",
+        path="/v1/clearances/clr_unknown/override",
+        body={"reason": "case 4712", "claimed_user": None},
+    ),
+    Beyond(
         operation="acknowledgeNotice",
         status=422,
         reason="The notice decides how many initials there are; what is blank is a matter of "
@@ -226,7 +233,7 @@ def test_no_generated_request_finds_the_server_at_odds_with_its_document(
 def test_a_refusal_that_schemathesis_has_to_expect_is_beyond_json_schema(
     server: Server, deployment: Deployment, tmp_path: Path
 ) -> None:
-    key = deployment.widest_key(deployment.account(f"{tmp_path.name} beyond"))
+    key = key_of_a_person(deployment, deployment.account(f"{tmp_path.name} beyond"))
     with server.client(key) as client:
         _refuse_what_is_beyond(client)
 
@@ -303,12 +310,12 @@ def run_schemathesis(
     fails: bool = False,
 ) -> dict[str, Any]:
     """Run every phase and every check as two accounts that must not see each other's objects."""
-    keys = {
-        name: key_of_a_person(deployment, deployment.account(f"{directory.name} {name}"))
-        for name in "ab"
-    }
+    owners = {name: deployment.account(f"{directory.name} {name}") for name in "ab"}
+    deployment.run("accounts", "clearance", "set", owners["a"], "--overrides-per-day", "9")
+    keys = {name: key_of_a_person(deployment, owner) for name, owner in owners.items()}
     with server.client(keys["a"]) as client:
         known = {"fulfilOrder": {"clearance_id": _cleared(client)}}
+        known["overrideClearance"] = {"clearance_id": _refused(client)}
         known["reviewBuyer"] = {"cbid": _waiting(client)}
     entries = [
         {"name": name, "fixedHeaders": [{"name": "Authorization", "value": f"Bearer {key}"}]}
@@ -347,6 +354,14 @@ def _cleared(client: httpx2.Client) -> str:
     question = order | {"ack_id": acknowledged["ack_id"], "shipping_zip": "94110"}
     answer = client.post("/v1/clearances", json=question).json()
     assert answer["cleared"], answer
+    clearance_id: str = answer["clearance_id"]
+    return clearance_id
+
+
+def _refused(client: httpx2.Client) -> str:
+    """The id of the clearance of an order that was refused, and can be overridden."""
+    order = {"ack_id": "a", "cbid": "b", "session_id": "cs_refused", "shipping_zip": "94110"}
+    answer = client.post("/v1/clearances", json=order | {"product_class": "accessory"}).json()
     clearance_id: str = answer["clearance_id"]
     return clearance_id
 

@@ -112,9 +112,9 @@ async def override_clearance(
     A second override of one refusal gets the first. Where two people decide at the account, the
     first request is a proposal for 30 days, and another person overrides; a key does not there.
     """
+    own, claimed = _said_by(who, wanted)
     stored = await stored_clearance(room, who, clearance_id)
     refuse_another(room, who, stored, wanted.order_reference)
-    own, claimed = _said_by(who, wanted)
     decided, personal = decided_in(stored.record.body), await opened(room, who, stored.record)
     item = await prepare_order(room, who, _order_of(stored, decided, personal))
     notices = await room.registry.notices(fresh=True)
