@@ -73,10 +73,13 @@ def test_an_order_with_a_manual_override_is_released_within_the_hour(
     between.open()
     between.place()
     between.finish()
-    between.shop.ship_to = ("California", "CA", "90210")
+    cleared = next(iter(between.client.clearances.list())).clearance_id
+    buyer = str(between.client.clearances.retrieve(cleared).cbid)
+    between.client.sandbox.move_buyer(cbid=buyer, status="revoked")
     between.bridge.advance()
     allow_overrides(place, account)
     refused = next(iter(between.client.clearances.list()))
+    assert refused.reasons == ("buyer_revoked",)
     made = between.client.clearances.override(
         refused.clearance_id, reason="case 4712", claimed_user="shop user 17"
     )
