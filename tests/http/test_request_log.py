@@ -60,7 +60,7 @@ def request_id(number: int) -> str:
 
 def note(log: RequestLog, at: int, who: Principal) -> None:
     """A request that ended so many seconds after the clock's zero."""
-    log.new.append((who, float(at), 503, CODE, request_id(at), WORST))
+    log.new[who.key_id].append((who, float(at), 503, CODE, request_id(at), WORST))
 
 
 def noted(log: RequestLog, who: Principal) -> list[str]:
@@ -119,14 +119,25 @@ def test_a_worker_shows_the_requests_of_all() -> None:
     assert noted(logs[1], who) == noted(logs[0], who) == newest
 
 
+def test_a_busy_key_delays_no_one_at_a_flush_and_hides_no_other() -> None:
+    """No more of it waits than is kept."""
+    log, busy, quiet = RequestLog(Still()), caller(1), caller(2)
+    note(log, 0, quiet)
+    for number in range(1, 3 * ENTRIES):
+        note(log, number, busy)
+    assert sum(map(len, log.new.values())) == ENTRIES + 1
+    assert noted(log, busy) == [request_id(n) for n in range(3 * ENTRIES - 1, 2 * ENTRIES - 1, -1)]
+    assert noted(log, quiet) == [request_id(0)]
+
+
 def test_an_account_takes_the_place_of_the_one_that_called_longest_ago() -> None:
     """And sees nothing of it."""
     log = RequestLog(Still())
-    for number in [*range(PLACES), 0, PLACES]:
-        note(log, number, caller(number))
+    for at, number in enumerate([*range(PLACES), 0, PLACES]):
+        note(log, at, caller(number))
     assert noted(log, caller(1)) == []
-    assert noted(log, caller(0)) == [request_id(0)] * 2
-    assert noted(log, caller(PLACES)) == [request_id(PLACES)]
+    assert noted(log, caller(0)) == [request_id(PLACES), request_id(0)]
+    assert noted(log, caller(PLACES)) == [request_id(PLACES + 1)]
 
 
 def test_a_thousand_of_the_longest_requests_fit_on_a_board() -> None:

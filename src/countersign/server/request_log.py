@@ -1,14 +1,14 @@
 """The requests that each account's keys made last, in memory that the workers of a server share.
 
 An entry has the route, never the path or the body: nothing personal. Nothing is stored. A request
-only appends to a deque; what is new is shown to the other workers together, each second.
+only appends to its key's deque; what is new is shown to the other workers together, each second.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from datetime import timedelta
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct
@@ -23,7 +23,7 @@ from countersign.server.shared import Boards
 ENTRIES: Final = 1000
 PLACES: Final = 128
 """Accounts, each in one mode, whose entries a worker keeps: those that called last."""
-_Asked: TypeAlias = tuple[Principal | None, float, int, str, str, str]
+_Asked: TypeAlias = tuple[Principal, float, int, str, str, str]
 """Who asked, when it ended (monotonic seconds), status, error, request and operation."""
 _REQUEST: Final = "req_8k2m0q6w1v7c9z3r5t4x0y2abd"
 _AFTER: Final = Meta(description="The `next_cursor` of the previous page.", examples=[_REQUEST])
@@ -52,7 +52,8 @@ class RequestLog:
     """The requests at all workers, and the writing of those at this one."""
 
     def __init__(self, clock: Clock) -> None:
-        self.new = deque[_Asked]()
+        # A second of a busy key has many times what is kept: it would delay all at a flush.
+        self.new = defaultdict[str, deque[_Asked]](lambda: deque(maxlen=ENTRIES))
         self._clock = clock
         self._kept: dict[Reach, tuple[int, deque[RequestView]]] = {}
         """By account and mode, those that called last at the end: the board and its content."""
@@ -64,12 +65,10 @@ class RequestLog:
 
     async def flush(self) -> None:
         """Show what is new to all workers."""
-        changed = set[Reach]()
         now, monotonic = from_ns(self._clock.time_ns()), self._clock.monotonic()
-        while self.new:
-            who, ended, status, code, request_id, operation = self.new.popleft()
-            if who is None or who.person is not None:  # of no account, or in the audit
-                continue
+        new = sorted((one for key in self.new.values() for one in key), key=itemgetter(1))
+        self.new.clear()
+        for who, ended, status, code, request_id, operation in new:
             at = now - timedelta(seconds=monotonic - ended)
             entry = RequestView(at, who.key_id, status, code or None, request_id, operation)
             place = self._kept.pop(who.reach, None)
@@ -80,8 +79,7 @@ class RequestLog:
                 place = board, deque(maxlen=ENTRIES)
             place[1].append(entry)
             self._kept[who.reach] = place  # at the end
-            changed.add(who.reach)
-        for reach in changed & self._kept.keys():
+        for reach in {who.reach for who, *_ in new} & self._kept.keys():
             board, kept = self._kept[reach]
             self.boards.write(board, [*kept], reach)
 
