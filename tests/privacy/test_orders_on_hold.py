@@ -418,6 +418,20 @@ def test_a_hold_on_an_order_keeps_its_data_whatever_happens(stage: Stage) -> Non
     )
 
 
+def test_a_hold_on_a_check_keeps_no_order_that_rested_on_an_erased_one(stage: Stage) -> None:
+    """The order is not without a check: it had one of its own."""
+    world = World(stage)
+    _, held, _ = world.verify(0)
+    world.buy(0, world.verify(0)[0])
+    cbid, own, _ = world.verify(0)
+    ack_id, _ = world.buy(0, cbid)
+    world.hold(held)
+    assert own not in world.erase(cbid)
+    world.erase(ack_id)
+    assert {held} <= world.shown()
+    assert ack_id not in world.shown()
+
+
 @pytest.mark.parametrize("on", ["acknowledgment", "clearance", "fulfilment", "check"])
 def test_a_held_order_keeps_its_dossier_when_its_buyer_is_erased(stage: Stage, on: str) -> None:
     """Initials, decision, report, and the check that they rest on; no other check of the buyer."""

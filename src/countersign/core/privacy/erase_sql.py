@@ -228,10 +228,8 @@ def destroy_disclosures(connection: Connection, part: RecordErasure) -> None:
             connection.execute(insert(erasures), new)
         connection.execute(delete(waiting_erasures).where(waiting_erasures.c.record_id.in_(chunk)))
         _forget_uses(connection, acknowledgment_uses.c.ack_id.in_(chunk))
-        bound = select(clearances.c.ack_id).join(
-            overrides, clearances.c.id == overrides.c.clearance_id
-        )
-        bound = bound.where(overrides.c.id.in_(chunk), of_own(clearances))
+        their = (overrides.c.id.in_(chunk), clearances.c.id == overrides.c.clearance_id)
+        bound = select(clearances.c.ack_id).where(*their, of_own(clearances))
         _forget_uses(connection, acknowledgment_uses.c.ack_id.in_(bound))
         released = update(overrides).where(overrides.c.id.in_(chunk))
         connection.execute(released.values(blanks(overrides, "order")))

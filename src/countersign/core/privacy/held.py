@@ -80,6 +80,10 @@ def _checks_of(connection: Connection, orders: Sequence[JoinedOrder]) -> list[fr
 
 def _unchecked(order: JoinedOrder, named: Mapping[str, bytes]) -> set[tuple[str, str, bytes]]:
     """Account, mode and keyed hash of each buyer of an order without a check in it."""
-    known = {member: named[member] for member in order.members & named.keys()}
+    known = {member: named.get(member, b"") for member in order.members}
     checked = {buyer for member, buyer in known.items() if is_id(VERIFICATION, member)}
-    return {(*order.first[:2], buyer) for buyer in {*known.values()} - checked}
+    left = {*known.values()} - checked - {b""}
+    # An erased check names no buyer: it was of the only one who has no other.
+    if b"" in checked and len(left) == 1:
+        return set()
+    return {(*order.first[:2], buyer) for buyer in left}
