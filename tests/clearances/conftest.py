@@ -8,6 +8,7 @@ import pytest
 
 from tests.clearances.checkout import Checkout
 from tests.clearances.desk import Desk, MovingClock, open_desk
+from tests.clearances.overriding import Shop, shop_of
 from tests.http.backstage import Operator
 from tests.support.engines import ENGINES, Once, engine_server
 from tests.support.service import Server
@@ -34,3 +35,9 @@ def other(operator: Operator, server: Server) -> Iterator[Checkout]:
     """Give the checkout of a second account."""
     with operator.vendor(server) as vendor:
         yield Checkout(vendor=vendor, operator=operator, server=server)
+
+
+@pytest.fixture
+def shop(desk: Desk) -> Shop:
+    """Give an account whose order was refused."""
+    return shop_of(desk)

@@ -29,7 +29,7 @@ from countersign_evidence.offline.verify import read_zip
 from countersign_evidence.verification import Conclusion, verify_file
 from tests.certificate.reader import words_of
 from tests.clearances.desk import Desk, MovingClock, open_desk
-from tests.clearances.test_overriding import Shop
+from tests.clearances.overriding import Shop
 from tests.dossiers.orders import Orders, kinds, said
 from tests.http.backstage import notice_file
 from tests.support.acts import done

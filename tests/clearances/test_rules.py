@@ -39,8 +39,8 @@ from countersign.core.clearances.model import ClearanceRules
 from countersign.core.clearances.schemas import ClearanceDecision
 from countersign.core.dossiers.orders_sql import Within, find_order
 from tests.clearances.desk import Desk, order
+from tests.clearances.overriding import Shop as Overriding
 from tests.clearances.restated import Asked, Initialed, Person, Refused, Shop, Text, World
-from tests.clearances.test_overriding import Shop as Overriding
 from tests.http.backstage import notice_file
 from tests.support.depth import drawn
 

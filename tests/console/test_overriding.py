@@ -21,7 +21,7 @@ async def refused(vendor: Vendor, **changed: str) -> str:
     return str((await vendor.ask("POST", "/v1/clearances", body))["clearance_id"])
 
 
-def test_a_person_releases_a_refused_order_in_the_console(tmp_path: Path) -> None:
+def test_a_person_overrides_a_refusal_in_the_console(tmp_path: Path) -> None:
     """With a reason; the page says so then, and offers it only for a later refusal."""
 
     async def work(console: Console) -> None:
@@ -53,7 +53,7 @@ def test_a_person_releases_a_refused_order_in_the_console(tmp_path: Path) -> Non
 
 
 def test_only_a_person_with_a_fresh_passkey_gives_a_key_the_scope(tmp_path: Path) -> None:
-    """No key does, nor a passkey used long ago; and a person's own release needs one as well."""
+    """No key does, nor a passkey used long ago; and a person's own override needs one as well."""
 
     async def work(console: Console) -> None:
         account = await console.account("vendor")

@@ -10,7 +10,7 @@ from countersign.base.errors import InvalidRequest, NotFound
 from countersign_evidence.dossier import CLEARANCE, FULFILMENT, OVERRIDE
 from countersign_evidence.verification import Conclusion, verify_file
 from tests.clearances.desk import order
-from tests.clearances.test_overriding import Shop
+from tests.clearances.overriding import Shop
 from tests.dossiers.orders import ZIP, Orders, kinds, said
 
 WHOLE = [

@@ -409,7 +409,7 @@ def _clearances(caller: Caller) -> Iterator[Failure]:
 
 
 def _overrides(caller: Caller) -> Iterator[Failure]:
-    """Orders that were not refused, or that no one or no key may release."""
+    """Refusals of manual overrides."""
     [deciding] = caller.operator.keys(caller.account_id, [("test", [Scope.CLEARANCES_OVERRIDE])])
     key, said = b"Bearer " + deciding.token.encode(), b'{"reason":"case","claimed_user":"u"}'
     unknown = partial(clear, caller, "ack_unknown", "cbid_unknown", session_id="cs_refused")

@@ -1231,7 +1231,7 @@ def broken_records() -> dict[str, tuple[str, DossierContents]]:
         return dossier(*kept, record)
 
     rotation = made("key_rotation", 50, log=LOG.ORIGIN)
-    [released] = overridden(REFUSED, 1)
+    [override] = overridden(REFUSED, 1)
     of_clearance = ("ack_id", "cleared", "reasons", "obligations", "expires_at")
     granted = {name: CLEARED.members[name] for name in of_clearance}
     good_one = dossier(*ORDER)
@@ -1240,11 +1240,11 @@ def broken_records() -> dict[str, tuple[str, DossierContents]]:
         "key-rotation": ("a record of a type that no dossier has", sealed(rotation)),
         "override-as-clearance": (
             "an override that calls itself a clearance",
-            dossier(*PARTIES, ACK, released.changed(**granted, type="clearance")),
+            dossier(*PARTIES, ACK, override.changed(**granted, type="clearance")),
         ),
         "override-by-three": (
             "an override by three people",
-            dossier(*PARTIES, ACK, REFUSED, released.changed(people=3)),
+            dossier(*PARTIES, ACK, REFUSED, override.changed(people=3)),
         ),
         "mode-other": (
             "a report of mode live in a test log",
@@ -1489,12 +1489,12 @@ def broken_files() -> dict[str, tuple[str, str, bytes]]:
     others = dossier(*ORDER, *OTHERS, of=ORDER)
     other_notice = (ROOT.parent / "record" / "good" / "another-notice" / "notice.json").read_bytes()
     stamped = good()["stamped"]
-    released, refusal = good()["overridden"], f"records/{REFUSED.id}.json"
+    overriding, refusal = good()["overridden"], f"records/{REFUSED.id}.json"
     return {
         "override-forged": (
             "the refusal that was overridden says that it cleared the order",
             "record",
-            with_files(released, _replaced(refusal, b'"cleared":false', b'"cleared":true')),
+            with_files(overriding, _replaced(refusal, b'"cleared":false', b'"cleared":true')),
         ),
         "cut": ("the last byte is missing", "container", written[:-1]),
         "longer": ("a newline after the end", "container", written + b"\n"),

@@ -52,7 +52,7 @@ class RequestLog:
     """The requests at all workers, and the writing of those at this one."""
 
     def __init__(self, clock: Clock) -> None:
-        # A second of a busy key has many times what is kept: it would delay all at a flush.
+        # Bounded: a busy key makes thousands of entries a second, and a flush blocks the loop.
         self.new = defaultdict[str, deque[_Asked]](lambda: deque(maxlen=ENTRIES))
         self._clock = clock
         self._kept: dict[Reach, tuple[int, deque[RequestView]]] = {}

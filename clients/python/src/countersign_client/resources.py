@@ -1245,15 +1245,15 @@ class Clearances(Resource[S]):
     ) -> Call[types.Overridden]:
         """Override the refusal of an order.
 
-        Override the refusal of an order, on the responsibility of whoever does. It stays
+        Override the refusal of an order, at the caller's responsibility. The order stays
         refused.
 
-        There is no token, and nothing is cleared: a record of its own type says who overrode
-        which refusal, and why. The acknowledgment belongs to this order from now on. Asked
-        again, the order has `overridden` as long as nothing else is against it, and the
-        acknowledgment could be as old. A second override of one refusal gets the first. Where
-        two people decide at the account, the first request is a proposal for 30 days, and
-        another person overrides; a key does not there.
+        No token is issued. A record of its own type names the refusal, the people and their
+        reasons. From now on the acknowledgment belongs to this order. The next clearance has
+        `overridden`, until there is a new reason, or the maximum age of an acknowledgment has
+        passed. A repeated override of one refusal returns the first. Where two people decide at
+        the account, the first request is a proposal for 30 days, and another person overrides; a
+        key cannot.
 
         Needs the scope `clearances:override`. A person needs a fresh passkey.
 

@@ -253,7 +253,7 @@ def _row(new: NewClearance, result: ClearanceResult) -> tuple[object, ...]:
         new.clearance_id,
         new.account_id,
         new.mode.value,
-        # Whoever names a clearance as the acknowledgment has named none.
+        # A clearance's identifier in `ack_id` is no acknowledgment.
         use_id if new.order.ack_id is None or is_id(ACKNOWLEDGMENT, use_id) else None,
         granted and granted.kid,
         granted and to_ms(granted.expires_at),

@@ -212,9 +212,9 @@ class BatchFacts:
     def overridden(
         self, connection: Connection, new: NewClearance, result: ClearanceResult
     ) -> ClearanceResult:
-        """The refusal, as one that was overridden: the reasons here are all reasons of that one.
+        """The overridden refusal, if it has all reasons of this one; else this one.
 
-        A new reason, or another order, is refused anew; so is any once the override has ended.
+        A new reason, another order and an expired override give a new refusal.
         """
         o, d = overrides.c, disclosures.c
         rules = self._rules.get(new.account_id) or ClearanceRules()

@@ -1,4 +1,4 @@
-"""Manual overrides of refused orders: on somebody's responsibility, and never a clearance."""
+"""Manual overrides of refusals: a record of its own type, never a clearance."""
 
 from __future__ import annotations
 
@@ -104,13 +104,13 @@ OVERRIDES: Final = Acts("Clearances", Clearances, scope=Scope.CLEARANCES_OVERRID
 async def override_clearance(
     room: Clearances, who: Principal, clearance_id: str, wanted: OverrideRequest, write: Writing
 ) -> Overridden:
-    """Override the refusal of an order, on the responsibility of whoever does. It stays refused.
+    """Override the refusal of an order, at the caller's responsibility. The order stays refused.
 
-    There is no token, and nothing is cleared: a record of its own type says who overrode which
-    refusal, and why. The acknowledgment belongs to this order from now on. Asked again, the order
-    has `overridden` as long as nothing else is against it, and the acknowledgment could be as old.
-    A second override of one refusal gets the first. Where two people decide at the account, the
-    first request is a proposal for 30 days, and another person overrides; a key does not there.
+    No token is issued. A record of its own type names the refusal, the people and their reasons.
+    From now on the acknowledgment belongs to this order. The next clearance has `overridden`,
+    until there is a new reason, or the maximum age of an acknowledgment has passed. A repeated
+    override of one refusal returns the first. Where two people decide at the account, the first
+    request is a proposal for 30 days, and another person overrides; a key cannot.
     """
     own, claimed = _said_by(who, wanted)
     stored = await stored_clearance(room, who, clearance_id)
@@ -137,11 +137,11 @@ async def override_clearance(
         if done is not None:
             duties = tuple(json.decode(done.body)["obligations"])
             return answer(overridden=True, override_id=done.id, obligations=duties)
-        _refuse_more(item, decided)
+        _refuse_unless_overridable(item, decided)
         orders, now = orders_of(connection, who.reach, [clearance_id]), to_ms(new.clock_at)
         if any(order.decisive(now).state_at(now) in _DONE for order in orders):
             raise OrderNotRefused
-        binds, duties = _judged_again(case_of(item._replace(new=new), facts.of(new)), item, decided)
+        binds, duties = _reassessed(case_of(item._replace(new=new), facts.of(new)), item, decided)
         first = _first_of_two(connection, who, clearance_id, at)
         if first is None:
             write_audit(connection, audit(_PROPOSED))
@@ -204,7 +204,7 @@ def _order_of(
     return convert(given, ClearanceRequest)
 
 
-def _refuse_more(item: PreparedOrder, decided: ReadDecision) -> None:
+def _refuse_unless_overridable(item: PreparedOrder, decided: ReadDecision) -> None:
     """Refuse a second order of an acknowledgment, and goods for which the notices do not suffice.
 
     By the notices in force, since an order without an acknowledgment was judged by none.
@@ -228,7 +228,7 @@ def _refuse_more(item: PreparedOrder, decided: ReadDecision) -> None:
         raise OverrideNotAllowed("The class of goods is missing, or the notice does not cover it.")
 
 
-def _judged_again(
+def _reassessed(
     case: ClearanceInput, item: PreparedOrder, decided: ReadDecision
 ) -> tuple[bool, tuple[Mapping[str, Any], ...]]:
     """Whether the order has an acknowledgment to bind, and its obligations.
@@ -250,7 +250,7 @@ def _first_of_two(
 
     Raises:
         SecondPersonRequired: the same person asks again, or a key.
-        OverrideLimitReached: keys have released as many as they may within a day.
+        OverrideLimitReached: keys have made all overrides that they may within a day.
     """
     if who.person is None:
         _refuse_key(connection, who, at - timedelta(days=1))

@@ -206,9 +206,9 @@ def _read(connection: Connection, rows: Sequence[Row[Any]]) -> list[StoredCleara
     ids = [row.id for row in rows]
     o = overrides.c
     made = select(o.clearance_id, o.id).where(o.clearance_id.in_(ids))
-    released = {row.clearance_id: row.id for row in (connection.execute(made) if ids else ())}
+    overriding = {row.clearance_id: row.id for row in (connection.execute(made) if ids else ())}
     ids += [report.id for of_order in reports.values() for report in of_order]
-    ids += released.values()
+    ids += overriding.values()
     found = of_all(connection, _SELECT_RECORDS, StoredRecord, {"ids": ids}) if ids else ()
     stored = {one.id: one for one in found}
     return [
@@ -219,7 +219,7 @@ def _read(connection: Connection, rows: Sequence[Row[Any]]) -> list[StoredCleara
             expires_at=row.expires_at,
             fulfilments=[stored[report.id] for report in of_order],
             closed_at=next((report.closed_at for report in of_order), None),
-            override=stored.get(released.get(row.id, "")),
+            override=stored.get(overriding.get(row.id, "")),
         )
         for row in rows
         for of_order in [reports.get(row.ack_id, []) if row.expires_at is not None else []]

@@ -89,8 +89,8 @@ def find_order(connection: Connection, within: Within, id_: str) -> list[Stored]
     found = _read(connection, within, [one for one in (named, clearance_id) if one])
     if clearance_id in {row.id for row in found}:
         found += _reports(connection, within, str(clearance_id))
-        released = select(overrides.c.id).where(overrides.c.clearance_id == clearance_id)
-        found += _read(connection, within, connection.scalars(released))
+        made = select(overrides.c.id).where(overrides.c.clearance_id == clearance_id)
+        found += _read(connection, within, connection.scalars(made))
     for row in found:
         if row.type == RecordType.ACKNOWLEDGMENT:
             return found + _events(connection, within, row)

@@ -178,8 +178,8 @@ def find_order_records(connection: Connection, ids: Sequence[str], reach: Reach)
             select(table.c.id).where(table.c.ack_id.in_(chunk), of_own(table))
             for table in (clearances, fulfilments)
         )
-        released = select(o.id).where(o.clearance_id.in_(chunk) | o.clearance_id.in_(decided))
-        for own in (decided, reported, released):
+        overriding = select(o.id).where(o.clearance_id.in_(chunk) | o.clearance_id.in_(decided))
+        for own in (decided, reported, overriding):
             found += find_records(connection, reach, records.c.id.in_(own))
     return found
 
@@ -231,8 +231,8 @@ def destroy_disclosures(connection: Connection, part: RecordErasure) -> None:
         their = (overrides.c.id.in_(chunk), clearances.c.id == overrides.c.clearance_id)
         bound = select(clearances.c.ack_id).where(*their, of_own(clearances))
         _forget_uses(connection, acknowledgment_uses.c.ack_id.in_(bound))
-        released = update(overrides).where(overrides.c.id.in_(chunk))
-        connection.execute(released.values(blanks(overrides, "order")))
+        own = update(overrides).where(overrides.c.id.in_(chunk))
+        connection.execute(own.values(blanks(overrides, "order")))
         _forget_zips(connection, chunk, part.erasure.at)
         # Last: PostgreSQL lets the key of a record go only once its erasure is written.
         connection.execute(delete(shred_keys).where(shred_keys.c.record_id.in_(chunk)))

@@ -206,12 +206,12 @@ def _refusals(connection: Connection, _: Privacy, now: datetime) -> _Way:
     # One that was erased, or has ended, is no order's any more.
     kept = sql.of_own(clearances) & c.ack_id.in_(select(disclosures.c.record_id))
     alone = (c.ack_id == c.id) | c.kid.is_(None) & ~kept
-    released = c.id.in_(select(overrides.c.clearance_id)).label("released")
-    found = _DISCLOSED.join(clearances, c.id == records.c.id).add_columns(c.kid, released)
+    overridden = c.id.in_(select(overrides.c.clearance_id)).label("overridden")
+    found = _DISCLOSED.join(clearances, c.id == records.c.id).add_columns(c.kid, overridden)
     found = found.where(records.c.type == RecordType.CLEARANCE, records.c.id < oldest, alone)
 
     def end_of(row: Any) -> datetime | None:  # noqa: ANN401 - as in `_Way`
-        if row.released:  # no notice is named: as long as any is kept
+        if row.overridden:  # no notice is named: as long as any is kept
             return years_after(row.at, max(years.values())) if years else None
         return row.at + BUYERS_KEPT if row.kid is None else sql.kept_until(row, years)
 
