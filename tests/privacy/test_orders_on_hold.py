@@ -66,14 +66,16 @@ class Check:
     """An identity check, as the oracle knows it."""
 
     account: int
+    cbid: str
     verified: bool
 
 
 @dataclass
 class Order:
-    """The records of an order, and the check that it rests on."""
+    """The records of an order, its buyer, and the check that it rests on."""
 
     account: int
+    cbid: str
     ack_id: str
     clearance_id: str
     rests_on: str | None
@@ -82,10 +84,6 @@ class Order:
     @property
     def own(self) -> set[str]:
         return {self.ack_id, self.clearance_id, *self.reports}
-
-    @property
-    def needs(self) -> set[str]:
-        return self.own | ({self.rests_on} if self.rests_on else set())
 
 
 class World:
@@ -242,8 +240,19 @@ class HoldsOnOrders(RuleBasedStateMachine):
             record in needs and any(self.on_it(other) for other in needs)
             for one in self.orders
             # An order that was erased before reveals its check to no one.
-            for needs in [one.own if one.clearance_id in self.erased else one.needs]
+            for needs in [one.own if one.clearance_id in self.erased else self.needs(one)]
         )
+
+    def needs(self, one: Order) -> set[str]:
+        """Its records and its check; without one, the account's checks of its buyer."""
+        if one.rests_on:
+            return one.own | {one.rests_on}
+        checks = {
+            id_
+            for id_, check in self.checks.items()
+            if (check.account, check.cbid) == (one.account, one.cbid) and id_ not in self.erased
+        }
+        return one.own | checks
 
     def is_buyer_held(self) -> bool:
         own = {self.accounts[c.account] for id_, c in self.checks.items() if id_ in self.of_buyer}
@@ -308,7 +317,7 @@ class HoldsOnOrders(RuleBasedStateMachine):
             assert self.cbid is None
             self.cbid = cbid
         if check not in self.checks:
-            self.checks[check] = Check(account, verified)
+            self.checks[check] = Check(account, cbid, verified)
             self.of_buyer.add(check)
 
     @rule(account=st.integers(0, 1), fulfilled=st.booleans())
@@ -324,7 +333,8 @@ class HoldsOnOrders(RuleBasedStateMachine):
             for id_, c in self.checks.items()
             if c.account == account and id_ in self.of_buyer
         ]
-        one = Order(account, ack_id, clearance_id, max(own)[1] if own else None)
+        rests_on = max(own)[1] if own else None
+        one = Order(account, self.cbid, ack_id, clearance_id, rests_on)
         if fulfilled:
             one.reports.append(self.world.fulfil(account, clearance_id))
         self.orders.append(one)
@@ -438,14 +448,14 @@ def test_a_held_order_keeps_its_dossier_when_its_buyer_is_erased(stage: Stage, o
     world = World(stage)
     cbid, check, _ = world.verify(0)
     other = world.verify(1)[1]
-    one = Order(0, *world.buy(0, cbid), check)
+    one = Order(0, cbid, *world.buy(0, cbid), check)
     one.reports.append(world.fulfil(0, one.clearance_id))
     before = world.dossier(one)
     subjects = {"acknowledgment": one.ack_id, "clearance": one.clearance_id, "check": check}
     hold = world.hold(subjects.get(on, one.reports[0]))
     assert world.request(cbid) is ErasureOutcome.KEPT
     assert other not in world.shown()
-    assert one.needs <= world.shown()
+    assert one.own | {check} <= world.shown()
     shown = dossier_of(world.dossier(one))
     assert {r.id: r.shown for r in shown.records} == {
         r.id: r.shown for r in dossier_of(before).records
@@ -460,7 +470,7 @@ def test_another_accounts_clearance_is_not_part_of_an_order(stage: Stage, on: st
     """A refused clearance that names it keeps nothing of the order, and is not erased with it."""
     world = World(stage)
     cbid = world.verify(0)[0]
-    one = Order(0, *world.buy(0, cbid), None)
+    one = Order(0, cbid, *world.buy(0, cbid), None)
     foreign = world.ask(1, cbid, one.ack_id)
     subjects = {"account": world.shops[1].account_id, "clearance": foreign}
     hold = world.hold(subjects[on])
