@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,14 +17,16 @@ from sqlalchemy import URL, Connection, Engine, PoolProxiedConnection, event, ma
 from sqlalchemy.exc import OperationalError
 from structlog.testing import capture_logs
 
+from countersign.base.config import load_settings
 from countersign.base.db import workers, writes
 from countersign.base.db.database import Database
 from countersign.base.db.engine import SQLITE_FILE, database_url, disk_full
 from countersign.base.db.workers import Outcomes, QueuedCall, Running
-from countersign.base.db.writes import DONE, FAILED, Writes
+from countersign.base.db.writes import DONE, FAILED, SINCE, Writes
 from countersign.base.errors import (
     Blocked,
     CountersignError,
+    Draining,
     NoticeNotFound,
     OutcomeUnknown,
     Overloaded,
@@ -32,8 +35,11 @@ from countersign.base.errors import (
 from countersign.base.loops import Throttle
 from countersign.core.access.account import add_account, all_accounts
 from countersign.operate import room
+from countersign.operate.bootstrap import open_deployment
 from countersign.operate.reserve import RESERVE_BYTES, Reserve, lent_space
 from countersign.operate.room import HeadsCheck
+from countersign.operate.routes import get_readiness
+from tests.http.backstage import another_deployment
 from tests.storage import items
 from tests.storage.busy import other_writer
 from tests.storage.conftest import Run
@@ -172,6 +178,7 @@ SERVER_WITH_A_WORKER = """
 import os, sys
 from pathlib import Path
 from countersign.operate import room
+from countersign.operate.bootstrap import open_deployment
 from countersign.operate.reserve import lent_space
 place = Path(sys.argv[1])
 with lent_space(place):
@@ -343,6 +350,33 @@ def test_a_hanging_place_for_heads_holds_one_thread(
         while not await check():
             clock.advance(2)
         assert len(looks) <= 2
+
+    run(ask())
+
+
+@pytest.mark.parametrize("begins", ["overdue writes", "draining"])
+def test_readiness_knows_of_trouble_that_begins_while_it_reads(
+    begins: str, run: Run, tmp_path: Path
+) -> None:
+    """It reads for up to two seconds: an answer about the time before them would be out of date."""
+
+    async def ask() -> None:
+        async with open_deployment(
+            load_settings(another_deployment(tmp_path / "data").environment)
+        ) as made:
+            operations = made.operations
+            assert (await get_readiness(operations)).status == "ready"
+
+            async def keeps_heads() -> bool:
+                if begins == "draining":
+                    operations.draining.set()
+                else:
+                    operations.database._writes.cells[SINCE] = 1.0
+                    operations.database._writes.cells[DONE] = 1.0
+                return True
+
+            with pytest.raises(Draining if begins == "draining" else StorageUnavailable):
+                await get_readiness(replace(operations, keeps_heads=keeps_heads))
 
     run(ask())
 

@@ -110,6 +110,5 @@ def delete_expired(connection: Connection, now: datetime, limit: int) -> int:
     ):
         columns = table.c[key]
         some = select(*columns).where(outdated).limit(limit)
-        done = connection.execute(delete(table).where(tuple_(*columns).in_(some)))
-        numbers.append(done.rowcount)
+        numbers.append(connection.execute(delete(table).where(tuple_(*columns).in_(some))).rowcount)
     return max(numbers)

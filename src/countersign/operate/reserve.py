@@ -63,9 +63,8 @@ class Reserve:
 
     async def look(self) -> None:
         """Look once whether the disk is full, and let the database accept or refuse."""
-        full_at, before = self._database.full_at, self._full_at
-        self._full_at = full_at
-        was_refused, free = full_at > before, shutil.disk_usage(self._file.parent).free
+        before, self._full_at = self._full_at, self._database.full_at
+        was_refused, free = self._full_at > before, shutil.disk_usage(self._file.parent).free
         is_kept = not was_refused and free >= _FULL_BYTES and self._file.exists()
         if not is_kept:
             is_kept = await asyncio.to_thread(self._keep, free, was_refused=was_refused)
