@@ -60,7 +60,7 @@ def request_id(number: int) -> str:
 
 def note(log: RequestLog, at: int, who: Principal) -> None:
     """A request that ended so many seconds after the clock's zero."""
-    log.new[who.key_id].append((who, float(at), 503, CODE, request_id(at), WORST))
+    log.new[who.account_id, who.mode].append((who, float(at), 503, CODE, request_id(at), WORST))
 
 
 def noted(log: RequestLog, who: Principal) -> list[str]:
@@ -119,7 +119,7 @@ def test_a_worker_shows_the_requests_of_all() -> None:
     assert noted(logs[1], who) == noted(logs[0], who) == newest
 
 
-def test_a_busy_key_delays_no_one_at_a_flush_and_hides_no_other() -> None:
+def test_a_busy_account_delays_no_one_at_a_flush_and_hides_no_other() -> None:
     """No more of it waits than is kept."""
     log, busy, quiet = RequestLog(Still()), caller(1), caller(2)
     note(log, 0, quiet)

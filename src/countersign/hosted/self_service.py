@@ -114,8 +114,7 @@ class BuyerVisit:
 
     def renewed(self) -> BuyerVisit:
         """The same visit with a new token, so that the earlier one signs no one in."""
-        entropy = self.room.checkout.access.entropy(_VISIT_BYTES)
-        return replace(self, token=b64url(entropy))
+        return replace(self, token=b64url(self.room.checkout.access.entropy(_VISIT_BYTES)))
 
     def says(self, what: str) -> str:
         """A message for the next page, which only this service can set in this browser."""

@@ -218,8 +218,7 @@ async def open_deployment(
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(Database(url, turn, writes))
         access = open_access(database, secret, operator=_operator(), clock=clock, entropy=entropy)
-        own_file = key_file(settings.key_encryption_key)
-        vault_room = open_vault(access, encryption, own_file)
+        vault_room = open_vault(access, encryption, key_file(settings.key_encryption_key))
         vault = vault_room.vault
         log_room = await open_log(vault_room, settings)
         registry = Registry(database, clock, settings.time_zone)

@@ -49,8 +49,7 @@ class VitalSigns:
         if not is_embedded(self._database.url):
             before = self._clock.time_ns()
             theirs = await self._database.read(database_time)
-            ours = (before + self._clock.time_ns()) / 2e9
-            self.clock_ahead = ours - theirs
+            self.clock_ahead = (before + self._clock.time_ns()) / 2e9 - theirs
 
 
 _FRESH_SECONDS: Final = 1.0

@@ -211,7 +211,7 @@ class App:
         self.metrics.count(operation, status, ended - begun)
         if asker is not None and asker.person is None:  # else: of no account, or in the audit
             asked = (asker, ended, status, call.code, request_id, address)
-            self.requests.new[asker.key_id].append(asked)
+            self.requests.new[asker.account_id, asker.mode].append(asked)
         complete = [*own, *call.also, _NOSNIFF, (b"x-request-id", request_id.encode())]
         if self._draining.is_set():
             complete.append((b"connection", b"close"))

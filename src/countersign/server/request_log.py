@@ -1,20 +1,20 @@
 """The requests that each account's keys made last, in memory that the workers of a server share.
 
 An entry has the route, never the path or the body: nothing personal. Nothing is stored. A request
-only appends to its key's deque; what is new is shown to the other workers together, each second.
+only appends to its account's deque; each second new ones are shown to the other workers together.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
 from datetime import timedelta
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
 from countersign.base.http.schemas import Listing, Opaque, Page, Timestamp, page_of, view
-from countersign.base.values import Clock, from_ns
+from countersign.base.values import Clock, Mode, from_ns
 from countersign.core.access.key import Principal, Scope
 from countersign.core.access.reach import AccountReach, Reach
 from countersign.core.gate.act import Acts
@@ -52,8 +52,8 @@ class RequestLog:
     """The requests at all workers, and the writing of those at this one."""
 
     def __init__(self, clock: Clock) -> None:
-        # Bounded: a busy key makes thousands of entries a second, and a flush blocks the loop.
-        self.new = defaultdict[str, deque[_Asked]](lambda: deque(maxlen=ENTRIES))
+        # By account and mode. Bounded: thousands may come a second, and a flush blocks the loop.
+        self.new = defaultdict[tuple[str, Mode], deque[_Asked]](lambda: deque(maxlen=ENTRIES))
         self._clock = clock
         self._kept: dict[Reach, tuple[int, deque[RequestView]]] = {}
         """By account and mode, those that called last at the end: the board and its content."""
@@ -66,20 +66,23 @@ class RequestLog:
     async def flush(self) -> None:
         """Show what is new to all workers."""
         now, monotonic = from_ns(self._clock.time_ns()), self._clock.monotonic()
-        new = sorted((one for key in self.new.values() for one in key), key=itemgetter(1))
+        new = sorted(self.new.values(), key=lambda asked: asked[-1][1])
         self.new.clear()
-        for who, ended, status, code, request_id, operation in new:
-            at = now - timedelta(seconds=monotonic - ended)
-            entry = RequestView(at, who.key_id, status, code or None, request_id, operation)
-            place = self._kept.pop(who.reach, None)
+        for asked in new:
+            reach = asked[0][0].reach
+            place = self._kept.pop(reach, None)
             if place is None:
                 board = self._first + len(self._kept)
                 if len(self._kept) == PLACES:  # the board of the account that called longest ago
                     board, _ = self._kept.pop(next(iter(self._kept)))
                 place = board, deque(maxlen=ENTRIES)
-            place[1].append(entry)
-            self._kept[who.reach] = place  # at the end
-        for reach in {who.reach for who, *_ in new} & self._kept.keys():
+            for who, ended, status, code, request_id, operation in asked:
+                at = now - timedelta(seconds=monotonic - ended)
+                place[1].append(
+                    RequestView(at, who.key_id, status, code or None, request_id, operation)
+                )
+            self._kept[reach] = place  # at the end
+        for reach in {asked[0][0].reach for asked in new} & self._kept.keys():
             board, kept = self._kept[reach]
             self.boards.write(board, [*kept], reach)
 

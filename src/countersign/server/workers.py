@@ -158,8 +158,7 @@ def fork_workers(number: int, host: str, port: int, ready: _Ready) -> Worker:
         AddressInUse: the host and port are taken.
         SystemExit: in the parent, when all workers have ended: with the worst of their statuses.
     """
-    open_socket = opener(host, port)
-    parent = _Parent(number, open_socket, ready)
+    parent = _Parent(number, opener(host, port), ready)
     gc.collect()
     gc.freeze()  # loaded modules stay in memory shared by all workers
     return parent.watch()

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from functools import partial
-from typing import Any, Concatenate, Final, Self, TypeAlias
+from typing import Any, Concatenate, Final, NoReturn, Self, TypeAlias
 
 from sqlalchemy import URL, Connection, RootTransaction
 from sqlalchemy.exc import DBAPIError
@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from countersign.base.db.batching import BATCH_MAX, Batcher
 from countersign.base.db.engine import (
     BUSY_TIMEOUT_SECONDS,
+    CHECKPOINT_PAGES,
     Purpose,
     damaged,
     disk_full,
@@ -48,7 +49,7 @@ from countersign.base.errors import (
     StorageUnavailable,
 )
 from countersign.base.generics import P, R, T
-from countersign.base.loops import log_failure
+from countersign.base.loops import forever, log_failure
 
 # The worker and the batchers of the embedded database: its statements run on the event loop. They
 # are short, and a thread that did them one by one would have to win the interpreter's lock back
@@ -152,6 +153,8 @@ class CommitBatcher(Batcher):
     """Runs statements on the event loop when it is this worker's turn; its thread only commits."""
 
     worker: EmbeddedWorker
+    on_batch: Callable[[], None] = lambda: None
+    """Called as each batch begins."""
 
     def start(self) -> None:
         """Begin, and hear whose turn it is."""
@@ -161,6 +164,7 @@ class CommitBatcher(Batcher):
     def _begin(self) -> None:
         loop, turn = self._loop, self.worker.turn
         assert loop is not None  # noqa: S101 - calls come after start()
+        self.on_batch()
         if turn.is_anothers():
             turn.wait(loop, partial(self._prepare, loop, loop.time()))
         else:
@@ -213,6 +217,8 @@ _Plain: TypeAlias = tuple[Callable[..., Any], Any, Any]
 # right and the server of a write, and its transaction commits as others do, to a standby too.
 _touch: Final = DriverStatement("PRAGMA user_version = 0")
 _touch_on_server: Final = DriverStatement("DELETE FROM log_pending WHERE false")
+_LEFT_PAGES: Final = 1000
+"""Before the log is full by so many pages, it is copied: some 60 ms under full load."""
 _EMPTYING_ATTEMPTS: Final = 10
 _EMPTYING_PAUSE_SECONDS: Final = 0.2
 
@@ -227,9 +233,11 @@ class Database:
         """`turn` and `writes` are shared with the other workers of a server."""
         self.url = url
         self._embedded: EmbeddedWorker | None = None
+        self._written = asyncio.Event()
         if is_embedded(url):
             self._embedded = EmbeddedWorker(url, turn or Turn())
             self._write: Batcher = CommitBatcher("write", self._embedded)
+            self._write.on_batch = self._written.set
             self._read: Batcher = LoopBatcher("read", BatchWorker(url))
             self._sequence: Batcher = self._write
         else:
@@ -321,6 +329,13 @@ class Database:
         if self.damage is not None:
             raise self.damage
         return await self._sequence.call(_run_each, (act, args, kwargs))
+
+    async def run_checkpoints(self) -> NoReturn:
+        """Copy the log of the embedded database into its file while others write, until cancelled.
+
+        A writer whose commit fills the log has to copy the rest, and all callers wait for it.
+        """
+        await forever("checkpoint", partial(self.scan, _checkpoint), 60.0, self._written)
 
     async def empty_log(self) -> bool:
         """Empty the write-ahead log of the embedded database; False if that was not possible.
@@ -420,6 +435,12 @@ def _ask_each(connection: Connection, calls: Sequence[_Plain]) -> list[Any]:
         except CountersignError as error:
             outcomes.append(error)
     return outcomes
+
+
+def _checkpoint(connection: Connection) -> None:
+    in_log, copied = connection.exec_driver_sql("PRAGMA wal_checkpoint(NOOP)").one()[1:]
+    if in_log > max(copied, CHECKPOINT_PAGES - _LEFT_PAGES):
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)")
 
 
 def _nothing(_: Connection) -> None:

@@ -75,7 +75,7 @@ operator has set."""
 _WARNINGS: Final = "countersign_warnings"
 WHERE: Final = threading.local()
 """For log lines of a batcher's thread: its `lane`, and the `host` of its newest connection."""
-_CHECKPOINT_PAGES: Final = 8000
+CHECKPOINT_PAGES: Final = 8000
 """32 MB of write-ahead log: a page changed by many commits is copied into the database once."""
 
 
@@ -331,7 +331,7 @@ def _open_sqlite(url: URL, purpose: Purpose) -> Engine:
         cursor.execute("PRAGMA foreign_keys=ON")
         # Without it, INSERT OR REPLACE deletes rows behind the back of the delete triggers.
         cursor.execute("PRAGMA recursive_triggers=ON")
-        cursor.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
+        cursor.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
         # Each of a server's three connections keeps a third of 64 MB. The file is not mapped: its
         # pages would count as resident for each of them, and the system caches them once.
         cursor.execute("PRAGMA cache_size=-21845")

@@ -61,8 +61,7 @@ def reserve(
     if same is not None and _is_usable(content, same, browser, now):
         if reserved is None:
             return session
-        given_up = replace(reserved, provider="")
-        return replace(session, content=content.with_check(given_up))
+        return replace(session, content=content.with_check(replace(reserved, provider="")))
     if content.attempts >= ATTEMPTS_MAX:
         raise CheckoutSessionClosed("The checkout session has used up its identity checks.")
     new = IdentityCheck(attempt=content.attempts + 1, provider=name, browser=browser)

@@ -56,8 +56,7 @@ async def sweep(room: Checkout, damaged: set[str] | None = None) -> int:
     """
 
     async def over(but: Collection[str]) -> list[str]:
-        now = from_ns(room.access.clock.time_ns())
-        return await room.access.database.scan(due, now, but)
+        return await room.access.database.scan(due, from_ns(room.access.clock.time_ns()), but)
 
     return await change_all(room, over, lambda one: change(room, one, expired), damaged)
 

@@ -358,8 +358,7 @@ def typed(session: Session, now: datetime, digest: str, texts: Sequence[str]) ->
     cut = tuple(text[:TYPED_LENGTH_MAX] for text in texts)
     if reading is None or reading.notice_digest != digest or reading.typed == cut:
         return session
-    kept = replace(reading, typed=cut)
-    return with_content(session, content, reading=kept)
+    return with_content(session, content, reading=replace(reading, typed=cut))
 
 
 def initialed(  # noqa: PLR0917 - what arrives with initials

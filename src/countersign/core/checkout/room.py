@@ -107,8 +107,7 @@ class Updates:
         stream = _Stream(session_id)
         self._streams[owner].append(stream)
         if self._looking is None:
-            run = forever("checkout_updates", self._look, self.seconds)
-            self._looking = detached(run)
+            self._looking = detached(forever("checkout_updates", self._look, self.seconds))
         try:
             yield b":\n\n"
             for look in range(1, _LOOKS_MAX):

@@ -393,8 +393,7 @@ async def _opened(room: Checkout, row: _Row) -> Session:
     id_, account_id, *_, shred_key, content = row
     if content is None or shred_key is None:
         return _session(row, None)
-    place = _place(account_id, id_)
-    text = await room.vault.open(content, shred_key=shred_key, **place)
+    text = await room.vault.open(content, shred_key=shred_key, **_place(account_id, id_))
     return _session(row, _decode(text))
 
 

@@ -56,8 +56,7 @@ async def get_resource(room: LogRoom, call: Call) -> Reply:
     if not found or log is None:
         raise NotFound
     if found[3] == "checkpoint":
-        quorum = room.policy.quorum(log.mode)
-        newest = await room.seal.newest(log, quorum)
+        newest = await room.seal.newest(log, room.policy.quorum(log.mode))
         return tagged(call, newest, etag_of(newest), _TEXT, _CHANGES, _OPEN)
     if found[3] == "keys":
         note = await key_history(room, log)

@@ -71,8 +71,7 @@ def entries(
     connection: Connection, log_id: int, start: int, end: int
 ) -> Sequence[tuple[str, bytes]]:
     """Record id and digest of each entry from `start` to before `end`."""
-    rows = _entries(connection, log_id, start, end)
-    return [(row[0], bytes(row[1])) for row in rows]
+    return [(row[0], bytes(row[1])) for row in _entries(connection, log_id, start, end)]
 
 
 def digests(connection: Connection, log_id: int, start: int, end: int) -> Sequence[bytes]:

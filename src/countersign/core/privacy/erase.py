@@ -410,8 +410,7 @@ async def finish_restore(privacy: Privacy) -> int:
             with suppress(OnHold):
                 done = await database.write(again, *own, [part], DEPLOYMENT)
                 total += done is None
-    held = await _erase_buyers(privacy)
-    await database.write(_finish_restore, buyers_too=not held)
+    await database.write(_finish_restore, buyers_too=not await _erase_buyers(privacy))
     return total
 
 

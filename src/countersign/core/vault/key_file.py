@@ -111,8 +111,7 @@ async def rotate_key_encryption(
         rewrapped = await rewrap(room, progress)
         await asyncio.sleep(_SETTLE_SECONDS)
         rewrapped += await rewrap(room, progress)
-        used = await room.access.database.scan(count_keys)
-        _remove_unused(file, written, used)
+        _remove_unused(file, written, await room.access.database.scan(count_keys))
     return next(iter(written)), rewrapped
 
 

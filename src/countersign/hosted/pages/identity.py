@@ -60,8 +60,7 @@ async def providers(room: HostedPages, session: Session) -> tuple[str, ...]:
     Without a configured provider the sandbox simulates one. Raises VerificationNotConfigured for a
     live session of an account without a provider.
     """
-    names = await started.providers_for(room.buyers, session.reach)
-    return names or played(session.mode)
+    return await started.providers_for(room.buyers, session.reach) or played(session.mode)
 
 
 def played(mode: Mode) -> tuple[str, ...]:

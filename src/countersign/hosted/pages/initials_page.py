@@ -141,8 +141,7 @@ async def press(visit: Visit) -> Reply:
         session = await store.change(room, session, kept)
     except NoticeVersionMismatch:
         return _of_another_text(visit)
-    after = session.asked.reading or before
-    return _after_press(visit, pressed, before, after)
+    return _after_press(visit, pressed, before, session.asked.reading or before)
 
 
 def _after_press(visit: Visit, pressed: Press | None, before: Reading, after: Reading) -> Reply:

@@ -314,6 +314,5 @@ class PromiseWatch:
         found["watched", ""] = (now - self._looked_at) / 1e9
         for name, oldest in self._owed.items():
             for one in oldest:
-                age = from_ns(now) - one.since
-                found[name, one.of] = max(age.total_seconds(), 0.0)
+                found[name, one.of] = max((from_ns(now) - one.since).total_seconds(), 0.0)
         return found

@@ -284,8 +284,7 @@ def link(connection: Connection, people: People, who: Principal, person_id: str)
     Its use ends the sessions and passkeys of before. That of an owner, or of somebody who has a
     role elsewhere too, is made on the machine.
     """
-    named = _named(who, person_id)
-    made = roles.way_back(connection, people, named, who.reach, _by(who))
+    made = roles.way_back(connection, people, _named(who, person_id), who.reach, _by(who))
     return view(PersonLink, made)
 
 

@@ -121,8 +121,7 @@ def members(
 ) -> Sequence[tuple[Member, Sequence[ApiKey]]]:
     """The people of an account, or the staff of the deployment, with the working keys of each."""
     made = keys_made(connection, reach, from_ns(room.access.clock.time_ns()))
-    there = sql.members_of(connection, reach)
-    return [(one, made.get(one.person_id, ())) for one in there]
+    return [(one, made.get(one.person_id, ())) for one in sql.members_of(connection, reach)]
 
 
 def remove(
