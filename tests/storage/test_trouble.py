@@ -375,8 +375,9 @@ def test_readiness_knows_of_trouble_that_begins_while_it_reads(
                     operations.database._writes.cells[DONE] = 1.0
                 return True
 
+            slow = replace(operations, keeps_heads=keeps_heads)  # type: ignore[arg-type]
             with pytest.raises(Draining if begins == "draining" else StorageUnavailable):
-                await get_readiness(replace(operations, keeps_heads=keeps_heads))
+                await get_readiness(slow)
 
     run(ask())
 
