@@ -154,7 +154,7 @@ class CommitBatcher(Batcher):
 
     worker: EmbeddedWorker
     on_batch: Callable[[], None] = lambda: None
-    """Called as each batch begins."""
+    """Called as each fourth batch begins."""
 
     def start(self) -> None:
         """Begin, and hear whose turn it is."""
@@ -164,7 +164,8 @@ class CommitBatcher(Batcher):
     def _begin(self) -> None:
         loop, turn = self._loop, self.worker.turn
         assert loop is not None  # noqa: S101 - calls come after start()
-        self.on_batch()
+        if self.batches % 4 == 0:
+            self.on_batch()
         if turn.is_anothers():
             turn.wait(loop, partial(self._prepare, loop, loop.time()))
         else:

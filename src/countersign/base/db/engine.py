@@ -36,6 +36,7 @@ from countersign.base.errors import (
     StorageUnavailable,
     UnsupportedSqlite,
 )
+from countersign.base.values import Mode
 from countersign_evidence.errors import EvidenceError
 
 _SetUp: TypeAlias = Callable[[Any, ConnectionPoolEntry], None]
@@ -73,6 +74,9 @@ _ISOLATION: Final = "transaction_isolation = 'read committed'"
 """A transaction that waited for a lock sees what the lock's holder wrote, whatever default the
 operator has set."""
 _WARNINGS: Final = "countersign_warnings"
+_ADAPTERS: Final = {bytes: bytes, memoryview: bytes, Mode: str, type(None): {None: None}.get}
+"""Functions in C. For a value of such a type that has none the driver raises two errors inside, and
+then takes the value: a microsecond each."""
 WHERE: Final = threading.local()
 """For log lines of a batcher's thread: its `lane`, and the `host` of its newest connection."""
 CHECKPOINT_PAGES: Final = 8000
@@ -303,6 +307,8 @@ def sqlite_module() -> ModuleType:
         except ImportError:
             continue
         if found.sqlite_version_info >= SQLITE_VERSION_MIN:
+            for kind, adapt in _ADAPTERS.items():
+                found.register_adapter(kind, adapt)
             return found
     wanted = ".".join(map(str, SQLITE_VERSION_MIN))
     raise UnsupportedSqlite(
