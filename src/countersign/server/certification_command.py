@@ -51,8 +51,7 @@ async def certification(room: Acknowledgments, id_: str, *, kind: str, file: Pat
     """
     who = await reader_of(room, id_)
     exhibit = None if file is None else await _exhibit(room, who.mode, id_, file)
-    facts = await _facts_of(room, who, id_)
-    made = draft(kind, facts, exhibit)
+    made = draft(kind, await _facts_of(room, who, id_), exhibit)
     await room.log.access.audit.note(
         AuditAction.CERTIFICATION_DRAFTED, id_, who.reach, provision=kind
     )

@@ -117,13 +117,11 @@ class Metrics(Collector):
         yield _gauge("build_info", {(__version__, engine): 1})
         yield from self._process.collect()
         logs, suspended = dict(self._seal_log.gauges), self._seal_log.suspended
-        sizes = {mode.value: size for mode, (size, _) in logs.items()}
-        yield _gauge("log_entries", sizes)
+        yield _gauge("log_entries", {mode.value: size for mode, (size, _) in logs.items()})
         now = self._checkout.access.clock.time_ns() / 10**9
         ages = {m.value: now - at.timestamp() for m, at in self._seal_log.heads_at.items()}
         yield _gauge("head_age_seconds", ages)
-        waits = {mode.value: int(mode in suspended) for mode in logs}
-        yield _gauge("log_suspended", waits)
+        yield _gauge("log_suspended", {mode.value: int(mode in suspended) for mode in logs})
         yield _counter("webhook_attempts", self._webhooks.attempts)
         watch = self._checkout.buyers.watch
         yield _counter("verifications", watch.verdicts)

@@ -43,69 +43,82 @@ _row: Final = attrgetter(*({"mode": "mode._value_", "at": "at_ms"}.get(c, c) for
 """An acknowledgment as its row."""
 
 
-def _insert(table: Table, same: str, where: str = "", **others: str) -> str:
-    """An INSERT from the row `new`; `same` are the columns that have the same name there."""
+def _insert(table: Table, same: str, **others: str) -> tuple[str, str]:
+    """An INSERT from the row `new`, and its values; `same` are the columns of the same name."""
     values = {column: f"new.{column}" for column in same.split()} | others
     unknown = values.keys() - table.c.keys()
     if unknown:
         raise ValueError(f"{table.name} has no columns {sorted(unknown)}")
-    condition = f" WHERE new.{where}" if where else ""
-    return (
-        f"INSERT INTO {table.name} ({', '.join(values)})"
-        f" SELECT {', '.join(values.values())}{{source}}{condition}"
-    )
+    return f"INSERT INTO {table.name} ({', '.join(values)})", ", ".join(values.values())
 
 
-_WRITTEN: Final = (
-    _insert(records, "id account_id mode notice_id at digest body", type="'acknowledgment'"),
-    _insert(
-        disclosures,
-        "account_id mode session_index cbid_index payload reference_index",
-        record_id="new.id",
+_WRITTEN: Final = {
+    "new.id IS NOT NULL": (
+        _insert(records, "id account_id mode notice_id at digest body", type="'acknowledgment'"),
+        _insert(
+            disclosures,
+            "account_id mode session_index cbid_index payload reference_index",
+            record_id="new.id",
+        ),
+        _insert(shred_keys, "", record_id="new.id", key="new.shred_key"),
+        _insert(
+            order_acts,
+            "account_id mode at notice_id",
+            key="coalesce(new.order_key, new.session_index, new.reference_index, {own_key})",
+            member_id="new.id",
+            state="'acknowledged'",
+            indexed="(new.order_key IS NOT NULL)",
+        ),
     ),
-    _insert(shred_keys, "", record_id="new.id", key="new.shred_key"),
-    _insert(log_pending, "mode digest", "log_id IS NULL", record_id="new.id"),
-    _insert(
-        order_acts,
-        "account_id mode at notice_id",
-        key="coalesce(new.order_key, new.session_index, new.reference_index, {own_key})",
-        member_id="new.id",
-        state="'acknowledged'",
-        indexed="(new.order_key IS NOT NULL)",
+    "new.id IS NOT NULL AND new.log_id IS NULL": (
+        _insert(log_pending, "mode digest", record_id="new.id"),
     ),
-    _insert(
-        idempotency_keys,
-        "slot account_id mode fingerprint response expires_at",
-        "slot IS NOT NULL",
-        created_at="new.kept_at",
-        about="new.id",
+    "new.slot IS NOT NULL": (
+        _insert(
+            idempotency_keys,
+            "slot account_id mode fingerprint response expires_at",
+            created_at="new.kept_at",
+            about="new.id",
+        ),
     ),
-)
-_SEALED: Final = (
-    _insert(log_entries, "log_id leaf_index digest", "log_id IS NOT NULL", record_id="new.id"),
-)
+}
+"""By condition."""
+_SEALED: Final = {
+    "new.log_id IS NOT NULL": (
+        _insert(log_entries, "log_id leaf_index digest", record_id="new.id"),
+    ),
+}
 """Only if the log is written in the same transaction: on the embedded database."""
 
 
-# SQLite has no statement for many tables; a trigger on a view of the connection's own is one.
+# SQLite has no statement for many tables; triggers on a view of the connection's own are one. They
+# insert VALUES: for the rows of a SELECT it opens a table of its own, each time.
 _VIEW: Final = DriverStatement(
     "CREATE TEMP VIEW IF NOT EXISTS new_acknowledgments AS SELECT "
     + ", ".join(f"NULL AS {column}" for column in _TYPES)
 )
-_TRIGGER: Final = DriverStatement(  # the names in it are our own
-    "CREATE TEMP TRIGGER IF NOT EXISTS write_acknowledgment INSTEAD OF INSERT ON"
-    " new_acknowledgments WHEN new.id IS NOT NULL BEGIN "
-    + "; ".join(_WRITTEN + _SEALED).format(source="", own_key="CAST(substr(new.id, -26) AS BLOB)")
-    + "; END"
-)
+_TRIGGERS: Final = [
+    DriverStatement(
+        f"CREATE TEMP TRIGGER IF NOT EXISTS write_acknowledgment_{number} INSTEAD OF INSERT"
+        f" ON new_acknowledgments WHEN {condition} BEGIN "
+        + "".join(f"{into} VALUES ({values}); " for into, values in inserts).format(
+            own_key="CAST(substr(new.id, -26) AS BLOB)"
+        )
+        + "END"
+    )
+    for number, (condition, inserts) in enumerate((_WRITTEN | _SEALED).items())
+]
 _STEP: Final = 8
 """Rows are filled up to a multiple of this with empty ones: so few statements are prepared."""
 _ROW: Final = f"({', '.join('?' * len(_TYPES))})"
 _NO_ROW: Final = (None,) * len(_TYPES)
 
 _FIRST, *_OTHERS = (
-    text.format(source=" FROM new", own_key="convert_to(right(new.id, 26), 'UTF8')")
-    for text in _WRITTEN
+    f"{into} SELECT {values} FROM new WHERE {condition}".format(  # noqa: S608 - our own names
+        own_key="convert_to(right(new.id, 26), 'UTF8')"
+    )
+    for condition, inserts in _WRITTEN.items()
+    for into, values in inserts
 )
 _ARRAYS: Final = ", ".join(f"%b::{type_}[]" for type_ in _TYPES.values())
 _NEW: Final = f"SELECT * FROM unnest({_ARRAYS}) AS new({', '.join(_TYPES)})"  # noqa: S608 - our own names
@@ -152,7 +165,8 @@ def defer(connection: Connection, new: Sequence[NewAcknowledgment]) -> None:
     if connection.dialect.name == "sqlite":
         if not deferred.is_prepared:
             _VIEW(connection)
-            _TRIGGER(connection)
+            for trigger in _TRIGGERS:
+                trigger(connection)
             # If this transaction is undone, so is the connection.
             deferred.is_prepared = True
         rows += [_NO_ROW] * (-len(rows) % _STEP)

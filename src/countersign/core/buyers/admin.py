@@ -159,8 +159,7 @@ async def accept_zip(room: Buyers, cbid: str, zip_: str, *, document: str, reaso
         raise InvalidArgument("A ZIP code must have five digits, or be ZIP+4.")
     details = {"reason": checked(reason), "document": checked(document, "document")}
     audit = room.access.audit.entry(AuditAction.BUYER_ZIP_ACCEPTED, cbid, **details)
-    accepted = await accept_zip_of(room, DEPLOYMENT, zip_, audit)
-    return (await show(room, accepted.cbid))[0]
+    return (await show(room, (await accept_zip_of(room, DEPLOYMENT, zip_, audit)).cbid))[0]
 
 
 async def accept_zip_of(

@@ -118,8 +118,7 @@ def find_check_of(
         .order_by(records.c.id.desc()),
     ):
         ids |= set(connection.execute(newest.limit(_EVENTS_MAX)).scalars())
-    found = sorted(_read(connection, within, ids), key=lambda row: row.id)
-    return found[-1:]
+    return sorted(_read(connection, within, ids), key=lambda row: row.id)[-1:]
 
 
 def find_around(connection: Connection, within: Within, found: Sequence[Stored]) -> list[Stored]:
@@ -175,8 +174,7 @@ def _reports(connection: Connection, within: Within, clearance_id: str) -> list[
     ack_id = select(clearances.c.ack_id).where(clearances.c.id == clearance_id).scalar_subquery()
     own = (fulfilments.c.ack_id == ack_id, fulfilments.c.clearance_id == clearance_id)
     ids = connection.scalars(select(fulfilments.c.id).where(*own))
-    found = sorted(_read(connection, within, ids), key=lambda row: row.id)
-    return found[-REPORTS_MAX:]
+    return sorted(_read(connection, within, ids), key=lambda row: row.id)[-REPORTS_MAX:]
 
 
 def _events(connection: Connection, within: Within, acknowledgment: Stored) -> list[Stored]:

@@ -52,8 +52,7 @@ def refuse_repeated(call: Call) -> None:
 
 def bearer(call: Call) -> bytes:
     """The token of `Authorization: Bearer …`; the scheme in any letter case (RFC 6750 §2.1)."""
-    value = call.headers.get(b"authorization", b"")
-    scheme, _, token = value.strip().partition(b" ")
+    scheme, _, token = call.headers.get(b"authorization", b"").strip().partition(b" ")
     token = token.strip()
     if scheme.lower() == b"bearer" and token:
         return token

@@ -190,8 +190,7 @@ def _make_deliveries(
     there = set(connection.execute(select(_d.event_seq).where(own)).scalars())
     if there and again:
         ended = _d.status.in_((DeliveryStatus.FAILED, DeliveryStatus.STOPPED))
-        restarted = update(webhook_deliveries).where(own, ended)
-        connection.execute(restarted.values(_fresh(now)))
+        connection.execute(update(webhook_deliveries).where(own, ended).values(_fresh(now)))
     new = [
         {"endpoint_id": endpoint_id, "event_seq": seq, "attempts": 0} | _fresh(now)
         for seq in wanted

@@ -48,8 +48,7 @@ def set_cookie(room: HostedPages, session: Session, now: datetime, browser: str)
     """
     value = f"{browser}.{code(room, session, f'{_COOKIE} {browser}')}"
     end = min(session.expires_at, now + LIFETIME_MAX) + timedelta(hours=1)
-    kept = int((end - now).total_seconds())
-    return cookie_of(room, _name(room, session.id), value, kept)
+    return cookie_of(room, _name(room, session.id), value, int((end - now).total_seconds()))
 
 
 def browser_of(room: HostedPages, session: Session, call: Call) -> str:

@@ -287,8 +287,7 @@ async def _copy(visit: Visit) -> Reply:
     copied = await _copied(visit)
     if copied["ack"] is None:
         raise NotFound
-    here = f"{visit.root}/copy/{copied['key']}"
-    return visit.show("copy.html", here=here, **copied)
+    return visit.show("copy.html", here=f"{visit.root}/copy/{copied['key']}", **copied)
 
 
 async def _certificate(visit: Visit) -> Reply:

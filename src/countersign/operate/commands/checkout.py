@@ -68,8 +68,7 @@ async def brand_command(
 @room_command(Access)
 async def preview_command(access: Access, account: str, *, out: Path) -> None:
     """Write the buyer's pages of an account into files, with an invented order: nothing is sent."""
-    found = await find_account(access, account)
-    brand = await access.database.read(brand_of, found.id)
+    brand = await access.database.read(brand_of, (await find_account(access, account)).id)
     picture = await access.database.read(read_logo, brand.logo) if brand.logo else None
     names = _write(out, preview_pages(brand), picture)
     show({"pages": names}, f"Open {out / names[0]} in a browser.")

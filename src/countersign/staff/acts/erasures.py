@@ -259,8 +259,7 @@ async def erase(
 
     remember = None if keep is None else lambda held: keep(encode(done(held)))
     held = await erase_planned(privacy, plan, wanted.reason, remember=remember)
-    destroyed = await destroy_copies(privacy.access.database)
-    answer = done(held, copies_remain=not destroyed)
+    answer = done(held, copies_remain=not await destroy_copies(privacy.access.database))
     if keep is not None:
         await privacy.access.database.write(replace_answer, keep(encode(answer)))
     return answer

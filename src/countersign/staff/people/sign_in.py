@@ -287,8 +287,7 @@ def _use(connection: Connection, passkey: Row[*tuple[Any, ...]], count: int, now
         return False
     read = {"last_used_at": passkey.last_used_at, "sign_count": passkey.sign_count}
     same = update(person_passkeys).filter_by(id=passkey.id, **read)
-    used = connection.execute(same.values(sign_count=count, last_used_at=now))
-    return used.rowcount == 1
+    return connection.execute(same.values(sign_count=count, last_used_at=now)).rowcount == 1
 
 
 class Begun(NamedTuple):
