@@ -172,7 +172,7 @@ def _loops(
         everywhere["watchdog"] = partial(forever, "watchdog", _beat, seconds)
     if is_embedded(deployment.database.url):
         everywhere["reserve"] = deployment.operations.reserve.run
-        everywhere["checkpoints"] = deployment.database.run_checkpoints
+        everywhere["log_copy"] = deployment.database.copy_log
     if worker is not None and not worker.in_background:
         return everywhere
     added = {} if extension is None else {extension.name: extension.run}

@@ -64,6 +64,8 @@ class EmbeddedWorker(BatchWorker):
     def __init__(self, url: URL, turn: Turn) -> None:
         super().__init__(url)
         self.turn = turn
+        self.written = asyncio.Event()
+        """Set at each fourth batch."""
         self.on_commit: Callable[[], None] = lambda: None
         self.on_rollback: Callable[[], None] = lambda: None
         """Called after each transaction, in the thread that ends it, before anyone is answered."""
@@ -153,8 +155,6 @@ class CommitBatcher(Batcher):
     """Runs statements on the event loop when it is this worker's turn; its thread only commits."""
 
     worker: EmbeddedWorker
-    on_batch: Callable[[], None] = lambda: None
-    """Called as each fourth batch begins."""
 
     def start(self) -> None:
         """Begin, and hear whose turn it is."""
@@ -165,7 +165,7 @@ class CommitBatcher(Batcher):
         loop, turn = self._loop, self.worker.turn
         assert loop is not None  # noqa: S101 - calls come after start()
         if self.batches % 4 == 0:
-            self.on_batch()
+            self.worker.written.set()
         if turn.is_anothers():
             turn.wait(loop, partial(self._prepare, loop, loop.time()))
         else:
@@ -218,8 +218,10 @@ _Plain: TypeAlias = tuple[Callable[..., Any], Any, Any]
 # right and the server of a write, and its transaction commits as others do, to a standby too.
 _touch: Final = DriverStatement("PRAGMA user_version = 0")
 _touch_on_server: Final = DriverStatement("DELETE FROM log_pending WHERE false")
-_LEFT_PAGES: Final = 1000
-"""Before the log is full by so many pages, it is copied: some 60 ms under full load."""
+_COPY_SECONDS: Final = 1.0
+"""It takes some 30 ms. Meanwhile the log grows, and whoever commits next copies what it grew by."""
+_COPIED_FROM: Final = CHECKPOINT_PAGES - 1500
+"""Pages in the log: under full load it is full 100 ms later."""
 _EMPTYING_ATTEMPTS: Final = 10
 _EMPTYING_PAUSE_SECONDS: Final = 0.2
 
@@ -234,11 +236,9 @@ class Database:
         """`turn` and `writes` are shared with the other workers of a server."""
         self.url = url
         self._embedded: EmbeddedWorker | None = None
-        self._written = asyncio.Event()
         if is_embedded(url):
             self._embedded = EmbeddedWorker(url, turn or Turn())
             self._write: Batcher = CommitBatcher("write", self._embedded)
-            self._write.on_batch = self._written.set
             self._read: Batcher = LoopBatcher("read", BatchWorker(url))
             self._sequence: Batcher = self._write
         else:
@@ -251,6 +251,8 @@ class Database:
         self._batchers = {batcher.lane: batcher for batcher in batchers}
         for batcher in self._batchers.values():
             batcher.on_abandoned = self._renew
+        if self._embedded:
+            self._batchers["copy"] = Batcher("copy", BatchWorker(url))
 
     def on_end(self, commit: Callable[[], None], rollback: Callable[[], None]) -> None:
         """Have these called after each transaction of the embedded database, in its thread."""
@@ -263,8 +265,9 @@ class Database:
         A request has one deadline for all its calls, see `deadline`. Any other call may take
         `seconds`, a scan three times as long.
         """
-        for batcher in self._batchers.values():
-            batcher.limit(seconds, 3 * seconds if batcher is self._scan else seconds)
+        for lane, batcher in self._batchers.items():
+            most = {"scan": 3 * seconds, "copy": _COPY_SECONDS}.get(lane, seconds)
+            batcher.limit(min(seconds, most), most)
 
     def _renew(self) -> None:
         """All connections may lead to a server that does not respond: use others."""
@@ -331,12 +334,13 @@ class Database:
             raise self.damage
         return await self._sequence.call(_run_each, (act, args, kwargs))
 
-    async def run_checkpoints(self) -> NoReturn:
-        """Copy the log of the embedded database into its file while others write, until cancelled.
+    async def copy_log(self) -> NoReturn:
+        """Copy the log of the embedded database into its file beside the writers, until cancelled.
 
-        A writer whose commit fills the log has to copy the rest, and all callers wait for it.
+        A commit that fills the log copies all that is left, and every caller waits for it.
         """
-        await forever("checkpoint", partial(self.scan, _checkpoint), 60.0, self._written)
+        copy = partial(self._batchers["copy"].call, _ask_each, (_copy_log, (), {}))
+        await forever("log_copy", copy, 60.0, self._embedded.written if self._embedded else None)
 
     async def empty_log(self) -> bool:
         """Empty the write-ahead log of the embedded database; False if that was not possible.
@@ -438,10 +442,12 @@ def _ask_each(connection: Connection, calls: Sequence[_Plain]) -> list[Any]:
     return outcomes
 
 
-def _checkpoint(connection: Connection) -> None:
-    in_log, copied = connection.exec_driver_sql("PRAGMA wal_checkpoint(NOOP)").one()[1:]
-    if in_log > max(copied, CHECKPOINT_PAGES - _LEFT_PAGES):
-        connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)")
+def _copy_log(connection: Connection) -> None:
+    with suppress(DBAPIError):  # the commit that copies the rest says what is wrong
+        used, copied = connection.exec_driver_sql("PRAGMA wal_checkpoint(NOOP)").one()[1:]
+        # Once: a log that fills faster than it is copied would grow, as only commits empty it.
+        if _COPIED_FROM < used < CHECKPOINT_PAGES and not copied:
+            connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)")
 
 
 def _nothing(_: Connection) -> None:

@@ -41,8 +41,7 @@ class Authority(NamedTuple):
 @cache
 def known_authorities() -> Mapping[str, Authority]:
     """The authorities included in this release, by name."""
-    text = (resources.files(__package__) / _FILE).read_text("utf-8")
-    found = _ENTRY.findall(text)
+    found = _ENTRY.findall((resources.files(__package__) / _FILE).read_text("utf-8"))
     return {name: Authority(name, url, certificate.encode()) for name, url, certificate in found}
 
 

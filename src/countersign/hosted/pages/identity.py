@@ -331,8 +331,7 @@ async def remembered(
         informing.write(connection)
         return [session for _, session in passed]
 
-    identified = partial(checks.identify, check=check)
-    passed = await store.change(room, session, identified, written)
+    passed = await store.change(room, session, partial(checks.identify, check=check), written)
     room.remembered.passes[binding.value] += 1
     return passed
 

@@ -156,8 +156,7 @@ async def _enter(room: HostedPages, call: Call, token: str) -> Reply:
     browser = known or new_browser(room)
     visit = await begun(room, call, session, browser, is_by_link=True)
     reply = await _handled(_GETS, "", visit)
-    kept = set_cookie(room, session, now, browser)
-    return reply._replace(headers=(*reply.headers, kept))
+    return reply._replace(headers=(*reply.headers, set_cookie(room, session, now, browser)))
 
 
 async def _state(visit: Visit) -> Reply:

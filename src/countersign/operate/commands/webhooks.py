@@ -94,8 +94,7 @@ def listen(
     ):
         for event in _follow(api, query):
             result = _forward(local, forward_to, [shared, private], event)
-            line = f"{event['type']}  {event['id']}  →  {result}"
-            show(event | {"answer": result}, line)
+            show(event | {"answer": result}, f"{event['type']}  {event['id']}  →  {result}")
 
 
 def _secret(text: str | None) -> SharedSecret:
