@@ -9,14 +9,8 @@ import pytest
 from msgspec import UNSET
 from sqlalchemy import select
 
-from countersign.base.db.tables import (
-    acknowledgment_uses,
-    disclosures,
-    overrides,
-)
-from countersign.base.errors import (
-    Erased,
-)
+from countersign.base.db.tables import acknowledgment_uses, disclosures, overrides
+from countersign.base.errors import Erased
 from countersign.core.access.reach import DEPLOYMENT
 from countersign.core.privacy.erase import erase_planned, plan_erasure
 from countersign.core.privacy.model import ErasureReason

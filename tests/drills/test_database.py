@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.drills.load import CLIENTS, of_status
+from tests.drills.load import CLIENTS, Load, of_status
 from tests.drills.site import site
 from tests.support import postgres
 from tests.support.lock_holder import write_lock_held
@@ -24,6 +24,11 @@ def server() -> Iterator[postgres.PostgresServer]:
         yield started
 
 
+def accepted_by(load: Load) -> set[str]:
+    """The Idempotency-Keys of accepted requests."""
+    return {order.key for order in load.orders if order.answers}
+
+
 def test_another_program_holds_the_write_lock(tmp_path: Path) -> None:
     """Callers and readiness name it; all goes on as soon as it ends."""
     with site(tmp_path) as broken:
@@ -31,7 +36,10 @@ def test_another_program_holds_the_write_lock(tmp_path: Path) -> None:
             for _ in range(2):
                 load.until(200, 200)
                 with write_lock_held(broken.data_dir / "countersign.db"):
-                    load.until(2 * CLIENTS, 503)  # a retry of an accepted request is answered 200
+                    load.until(CLIENTS, 503)
+                    accepted = accepted_by(load)
+                    load.until(CLIENTS, 503)  # a retry of an accepted request is answered 200
+                    assert accepted_by(load) == accepted
                     load.until_ready(503)
                     assert of_status(load.tried, 503)[-1].code == "blocked"
                     severity, words = broken.doctor()["server"]

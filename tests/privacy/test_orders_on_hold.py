@@ -429,7 +429,7 @@ def test_a_hold_on_an_order_keeps_its_data_whatever_happens(stage: Stage) -> Non
 
 
 def test_a_hold_on_a_check_keeps_no_order_that_rested_on_an_erased_one(stage: Stage) -> None:
-    """The order is not without a check: it had one of its own."""
+    """An erased check still counts as the order's own."""
     world = World(stage)
     _, held, _ = world.verify(0)
     world.buy(0, world.verify(0)[0])

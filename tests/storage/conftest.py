@@ -97,14 +97,21 @@ def empty_url(engine_name: str, request: pytest.FixtureRequest, tmp_path: Path) 
 
 
 @pytest.fixture
-def own_url(engine_name: str, request: pytest.FixtureRequest, tmp_path: Path) -> URL:
+def embedded_url(tmp_path: Path, sqlite_template: Path) -> URL:
+    """The URL of an empty, migrated embedded database that no other test uses."""
+    shutil.copy(sqlite_template, tmp_path / SQLITE_FILE)
+    return database_url(None, tmp_path)
+
+
+@pytest.fixture
+def own_url(engine_name: str, request: pytest.FixtureRequest) -> URL:
     """The URL of an empty, migrated database that no other test uses, for any change.
 
     On PostgreSQL `url` costs less than half of it.
     """
     if engine_name == "sqlite":
-        shutil.copy(request.getfixturevalue("sqlite_template"), tmp_path / SQLITE_FILE)
-        return database_url(None, tmp_path)
+        embedded: URL = request.getfixturevalue("embedded_url")
+        return embedded
     server: postgres.PostgresServer = request.getfixturevalue("postgres_server")
     template: URL = request.getfixturevalue("postgres_template")
     return make_url(postgres.fresh_database(server, template=template.database))

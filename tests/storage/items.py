@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from msgspec.structs import replace
-from sqlalchemy import Connection, insert
+from sqlalchemy import Connection, insert, text
 
 from countersign.base.db.database import Database
 from countersign.base.db.tables import Field, verifications
@@ -309,3 +309,9 @@ def notice_event(
 def both_modes(account_id: str) -> list[AccountReach]:
     """The reach of an account in each mode."""
     return [AccountReach(account_id, mode) for mode in Mode]
+
+
+def fill(connection: Connection, size: int) -> None:
+    """Write a row of this many bytes."""
+    row = "INSERT INTO log_pending (record_id, mode, digest) VALUES (:id, 'test', zeroblob(:size))"
+    connection.execute(text(row), {"id": identifier("rec"), "size": size})

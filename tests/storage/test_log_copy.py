@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 import pytest
-from sqlalchemy import URL, Connection, text
+from sqlalchemy import URL, Connection
+from sqlalchemy.exc import DBAPIError
 
 from countersign.base.db import database as databases
 from countersign.base.db.database import Database
-from countersign.base.db.engine import (
-    CHECKPOINT_PAGES,
-    SQLITE_FILE,
-    Purpose,
-    database_url,
-    open_engine,
-)
+from countersign.base.db.engine import CHECKPOINT_PAGES, Purpose, open_engine
 from tests.storage import items
 from tests.storage.busy import other_writer
 from tests.storage.conftest import Run
@@ -28,17 +21,8 @@ PAGE_BYTES = 4096
 NEARLY_FULL = CHECKPOINT_PAGES - 1000
 
 
-@pytest.fixture
-def url(tmp_path: Path, sqlite_template: Path) -> URL:
-    """Give an embedded database."""
-    shutil.copy(sqlite_template, tmp_path / SQLITE_FILE)
-    return database_url(None, tmp_path)
-
-
 def fill(connection: Connection, pages: int) -> None:
-    """Write this many pages of one row."""
-    row = "INSERT INTO log_pending (record_id, mode, digest) VALUES (:id, 'test', zeroblob(:size))"
-    connection.execute(text(row), {"id": items.identifier("rec"), "size": pages * PAGE_BYTES})
+    items.fill(connection, pages * PAGE_BYTES)
 
 
 def log_of(url: URL) -> tuple[int, int]:
@@ -64,16 +48,16 @@ def reader(url: URL) -> Iterator[None]:
 
 @pytest.mark.parametrize(("pages", "is_copied"), [(NEARLY_FULL // 2, False), (NEARLY_FULL, True)])
 def test_a_log_is_copied_beside_a_writer_when_it_is_nearly_full(
-    pages: int, is_copied: bool, url: URL, run: Run
+    pages: int, is_copied: bool, embedded_url: URL, run: Run
 ) -> None:
     """Before that its pages may change again, and be copied once."""
 
     async def work() -> None:
-        async with Database(url) as database:
+        async with Database(embedded_url) as database:
             await database.write(fill, pages)
-            with other_writer(url):
+            with other_writer(embedded_url):
                 await database.scan(databases._copy_log)
-            used, copied = log_of(url)
+            used, copied = log_of(embedded_url)
             assert used > pages
             assert copied == used * is_copied
 
@@ -81,38 +65,38 @@ def test_a_log_is_copied_beside_a_writer_when_it_is_nearly_full(
 
 
 def test_a_log_that_fills_faster_than_it_is_copied_is_left_to_the_commits(
-    url: URL, run: Run
+    embedded_url: URL, run: Run
 ) -> None:
     """A copy that never ends would keep them from using the log again, and it would grow."""
 
     async def work() -> None:
-        async with Database(url) as database:
+        async with Database(embedded_url) as database:
             await database.write(fill, NEARLY_FULL - 100)
-            with reader(url):  # of the end of the log that a copy sees as it begins
+            with reader(embedded_url):  # of the end of the log that a copy sees as it begins
                 await database.write(fill, 100)
                 await database.scan(databases._copy_log)
-            used, copied = log_of(url)
+            used, copied = log_of(embedded_url)
             assert used > copied > NEARLY_FULL - 100
             await database.write(fill, 500)
             await database.scan(databases._copy_log)
-            assert log_of(url)[0] > used
-            assert log_of(url)[1] == copied
+            assert log_of(embedded_url)[0] > used
+            assert log_of(embedded_url)[1] == copied
             await database.write(fill, 600)  # past the limit: this commit copies the rest
-            assert log_of(url)[0] == log_of(url)[1]
+            assert log_of(embedded_url)[0] == log_of(embedded_url)[1]
             await database.write(fill, 10)
-            assert log_of(url)[0] < 100
+            assert log_of(embedded_url)[0] < 100
 
     run(work())
 
 
 def test_a_copy_that_fails_refuses_nobody(
-    url: URL, run: Run, monkeypatch: pytest.MonkeyPatch
+    embedded_url: URL, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is tried again; the commits say what is wrong with the disk."""
     monkeypatch.setattr(databases, "_COPIED_FROM", 0)
 
     async def work() -> None:
-        async with Database(url) as database:
+        async with Database(embedded_url) as database:
             await database.write(fill, 5)
 
             def inside(connection: Connection) -> int:
@@ -123,23 +107,55 @@ def test_a_copy_that_fails_refuses_nobody(
                 return 1
 
             assert set(await asyncio.gather(*(database.scan(inside) for _ in range(3)))) == {1}
-            assert log_of(url)[1] == 0
+            assert log_of(embedded_url)[1] == 0
 
     run(work())
 
 
+def test_a_slow_copy_is_cut_off_and_tried_again(
+    embedded_url: URL, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After its deadline; no other lane takes a new connection for it."""
+    monkeypatch.setattr(databases, "_COPY_SECONDS", 0.1)
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
+    ended = list[str]()
+
+    def slow(connection: Connection) -> None:
+        try:
+            connection.exec_driver_sql(endless)
+        except DBAPIError as error:
+            ended.append(str(error.orig))
+
+    monkeypatch.setattr(databases, "_copy_log", slow)
+
+    async def work() -> None:
+        async with Database(embedded_url) as database:
+            database.limit_waiting(10.0)
+            copying = asyncio.create_task(database.copy_log())
+            async with asyncio.timeout(10):
+                while len(ended) < 2:
+                    await database.write(fill, 1)
+            assert not any(one.worker.is_stale for one in database._batchers.values())
+            copying.cancel()
+            with suppress(asyncio.CancelledError):
+                await copying
+
+    run(work())
+    assert set(ended) == {"interrupted"}
+
+
 def test_writes_have_the_log_of_earlier_ones_copied(
-    url: URL, run: Run, monkeypatch: pytest.MonkeyPatch
+    embedded_url: URL, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The loop of a server wakes at each fourth batch."""
     monkeypatch.setattr(databases, "_COPIED_FROM", 0)
 
     async def work() -> None:
-        async with Database(url) as database:
+        async with Database(embedded_url) as database:
             copying = asyncio.create_task(database.copy_log())
             await asyncio.sleep(0)
             async with asyncio.timeout(10):
-                while not log_of(url)[1]:
+                while not log_of(embedded_url)[1]:
                     await database.write(fill, 5)
             copying.cancel()
             with suppress(asyncio.CancelledError):

@@ -20,7 +20,7 @@ from structlog.testing import capture_logs
 from countersign.base.config import load_settings
 from countersign.base.db import workers, writes
 from countersign.base.db.database import Database
-from countersign.base.db.engine import SQLITE_FILE, database_url, disk_full
+from countersign.base.db.engine import disk_full
 from countersign.base.db.workers import Outcomes, QueuedCall, Running
 from countersign.base.db.writes import DONE, FAILED, SINCE, Writes
 from countersign.base.errors import (
@@ -61,15 +61,9 @@ class Heads:
 
 
 @pytest.fixture
-def url(tmp_path: Path, sqlite_template: Path) -> URL:
+def url(embedded_url: URL) -> URL:
     """Give an embedded database."""
-    shutil.copy(sqlite_template, tmp_path / SQLITE_FILE)
-    return database_url(None, tmp_path)
-
-
-def fill(connection: Connection, size: int) -> None:
-    row = "INSERT INTO log_pending (record_id, mode, digest) VALUES (:id, 'test', zeroblob(:size))"
-    connection.execute(text(row), {"id": items.identifier("rec"), "size": size})
+    return embedded_url
 
 
 def said(database: Database, monkeypatch: pytest.MonkeyPatch) -> str | None:
@@ -104,13 +98,13 @@ def test_a_full_disk_is_named_to_callers(
             await tried(database)
             assert said(database, monkeypatch) is None
             with pytest.raises(StorageUnavailable, match="The disk of the service is full"):
-                await database.write(fill, 1_000_000)
+                await database.write(items.fill, 1_000_000)
             # An act was just tried: a smaller write, which would fit, proves nothing.
             await database.try_writing()
             assert said(database, monkeypatch) == "The disk of the service is full."
             pages += 1000
             database._write.worker.engine.dispose()
-            await database.write(fill, 1_000_000)
+            await database.write(items.fill, 1_000_000)
             assert said(database, monkeypatch) is None
 
     run(write())
@@ -178,7 +172,6 @@ SERVER_WITH_A_WORKER = """
 import os, sys
 from pathlib import Path
 from countersign.operate import room
-from countersign.operate.bootstrap import open_deployment
 from countersign.operate.reserve import lent_space
 place = Path(sys.argv[1])
 with lent_space(place):

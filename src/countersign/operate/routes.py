@@ -34,8 +34,8 @@ class Readiness(Struct, frozen=True, kw_only=True):
     checks: Annotated[dict[str, str], Meta(examples=[{"database": "ok", "sealing": "ok"}])]
 
 
-def _refuse(room: Operations) -> None:
-    """Raise the reason for which this process serves nobody at this moment, if there is one."""
+def _refuse_unless_serving(room: Operations) -> None:
+    """Raise Draining, or the database's current trouble."""
     if room.draining.is_set():
         raise Draining
     if (trouble := room.database.trouble) is not None:
@@ -58,14 +58,14 @@ async def get_health() -> Health:
 )
 async def get_readiness(room: Operations) -> Readiness:
     """Whether the process can do its work: it reads, within two seconds, and writes succeed."""
-    _refuse(room)
+    _refuse_unless_serving(room)
     try:
         async with asyncio.timeout(2.0):
             keeps_heads = await room.keeps_heads()
             await room.notices.registry.notice_ids()
     except (CountersignError, TimeoutError) as error:
         raise error if isinstance(error, StorageUnavailable) else StorageUnavailable from None
-    _refuse(room)  # again: two seconds ago writes may have been no longer overdue
+    _refuse_unless_serving(room)  # again: writes may have become overdue during the reads
     # Whatever keeps sealing waiting, acknowledgments are accepted: that is reported, and is no
     # reason to take the server out of service.
     sealing = "suspended" if room.notices.log.seal.suspended else "ok"

@@ -2,7 +2,7 @@
 
 A caller awaits its own outcome. The calls that arrive while one batch is being worked on form the
 next: under load the cost of a commit is shared, and a lone call waits for no one. What the embedded
-database does otherwise is in `database.py`, and why in docs/decisions/storage.md.
+database does otherwise is in `database.py`, and why in docs/decisions/batches.md.
 """
 
 from __future__ import annotations

@@ -219,9 +219,9 @@ _Plain: TypeAlias = tuple[Callable[..., Any], Any, Any]
 _touch: Final = DriverStatement("PRAGMA user_version = 0")
 _touch_on_server: Final = DriverStatement("DELETE FROM log_pending WHERE false")
 _COPY_SECONDS: Final = 1.0
-"""It takes some 30 ms. Meanwhile the log grows, and whoever commits next copies what it grew by."""
+"""The deadline of a copy, which takes some 30 ms: the log grows meanwhile."""
 _COPIED_FROM: Final = CHECKPOINT_PAGES - 1500
-"""Pages in the log: under full load it is full 100 ms later."""
+"""Pages in the log; under full load the rest fills in 100 ms."""
 _EMPTYING_ATTEMPTS: Final = 10
 _EMPTYING_PAUSE_SECONDS: Final = 0.2
 
@@ -263,7 +263,7 @@ class Database:
         """From now on limit every wait: for a server, not for a command.
 
         A request has one deadline for all its calls, see `deadline`. Any other call may take
-        `seconds`, a scan three times as long.
+        `seconds`, a scan three times as long, a copy of the log at most a second.
         """
         for lane, batcher in self._batchers.items():
             most = {"scan": 3 * seconds, "copy": _COPY_SECONDS}.get(lane, seconds)
@@ -337,7 +337,7 @@ class Database:
     async def copy_log(self) -> NoReturn:
         """Copy the log of the embedded database into its file beside the writers, until cancelled.
 
-        A commit that fills the log copies all that is left, and every caller waits for it.
+        The commit that fills the log copies the rest, while every caller waits.
         """
         copy = partial(self._batchers["copy"].call, _ask_each, (_copy_log, (), {}))
         await forever("log_copy", copy, 60.0, self._embedded.written if self._embedded else None)
@@ -443,9 +443,9 @@ def _ask_each(connection: Connection, calls: Sequence[_Plain]) -> list[Any]:
 
 
 def _copy_log(connection: Connection) -> None:
-    with suppress(DBAPIError):  # the commit that copies the rest says what is wrong
+    with suppress(DBAPIError):  # the commit that copies the rest reports it
         used, copied = connection.exec_driver_sql("PRAGMA wal_checkpoint(NOOP)").one()[1:]
-        # Once: a log that fills faster than it is copied would grow, as only commits empty it.
+        # Once per log: only a commit empties it, so one that fills faster than its copy would grow.
         if _COPIED_FROM < used < CHECKPOINT_PAGES and not copied:
             connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)")
 

@@ -75,8 +75,8 @@ _ISOLATION: Final = "transaction_isolation = 'read committed'"
 operator has set."""
 _WARNINGS: Final = "countersign_warnings"
 _ADAPTERS: Final = {bytes: bytes, memoryview: bytes, Mode: str, type(None): {None: None}.get}
-"""Functions in C. For a value of such a type that has none the driver raises two errors inside, and
-then takes the value: a microsecond each."""
+"""Functions in C. Without an adapter the driver raises and drops two exceptions for each value of
+such a type: a microsecond."""
 WHERE: Final = threading.local()
 """For log lines of a batcher's thread: its `lane`, and the `host` of its newest connection."""
 CHECKPOINT_PAGES: Final = 8000
@@ -338,7 +338,7 @@ def _open_sqlite(url: URL, purpose: Purpose) -> Engine:
         # Without it, INSERT OR REPLACE deletes rows behind the back of the delete triggers.
         cursor.execute("PRAGMA recursive_triggers=ON")
         cursor.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
-        # Each of a server's three connections keeps a third of 64 MB. The file is not mapped: its
+        # Each of three connections keeps a third of 64 MB (a copy reads no pages). Not mapped: its
         # pages would count as resident for each of them, and the system caches them once.
         cursor.execute("PRAGMA cache_size=-21845")
         cursor.execute("PRAGMA mmap_size=0")

@@ -82,7 +82,7 @@ _WRITTEN: Final = {
         ),
     ),
 }
-"""By condition."""
+"""The INSERTs by their condition."""
 _SEALED: Final = {
     "new.log_id IS NOT NULL": (
         _insert(log_entries, "log_id leaf_index digest", record_id="new.id"),
@@ -92,7 +92,7 @@ _SEALED: Final = {
 
 
 # SQLite has no statement for many tables; triggers on a view of the connection's own are one. They
-# insert VALUES: for the rows of a SELECT it opens a table of its own, each time.
+# insert VALUES: SQLite would materialise each SELECT in an ephemeral table.
 _VIEW: Final = DriverStatement(
     "CREATE TEMP VIEW IF NOT EXISTS new_acknowledgments AS SELECT "
     + ", ".join(f"NULL AS {column}" for column in _TYPES)
