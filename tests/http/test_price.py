@@ -246,11 +246,10 @@ async def prices(till: Till, route: Route[Any], target: str, example: object) ->
         price, tries = Price(0, shape, 0, 0), 0
         while tries < TRIES and not (tries and price.is_fair(route.price)):
             unit = await till.measure_unit() if tries else till.unit
+            tries += 1
             less = min(less, (await till.cost(route, half[shape]))[0])
             spent, reply = await till.cost(route, one)
-            if tries:  # a pace that changed meanwhile flatters no price
-                unit = min(unit, await till.measure_unit())
-            more, times, tries = min(more, spent), min(times, spent / unit), tries + 1
+            more, times = min(more, spent), min(times, spent / unit)
             grown = more / less if more > TRIFLE * till.unit else 1
             price = Price(round(times, 1), shape, reply.status, round(grown, 1))
         found.append(price)
