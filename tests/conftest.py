@@ -41,6 +41,8 @@ from tests.support.second_try import SecondTry, draws_at_random
 from tests.support.service import PREFIX, Deployment, Server, running_server
 from tests.woocommerce import shops
 
+pytest_plugins = ["tests.support.databases"]
+
 REQUIRE_ALL = os.environ.get("COUNTERSIGN_TESTS_REQUIRE_ALL", "") not in {"", "0"}
 SHARED = Path(__file__).parents[2] / "shared"
 

@@ -13,20 +13,7 @@ from countersign_conformance.kit import delete_old_runs
 from countersign_conformance.model import KEPT, OBSERVATION, RUN, Observation, Run
 from countersign_conformance.store import RunStore
 from tests.storage import items
-from tests.storage.conftest import (
-    Run as RunLoop,
-)
-from tests.storage.conftest import (  # noqa: F401 - fixtures
-    database,
-    engine_name,
-    own_url,
-    pgbouncer,
-    postgres_shared,
-    postgres_template,
-    run,
-    sqlite_template,
-    url,
-)
+from tests.support.databases import Run as RunLoop
 from tests.unit.support import HandClock
 
 
@@ -42,7 +29,7 @@ def new_run(account_id: str, clock: HandClock) -> Run:
     )
 
 
-def empty_store(database: Database, run: RunLoop) -> RunStore:  # noqa: F811 - fixtures
+def empty_store(database: Database, run: RunLoop) -> RunStore:
     """Give a store without runs: the fixtures of storage know nothing of its tables."""
     store = RunStore(database)
     run(store.delete(datetime(9999, 1, 1, tzinfo=UTC), 1000))
@@ -57,7 +44,7 @@ def numbers(connection: Connection, _: None) -> tuple[int, int]:
     return runs, seen
 
 
-def test_an_account_has_one_run_at_a_time(database: Database, run: RunLoop) -> None:  # noqa: F811 - fixtures
+def test_an_account_has_one_run_at_a_time(database: Database, run: RunLoop) -> None:
     """Another account has its own; when one has ended, the next can begin."""
     store, clock = empty_store(database, run), HandClock()
     owner, other = items.account(), items.account()
@@ -75,8 +62,8 @@ def test_an_account_has_one_run_at_a_time(database: Database, run: RunLoop) -> N
 
 
 def test_a_run_and_its_observations_are_deleted_after_a_week(
-    database: Database,  # noqa: F811 - a fixture
-    run: RunLoop,  # noqa: F811 - a fixture
+    database: Database,
+    run: RunLoop,
 ) -> None:
     """The whole run, and nothing of a younger one."""
     store, clock, account = empty_store(database, run), HandClock(), items.account()

@@ -27,8 +27,8 @@ from countersign.core.access.keys import (
 )
 from countersign.core.access.reach import DEPLOYMENT
 from tests.storage import items
-from tests.storage.conftest import Run
 from tests.support.acts import done
+from tests.support.databases import Run
 from tests.unit.support import HandClock
 
 

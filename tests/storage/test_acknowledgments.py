@@ -13,7 +13,7 @@ from countersign.core.acknowledgments import find
 from countersign.core.acknowledgments.make import NewAcknowledgment
 from countersign.core.acknowledgments.model import StoredAcknowledgment
 from tests.storage import items
-from tests.storage.conftest import Run
+from tests.support.databases import Run
 
 
 def stored(record: NewAcknowledgment) -> StoredAcknowledgment:

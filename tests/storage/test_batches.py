@@ -23,7 +23,7 @@ from countersign.core.access.keys import add_key, lock_key
 from countersign.core.buyers.model import ZIPS_PER_DAY
 from tests.storage import items
 from tests.storage.busy import in_one_batch
-from tests.storage.conftest import Run
+from tests.support.databases import Run
 
 
 def test_calls_that_arrive_while_the_writer_is_busy_share_one_transaction(

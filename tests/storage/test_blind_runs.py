@@ -22,7 +22,7 @@ from countersign.base.db.tables import blind_recent, blind_runs, disclosures
 from countersign.core.log.blind_runs import GROUP, RUN_ROWS, do_step, found_by, merge, next_step
 from tests.cli.serving import wait_until
 from tests.http.backstage import another_deployment
-from tests.storage.conftest import Run, on_sqlite
+from tests.support.databases import Run, on_sqlite
 from tests.support.depth import drawn
 from tests.support.service import running_server
 

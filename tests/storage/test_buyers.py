@@ -18,7 +18,7 @@ from countersign.core.buyers.model import (
     BuyerStatus,
 )
 from tests.storage import items
-from tests.storage.conftest import Run
+from tests.support.databases import Run
 
 CBID = "cbid_test_1"
 

@@ -45,7 +45,7 @@ from countersign.operate.bootstrap import initialise, open_deployment
 from countersign_evidence.errors import EvidenceError
 from tests.storage import items
 from tests.storage.busy import other_writer
-from tests.storage.conftest import Run, on_postgres, on_sqlite
+from tests.support.databases import Run, on_postgres, on_sqlite
 
 
 def pragmas(connection: Connection, names: Sequence[str]) -> dict[str, object]:

@@ -21,7 +21,7 @@ from countersign.base.errors import SchemaMismatch
 from countersign.core.access.secrets import DeploymentSecret
 from countersign.core.log.blind_runs import found_by
 from countersign.operate.backup import back_up
-from tests.storage.conftest import on_sqlite
+from tests.support.databases import on_sqlite
 from tests.support.service import Deployment, running_server
 
 FILLED: Final = Path(__file__).with_name("filled_0019")

@@ -10,9 +10,9 @@ from sqlalchemy import URL, make_url, text
 from countersign.base.db import schema
 from countersign.base.db.engine import Purpose
 from countersign.base.errors import SchemaMismatch
-from tests.storage.conftest import on_postgres, on_sqlite
 from tests.storage.schema_files import hashes, listed
 from tests.support import postgres
+from tests.support.databases import on_postgres, on_sqlite
 
 BOTH = {
     "DROP TABLE webhook_attempts": "the table webhook_attempts is missing",

@@ -1,7 +1,6 @@
 """A database that does not respond: callers are answered, and nothing is claimed or lost."""
 
 import asyncio
-import shutil
 import signal
 import threading
 from collections import Counter
@@ -16,7 +15,7 @@ from sqlalchemy import URL
 
 from countersign.base.db import engine, schema
 from countersign.base.db.database import Database, EmbeddedWorker
-from countersign.base.db.engine import SQLITE_FILE, database_url
+from countersign.base.db.engine import database_url
 from countersign.base.db.workers import Outcomes, Running
 from countersign.base.deadline import DEADLINE, TimeLeft
 from countersign.base.errors import (
@@ -28,8 +27,8 @@ from countersign.base.errors import (
 from countersign.core.access.account import Account, add_account, all_accounts
 from countersign.core.acknowledgments.make import NewAcknowledgment
 from tests.storage import items
-from tests.storage.conftest import Run
 from tests.support import postgres
+from tests.support.databases import Run
 from tests.support.depth import some
 
 DURABLE = {"fsync": "off", "full_page_writes": "off"}
@@ -43,13 +42,6 @@ def server() -> Iterator[postgres.PostgresServer]:
     """Give a PostgreSQL of these tests alone, which confirms commits."""
     with postgres.running_postgres(DURABLE) as started:
         yield started
-
-
-@pytest.fixture
-def embedded_url(tmp_path: Path, sqlite_template: Path) -> URL:
-    """Give an embedded database."""
-    shutil.copy(sqlite_template, tmp_path / SQLITE_FILE)
-    return database_url(None, tmp_path)
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ from countersign.core.privacy.erase_sql import find_buyer
 from countersign.core.privacy.held import find_held
 from countersign.core.privacy.model import ErasableBuyer, Hold, RecordErasure
 from tests.storage import items
-from tests.storage.conftest import Run, on_sqlite
+from tests.support.databases import Run, on_sqlite
 from tests.support.depth import drawn
 
 LATER = count(1)

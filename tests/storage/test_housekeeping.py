@@ -20,7 +20,7 @@ from countersign.core.privacy.model import RecordErasure
 from countersign.core.vault.vault import COPIES_REMAIN
 from countersign.operate import housekeeping
 from tests.storage import items
-from tests.storage.conftest import Run, on_sqlite
+from tests.support.databases import Run, on_sqlite
 
 
 def counts(connection: Connection, _: None) -> dict[str, int]:

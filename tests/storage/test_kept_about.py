@@ -13,8 +13,8 @@ from countersign.core.access.account import add_account
 from countersign.core.access.idempotency import forget_answers, keep_answers, kept_entries
 from countersign.core.access.reach import DEPLOYMENT
 from tests.storage import items
-from tests.storage.conftest import Run, on_sqlite
 from tests.storage.test_holds import SECRET
+from tests.support.databases import Run, on_sqlite
 
 
 @pytest.mark.both_engines

@@ -22,7 +22,7 @@ from countersign.core.access.idempotency import (
 )
 from countersign.operate import housekeeping
 from tests.storage import items
-from tests.storage.conftest import Run, on_sqlite
+from tests.support.databases import Run, on_sqlite
 
 pytestmark = on_sqlite
 TOGETHER = 32

@@ -44,8 +44,8 @@ from countersign.core.access.keys import (
     rotate_key,
 )
 from tests.storage import items
-from tests.storage.conftest import Run, on_sqlite
 from tests.support.acts import done
+from tests.support.databases import Run, on_sqlite
 from tests.support.depth import drawn
 from tests.unit.support import HandClock
 

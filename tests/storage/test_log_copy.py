@@ -15,7 +15,7 @@ from countersign.base.db.database import Database
 from countersign.base.db.engine import CHECKPOINT_PAGES, Purpose, open_engine
 from tests.storage import items
 from tests.storage.busy import other_writer
-from tests.storage.conftest import Run
+from tests.support.databases import Run
 
 PAGE_BYTES = 4096
 NEARLY_FULL = CHECKPOINT_PAGES - 1000

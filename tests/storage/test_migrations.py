@@ -16,7 +16,7 @@ from countersign.base.db import schema
 from countersign.base.db.engine import Purpose, open_engine
 from countersign.base.db.tables import NUMBERS, ONLY_ON, metadata
 from countersign.base.errors import NotInitialised, SchemaMismatch
-from tests.storage.conftest import on_postgres
+from tests.support.databases import on_postgres
 from tools.schema import schema_statements
 
 NEXT_REVISION = """

@@ -4,7 +4,7 @@ from countersign.base.db.database import Database
 from countersign.core.notices import registry as sql
 from countersign.core.notices.model import LifecycleEvent, PublishedVersion
 from tests.storage import items
-from tests.storage.conftest import Run
+from tests.support.databases import Run
 
 BODY = b'{"text":"\xc3\x84\\u0000"}'
 

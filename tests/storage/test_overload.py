@@ -17,7 +17,7 @@ from countersign.base.deadline import DEADLINE, TimeLeft
 from countersign.base.errors import Overloaded, StorageUnavailable
 from countersign.core.access.account import Account, add_account, all_accounts
 from tests.storage import items
-from tests.storage.conftest import POOLED, Run
+from tests.support.databases import POOLED, Run
 from tests.support.engines import POSTGRES
 
 BATCH_SECONDS = 0.02

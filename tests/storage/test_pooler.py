@@ -16,7 +16,7 @@ from countersign.base.db.engine import database_url
 from countersign.base.db.pooler import hands_sessions_around, refuse_unknown_pooler, through_pooler
 from countersign.base.errors import InvalidConfiguration, Overloaded
 from tests.sealing.acts import acknowledge, get, policy_of
-from tests.storage.conftest import Run
+from tests.support.databases import Run
 from tests.support.pgbouncer import SESSIONS, PgBouncer
 from tests.support.service import Deployment, running_server
 

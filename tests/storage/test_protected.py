@@ -22,7 +22,7 @@ from countersign.base.db.tables import PROTECTED, Instant, metadata
 from countersign.core.access.account import add_account
 from countersign.core.notices.registry import add_version
 from tests.storage import items
-from tests.storage.conftest import on_postgres, on_sqlite
+from tests.support.databases import on_postgres, on_sqlite
 from tests.support.engines import Once, kept
 
 # In the other tables the rowid is the key, or there is none.

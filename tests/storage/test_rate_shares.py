@@ -16,8 +16,8 @@ from countersign.base.errors import Overloaded
 from countersign.base.setting_values import Rate
 from countersign.operate.housekeeping import delete_expired
 from countersign.server.shares import Ask, Share, lease_together
-from tests.storage.conftest import POOLED, Run
 from tests.storage.items import NOON
+from tests.support.databases import POOLED, Run
 from tests.support.engines import POSTGRES
 
 pytestmark = pytest.mark.parametrize("engine_name", [POSTGRES, POOLED], indirect=True)

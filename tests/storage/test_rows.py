@@ -16,7 +16,7 @@ from countersign.base.db.statements import BulkInsert, deferred_statements
 from countersign.base.db.tables import accounts
 from countersign.base.values import Mode
 from countersign.core.access.account import Account
-from tests.storage.conftest import Run
+from tests.support.databases import Run
 
 AT = datetime(2026, 3, 4, 5, 6, 7, 891_000, tzinfo=UTC)
 NAMES = ("acct_1", "acct_2")

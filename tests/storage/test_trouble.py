@@ -42,8 +42,8 @@ from countersign.operate.routes import get_readiness
 from tests.http.backstage import another_deployment
 from tests.storage import items
 from tests.storage.busy import other_writer
-from tests.storage.conftest import Run
 from tests.support import postgres
+from tests.support.databases import Run
 from tests.unit.support import HandClock
 
 

@@ -17,10 +17,10 @@ from countersign.base.db import schema
 from countersign.base.db.engine import Purpose
 from countersign.base.files import only_server
 from tests.cli.serving import wait_until
-from tests.storage.conftest import on_sqlite
 from tests.storage.test_filled import ACCOUNT
 from tests.storage.test_filled import filled as filled  # noqa: PLC0414 - a fixture
 from tests.support import service
+from tests.support.databases import on_sqlite
 from tests.support.service import Deployment, free_port, running_server
 
 pytestmark = [pytest.mark.both_engines, pytest.mark.long]

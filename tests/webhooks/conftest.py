@@ -49,17 +49,8 @@ from countersign.core.webhooks.schemas import (
 )
 from countersign.core.webhooks.sender import WebhookSender
 from tests.storage import items
-from tests.storage.conftest import (  # noqa: F401 - fixtures
-    Run,
-    database,
-    own_url,
-    postgres_shared,
-    postgres_template,
-    run,
-    sqlite_template,
-    url,
-)
 from tests.support.acts import asked
+from tests.support.databases import Run
 from tests.support.engines import ENGINES
 from tests.unit.support import HandClock
 from tests.webhooks.telling import desk  # noqa: F401 - a fixture
@@ -255,7 +246,7 @@ def clock() -> HandClock:
 
 
 @pytest.fixture
-def service(database: Database, run: Run, clock: HandClock) -> Iterator[Service]:  # noqa: F811 - fixtures
+def service(database: Database, run: Run, clock: HandClock) -> Iterator[Service]:
     """Give the services over an empty database, which accept this machine as a receiver."""
     account = items.account()
     run(database.write(add_account, account))

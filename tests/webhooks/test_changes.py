@@ -25,8 +25,8 @@ from countersign.core.webhooks import deliveries, endpoints
 from countersign.core.webhooks.model import Disabled, Endpoint
 from countersign.core.webhooks.schemas import WebhookEndpointChange
 from tests.storage import items
-from tests.storage.conftest import Run
 from tests.support.acts import done
+from tests.support.databases import Run
 from tests.unit.support import HandClock
 from tests.webhooks.conftest import Service, assemble
 from tests.webhooks.receiver import Answer, Received, running_receiver

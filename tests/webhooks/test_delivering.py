@@ -27,8 +27,8 @@ from countersign.core.webhooks.model import (
     Outcome,
 )
 from countersign.operate.housekeeping import delete_outdated
-from tests.storage.conftest import Run
 from tests.support.acts import asked
+from tests.support.databases import Run
 from tests.webhooks.conftest import Service
 from tests.webhooks.receiver import Answer, absent, address, running_receiver
 from tests.webhooks.verifying import verify

@@ -47,8 +47,8 @@ from countersign.core.webhooks.schemas import (
     WebhookEndpointChange,
     WebhookEndpointRequest,
 )
-from tests.storage.conftest import Run, on_postgres
 from tests.support.acts import done
+from tests.support.databases import Run, on_postgres
 from tests.unit.support import HandClock
 from tests.webhooks.conftest import Service, assemble
 from tests.webhooks.receiver import Answer, Received, absent, address, running_receiver, until

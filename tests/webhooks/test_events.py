@@ -33,9 +33,9 @@ from countersign.core.events.sql import (
 )
 from countersign.core.webhooks.deliveries import delete_old
 from tests.storage import items
-from tests.storage.conftest import Run, on_postgres
 from tests.storage.items import NOON
 from tests.support.acts import asked
+from tests.support.databases import Run, on_postgres
 from tests.unit.support import HandClock
 from tests.webhooks.conftest import Service, assemble
 

@@ -20,7 +20,7 @@ from countersign.core.webhooks.deliver import EXAMPLES_PER_ACCOUNT, send_example
 from countersign.core.webhooks.model import ENDPOINTS_MAX, Outcome, TargetAddress
 from countersign.core.webhooks.sender import HEADER_BYTES_MAX, RESPONSE_BYTES_MAX, WebhookSender
 from tests.storage import items
-from tests.storage.conftest import Run, on_sqlite
+from tests.support.databases import Run, on_sqlite
 from tests.webhooks.conftest import Service, assemble
 from tests.webhooks.receiver import Answer, running_receiver, until
 from tests.webhooks.test_address_guard import certificate_for

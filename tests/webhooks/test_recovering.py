@@ -23,8 +23,8 @@ from countersign.core.webhooks import deliveries
 from countersign.core.webhooks.endpoints import delete_webhook_endpoint
 from countersign.core.webhooks.model import RECOVERIES_MAX, RECOVERY_WAIT, DeliveryStatus
 from tests.storage import items
-from tests.storage.conftest import Run, on_sqlite
 from tests.support.acts import done
+from tests.support.databases import Run, on_sqlite
 from tests.webhooks.conftest import Service, assemble
 from tests.webhooks.receiver import Answer, running_receiver, until
 

@@ -21,8 +21,8 @@ from countersign.core.events.routes import get_event
 from countersign.core.events.sql import defer_acknowledged, write_events
 from countersign.core.webhooks.deliveries import delete_old
 from tests.storage import items
-from tests.storage.conftest import Run
 from tests.support.acts import asked
+from tests.support.databases import Run
 from tests.support.depth import some
 from tests.webhooks.conftest import Service
 

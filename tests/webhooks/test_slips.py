@@ -28,7 +28,7 @@ from countersign.core.webhooks import model as standard_webhooks
 from countersign.core.webhooks import sender as webhook_sender
 from countersign.core.webhooks.model import Endpoint, EndpointSecret
 from tests.storage import items
-from tests.storage.conftest import Run
+from tests.support.databases import Run
 from tests.unit.support import HandClock
 from tests.webhooks.conftest import Service, assemble, write
 

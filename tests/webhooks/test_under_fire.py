@@ -16,7 +16,7 @@ from countersign.core.webhooks.model import (
 )
 from countersign.core.webhooks.schemas import WebhookEndpointRequest
 from tests.storage import items
-from tests.storage.conftest import Run
+from tests.support.databases import Run
 from tests.unit.support import HandClock
 from tests.webhooks.conftest import Service, assemble
 from tests.webhooks.receiver import Answer, Received, absent, address, running_receiver, until

@@ -1,4 +1,7 @@
-"""An open `Database` on an empty, migrated database: every test runs on each engine."""
+"""Fixtures of an open `Database` on an empty, migrated database, for tests of any directory.
+
+On both engines, unless a test or its directory names one.
+"""
 
 import asyncio
 import shutil
