@@ -13,13 +13,13 @@ from typing import Any
 import httpx2
 import pytest
 
+from countersign.base.snapshot import STALENESS_SECONDS
 from countersign.base.values import timed_id
 from countersign.operate import bootstrap
 from countersign_conformance import watch as conformance_watch
 from countersign_conformance.kit import watch_vendors
 from countersign_conformance.model import RUN, Observation, Provocation, Run
 from countersign_conformance.store import RunStore
-from countersign_conformance.watch import STALENESS_SECONDS
 from tests.http.backstage import Operator, Vendor, make_client, notice_file
 from tests.http.calls import acknowledge, refusal, verify
 from tests.sandbox.calls import ZIP, buyer, clear, events, ok, order, status

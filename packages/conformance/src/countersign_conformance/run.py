@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Final
 
 from countersign.base.errors import CountersignError, InvalidArgument
+from countersign.base.snapshot import STALENESS_SECONDS
 from countersign.base.values import Clock, Entropy, earliest_id, from_ns, timed_id, to_ms
 from countersign_conformance.catalogue import CATALOGUE
 from countersign_conformance.history import History
@@ -30,7 +31,7 @@ from countersign_conformance.model import (
 )
 from countersign_conformance.probes import PROBING_SECONDS, ProbeWebhooks
 from countersign_conformance.store import RunStore
-from countersign_conformance.watch import STALENESS_SECONDS, WatchVendors
+from countersign_conformance.watch import WatchVendors
 
 _POLL_SECONDS: Final = 0.25
 _PROLONG_SECONDS: Final = 3.0

@@ -6,16 +6,15 @@ dictionary lookup; requests of live mode do not come here.
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 import structlog
 
-from countersign.base.deadline import shared, within_deadline
 from countersign.base.errors import CountersignError
+from countersign.base.snapshot import Snapshot
 from countersign.base.values import Clock, Entropy, from_ns, timed_id
 from countersign.core.access.secrets import DeploymentSecret
 from countersign_conformance.model import (
@@ -27,13 +26,7 @@ from countersign_conformance.model import (
 )
 from countersign_conformance.store import RunStore
 
-STALENESS_SECONDS: Final = 0.25
 _log: Final = structlog.get_logger("countersign.conformance")
-
-
-class _Snapshot(NamedTuple):
-    taken_at: float
-    runs: Mapping[str, Run]
 
 
 class WatchVendors:
@@ -47,8 +40,8 @@ class WatchVendors:
         self._clock = clock
         self._entropy = entropy
         self._noted: Counter[str] = Counter()
-        self._snapshot = _Snapshot(float("-inf"), {})
-        self._reading: asyncio.Task[None] | None = None
+        self._known: Mapping[str, Run] = {}
+        self._runs = Snapshot(self._read, clock)
 
     def now(self) -> datetime:
         """The real time: test clocks do not apply to runs."""
@@ -56,7 +49,7 @@ class WatchVendors:
 
     async def run_of(self, account_id: str) -> Run | None:
         """The active run of this account."""
-        run = (await self._runs()).get(account_id)
+        run = (await self._runs.get()).get(account_id)
         return run if run is not None and self.now() < run.active_until else None
 
     async def take(self, run: Run, provocation: Provocation) -> bool:
@@ -78,24 +71,16 @@ class WatchVendors:
         """A keyed digest, in hex, that identifies a value without storing it."""
         return self._secret.blind_index(account_id, "conformance", value, f" {field}").hex()
 
-    async def _runs(self) -> Mapping[str, Run]:
-        asked = self._clock.monotonic()
-        while asked - self._snapshot.taken_at >= STALENESS_SECONDS:
-            if self._reading is None or self._reading.done():
-                self._reading = shared(self._read())
-            await within_deadline(asyncio.shield(self._reading))
-        return self._snapshot.runs
-
-    async def _read(self) -> None:
-        began = self._clock.monotonic()
+    async def _read(self) -> Mapping[str, Run]:
+        """The active runs by account; if they cannot be read, those known before."""
         try:
             runs = await self._store.active(self.now())
         except CountersignError as error:
             # The requests themselves report database errors.
             _log.warning("runs_not_read", code=error.code)
-            self._snapshot = _Snapshot(self._clock.monotonic(), self._snapshot.runs)
-            return
-        self._snapshot = _Snapshot(began, {run.account_id: run for run in runs})
+            return self._known
+        self._known = {run.account_id: run for run in runs}
         if len(self._noted) > len(runs):
             ids = {run.id for run in runs}
             self._noted = Counter({id_: n for id_, n in self._noted.items() if id_ in ids})
+        return self._known
