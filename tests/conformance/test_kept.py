@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from sqlalchemy import Connection, text
 
 from countersign.base.db.database import Database
+from countersign.base.errors import StorageUnavailable
+from countersign.base.snapshot import STALENESS_SECONDS
 from countersign.base.values import from_ns, timed_id
 from countersign.core.access.account import add_account
+from countersign.core.access.secrets import DeploymentSecret
 from countersign_conformance.kit import delete_old_runs
 from countersign_conformance.model import KEPT, OBSERVATION, RUN, Observation, Run
 from countersign_conformance.store import RunStore
+from countersign_conformance.watch import WatchVendors
 from tests.storage import items
 from tests.support.databases import Run as RunLoop
-from tests.unit.support import HandClock
+from tests.unit.support import CountedEntropy, HandClock
 
 
 def new_run(account_id: str, clock: HandClock) -> Run:
@@ -82,3 +87,29 @@ def test_a_run_and_its_observations_are_deleted_after_a_week(
     clock.advance(KEPT.total_seconds() - 2 * 3600 + 61)
     run(delete_old_runs(store, clock))
     assert run(database.scan(numbers, None)) == (1, 3)
+
+
+def test_runs_that_cannot_be_read_are_those_known_before(
+    database: Database, run: RunLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The requests themselves report the trouble; when it has ended, new runs are seen."""
+    store, clock = empty_store(database, run), HandClock()
+    owner, other = items.account(), items.account()
+    for account in (owner, other):
+        run(database.write(add_account, account))
+    first = new_run(owner.id, clock)
+    assert run(store.begin(first))
+    watch = WatchVendors(store, DeploymentSecret(bytes(32)), clock, CountedEntropy())
+    assert run(watch.run_of(owner.id)) == first
+    assert run(store.begin(new_run(other.id, clock)))
+
+    async def fail(_: datetime) -> list[Run]:
+        raise StorageUnavailable
+
+    with monkeypatch.context() as trouble:
+        trouble.setattr(store, "active", fail)
+        clock.advance(STALENESS_SECONDS)
+        assert run(watch.run_of(owner.id)) == first
+        assert run(watch.run_of(other.id)) is None
+    clock.advance(STALENESS_SECONDS)
+    assert run(watch.run_of(other.id))

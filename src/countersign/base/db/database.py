@@ -219,7 +219,7 @@ _Plain: TypeAlias = tuple[Callable[..., Any], Any, Any]
 _touch: Final = DriverStatement("PRAGMA user_version = 0")
 _touch_on_server: Final = DriverStatement("DELETE FROM log_pending WHERE false")
 _COPY_SECONDS: Final = 1.0
-"""The deadline of a copy, which takes some 30 ms: the log grows meanwhile."""
+"""The deadline of a copy, which takes some 30 ms; while it lasts, the log grows."""
 _COPIED_FROM: Final = CHECKPOINT_PAGES - 1500
 """Pages in the log; under full load the rest fills in 100 ms."""
 _EMPTYING_ATTEMPTS: Final = 10
@@ -445,7 +445,7 @@ def _ask_each(connection: Connection, calls: Sequence[_Plain]) -> list[Any]:
 def _copy_log(connection: Connection) -> None:
     with suppress(DBAPIError):  # the commit that copies the rest reports it
         used, copied = connection.exec_driver_sql("PRAGMA wal_checkpoint(NOOP)").one()[1:]
-        # Once per log: only a commit empties it, so one that fills faster than its copy would grow.
+        # Once per log: only a commit empties it, and it may fill faster than it is copied.
         if _COPIED_FROM < used < CHECKPOINT_PAGES and not copied:
             connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)")
 
