@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import Connection, text
+from sqlalchemy import URL, Connection, text
 
 from countersign.base.db.database import Database
 from countersign.base.errors import StorageUnavailable
@@ -19,7 +19,17 @@ from countersign_conformance.store import RunStore
 from countersign_conformance.watch import WatchVendors
 from tests.storage import items
 from tests.support.databases import Run as RunLoop
+from tests.support.pgbouncer import PgBouncer
 from tests.unit.support import CountedEntropy, HandClock
+
+
+@pytest.fixture
+def url(own_url: URL, engine_name: str, request: pytest.FixtureRequest) -> URL:
+    """The URL of a database that no other test uses: a store adds its tables to it."""
+    if engine_name != "pooled":
+        return own_url
+    pooler: PgBouncer = request.getfixturevalue("pgbouncer")
+    return pooler.url(own_url)
 
 
 def new_run(account_id: str, clock: HandClock) -> Run:
