@@ -127,7 +127,9 @@ class Broken(Owing):
         """Whether an acknowledgment is refused as one that cannot be stored."""
         body = {"initials_per_line": self.initials, "session_id": "cart-2"}
         with suppress(httpx2.TransportError), self.vendor() as vendor:
-            answer = vendor.post(f"/v1/notices/{SHIPPED_NOTICE}/acknowledge", json=body)
+            path = f"/v1/notices/{SHIPPED_NOTICE}/acknowledge"
+            # The server waits up to ten seconds; the client's own five are those of a lock.
+            answer = vendor.post(path, json=body, timeout=15)
             return answer.status_code == httpx2.codes.SERVICE_UNAVAILABLE
         return False
 
