@@ -37,7 +37,7 @@ FINE: Final[dict[str, str]] = {
     f"countersign_database_trouble{{{SERVER}}}": "0+0x400",
     f'countersign_oldest_wait_seconds{{{SERVER}, lane="write"}}': "0.01+0x400",
     f'countersign_oldest_wait_seconds{{{SERVER}, lane="scan"}}': "12+0x400",
-    f'countersign_oldest_wait_seconds{{{SERVER}, lane="copy"}}': "1+0x400",
+    f'countersign_oldest_wait_seconds{{{SERVER}, lane="copy"}}': "12+0x400",
     f'countersign_http_answers_total{{{SERVER}, operation="acknowledgeNotice", status="200"}}': (
         "0+6000x400"
     ),
