@@ -11,7 +11,7 @@ from countersign.base.db.database import Database
 from countersign.base.errors import StorageUnavailable
 from countersign.base.snapshot import STALENESS_SECONDS
 from countersign.base.values import from_ns, timed_id
-from countersign.core.access.account import add_account
+from countersign.core.access.account import Account, add_account
 from countersign.core.access.secrets import DeploymentSecret
 from countersign_conformance.kit import delete_old_runs
 from countersign_conformance.model import KEPT, OBSERVATION, RUN, Observation, Run
@@ -51,6 +51,13 @@ def empty_store(database: Database, run: RunLoop) -> RunStore:
     return store
 
 
+def two_accounts(database: Database, run: RunLoop) -> tuple[Account, Account]:
+    owner, other = items.account(), items.account()
+    for account in (owner, other):
+        run(database.write(add_account, account))
+    return owner, other
+
+
 def numbers(connection: Connection, _: None) -> tuple[int, int]:
     runs, seen = (
         connection.execute(text(f"SELECT count(*) FROM conformance_{table}")).scalar_one()  # noqa: S608 - our names
@@ -62,9 +69,7 @@ def numbers(connection: Connection, _: None) -> tuple[int, int]:
 def test_an_account_has_one_run_at_a_time(database: Database, run: RunLoop) -> None:
     """Another account has its own; when one has ended, the next can begin."""
     store, clock = empty_store(database, run), HandClock()
-    owner, other = items.account(), items.account()
-    for account in (owner, other):
-        run(database.write(add_account, account))
+    owner, other = two_accounts(database, run)
     first = new_run(owner.id, clock)
     assert run(store.begin(first))
     assert not run(store.begin(new_run(owner.id, clock)))
@@ -104,9 +109,7 @@ def test_runs_that_cannot_be_read_are_those_known_before(
 ) -> None:
     """The requests themselves report the trouble; when it has ended, new runs are seen."""
     store, clock = empty_store(database, run), HandClock()
-    owner, other = items.account(), items.account()
-    for account in (owner, other):
-        run(database.write(add_account, account))
+    owner, other = two_accounts(database, run)
     first = new_run(owner.id, clock)
     assert run(store.begin(first))
     watch = WatchVendors(store, DeploymentSecret(bytes(32)), clock, CountedEntropy())
